@@ -46,7 +46,7 @@ def _without_kernel(notebook, resources):
             cell.outputs = [each for each in cell.outputs if not _is_bar(each.get("data", {}))]
         if "assert" in cell.metadata.get("tags", []):
             code = f"```python\n{cell.source}\n```"
-            folded = f"<details>\n<summary>Checked here</summary>\n\n{code}\n\n</details>"
+            folded = f"<details>\n<summary>Checks of this section</summary>\n\n{code}\n\n</details>"
             notebook.cells[place] = new_markdown_cell(folded)
     return notebook, resources
 

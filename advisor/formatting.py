@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 # Enough for numbers that people write, and hides binary rounding.
 _INPUT_DIGITS = 6
@@ -217,6 +218,37 @@ def percent(share: float) -> str:
     if share < 0.005:
         return "under 1 %"
     return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else "over 99 %"
+
+
+def one_in(probability: float) -> str:
+    """Format a small probability as operators say it.
+
+    >>> one_in(1e-6), one_in(4.1e-7), one_in(1e-4), one_in(1e-25)
+    ('1 in 1 million', '1 in 2.4 million', '1 in 10,000', '1 in 10^25')
+    """
+    if probability < 1 / _EXPONENT_FROM:
+        return f"1 in 10^{-math.log10(probability):.0f}"
+    many = float(f"{1 / probability:.1e}")
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if many >= size:
+            return f"1 in {significant(many / size)} {word}"
+    return f"1 in {significant(many)}"
+
+
+def percents(shares: Sequence[float]) -> list[str]:
+    """Format the parts of a whole as `percent`, so that whole percents add up to 100.
+
+    >>> percents([0.531, 0.182, 0.106, 0.056, 0.125])
+    ['53 %', '18 %', '11 %', '6 %', '12 %']
+    """
+    words = [percent(share) for share in shares]
+    if abs(sum(shares) - 1.0) > 1e-9 or any(not each[0].isdigit() for each in words):
+        return words
+    whole = [math.floor(100 * share) for share in shares]
+    rest = sorted(range(len(shares)), key=lambda at: whole[at] - 100 * shares[at])
+    for at in rest[: 100 - sum(whole)]:
+        whole[at] += 1
+    return [f"{number} %" for number in whole]
 
 
 def unacknowledged(records_per_year: str) -> str:

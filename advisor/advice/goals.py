@@ -10,7 +10,7 @@ from advisor.advice.phrases import how_often, listed, years_between
 from advisor.advice.tolerance import Survival
 from advisor.arguments import suggests_names
 from advisor.errors import InputError, shown
-from advisor.formatting import as_given, is_rare, significant, time_per_year
+from advisor.formatting import is_rare, one_in, percent, significant, time_per_year
 from advisor.value_tables import FieldTable
 
 MEASURES = (
@@ -25,6 +25,7 @@ SURVIVE_WITHOUT_LOSS = "survive_without_loss"
 SURVIVE_WRITABLE = "survive_writable"
 
 
+_OFTEN = 0.5  # a chance from here on is said as one: years would be less than two
 MOST = 1e30
 """Of records a year, more than anything writes."""
 
@@ -116,7 +117,7 @@ class Goals(FieldTable):
         parts = []
         if self.loss_probability_per_year is not None:
             limit = limit_words(self.loss_probability_per_year)
-            parts.append(f"data loss with {limit} at most")
+            parts.append(_loss_words(limit))
         if self.acked_records_lost_per_year is not None:
             limit = significant(self.acked_records_lost_per_year)
             parts.append(f"at most {limit} acknowledged records lost a year")
@@ -153,15 +154,22 @@ class Goals(FieldTable):
 
 
 def limit_words(probability: float) -> str:
-    """Return a limit for data loss in words; without years where that is rare.
+    """Return a limit for data loss in words; a chance where years are too many to believe.
 
     >>> limit_words(0.01), limit_words(1e-6)
-    ('probability 0.01 a year (once in 99 years)', 'probability 1e-6 a year')
+    ('once in 99 years', 'a 1 in 1 million chance a year')
     """
-    words = f"probability {as_given(float(f'{probability:.1e}'))} a year"
-    if is_rare(years_between(probability)):
-        return words
-    return f"{words} ({how_often(probability)})"
+    if probability > _OFTEN:
+        return f"a {percent(probability)} chance a year"
+    if probability > 0 and is_rare(years_between(probability)):
+        return f"a {one_in(probability)} chance a year"
+    return how_often(probability)
+
+
+def _loss_words(limit: str) -> str:
+    if " chance " in limit:
+        return f"at most {limit.replace(' chance ', ' chance of data loss ')}"
+    return "no data loss" if limit == "never" else f"data loss at most {limit}"
 
 
 def judge(

@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 from advisor import formatting as words_of
 from advisor.advice.phrases import years_between
 from advisor.formatting import ONCE as _ONCE
-from advisor.formatting import RARER, RAREST_YEARS, brief_time_per_year, significant, span
+from advisor.formatting import RARER, RAREST_YEARS, brief_time_per_year, one_in, significant, span
 from advisor.formatting import once_in as once_in_words
 
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
@@ -26,12 +26,12 @@ def per_year(probability: float) -> str:
 
 
 def on_axis(probability: float) -> str:
-    """Return a probability per year with its digits: "4.1e-7 / year"; "none modelled" for 0."""
+    """Return a probability per year: "1 in 2.4 million a year"; "none modelled" for 0."""
     if probability == 0:
         return "none modelled"
     if probability >= 0.9995e-3:
         return f"{_percent_below(probability)} % / year"
-    return f"{_scientific(probability)} / year"
+    return f"{one_in(probability)} a year"
 
 
 def once_in(probability: float) -> str:

@@ -65,7 +65,9 @@ def loss_label(probability: float) -> str:
         return "no loss\nmodelled"
     between = once_in_years(1 / probability) if probability <= _RARE else once_in(probability)
     # On the axis a rare probability is a position, not a promise: it gets no years.
-    return f"{on_axis(probability)}\n{'' if between == RARER else between}".rstrip()
+    if between == RARER:
+        return on_axis(probability).replace(" a year", "\na year")
+    return f"{on_axis(probability)}\n{between}"
 
 
 def refused_label(unavailability: float) -> str:

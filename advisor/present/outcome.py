@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.formatting import RARER
+from advisor.formatting import RARER, percents
 from advisor.present.labels import (
     availability,
     interval,
@@ -69,10 +69,10 @@ LOST, BETWEEN = "loss_probability_per_year", "mean_years_to_loss"
 
 
 def refused_in_words(value: float) -> str:
-    """Return an unavailability both ways: "99.99 % available, 53 min/year not"."""
+    """Return an unavailability both ways: "99.99 % available, down 53 min/year"."""
     if value == 0:
         return "none modelled"
-    return f"{availability(value)} available, {time_per_year(value)} not"
+    return f"{availability(value)} available, down {time_per_year(value)}"
 
 
 def stalled_in_words(value: float) -> str:
@@ -265,3 +265,9 @@ def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple
     named = [(mechanisms.words(name), part / whole) for name, part in ordered if part > 0]
     rest = sum(share for _, share in named[most:])
     return (*named[:most], *([("all others", rest)] if rest > 0 else []))
+
+
+def in_percent(named: Sequence[tuple[str, float]]) -> list[tuple[str, str]]:
+    """Return causes with their shares in whole percents that add up."""
+    words = percents([share for _, share in named])
+    return [(name, said) for (name, _), said in zip(named, words, strict=True)]

@@ -46,8 +46,10 @@ def test_goals_are_met_by_what_settings_decide() -> None:
         assert measures_of(result)[measure] > limit > decided_measures(result)[measure]
     assert answer.best.meets == plain.best.meets
     assert answer.why[2:] == plain.why[1:]
-    assert answer.why[0].startswith("Main cause of loss by what settings decide: ")
-    assert answer.why[1] == "The comparisons below leave out what no setting changes."
+    assert answer.why[0].startswith("Main cause of loss that settings decide: ")
+    assert answer.why[1] == (
+        "The comparisons below leave out losses and downtime that no setting changes."
+    )
 
 
 def test_the_rest_is_said_beside_the_goals() -> None:
@@ -119,7 +121,10 @@ def test_a_number_of_lost_records_can_be_a_goal() -> None:
 
 def test_records_given_up_are_those_that_a_goal_limits() -> None:
     """The finding on delivery timeouts counts what the goal for refused records is held against."""
-    for card, words in ((CARD, "setting, by what settings decide: "), (PLAIN, "setting: ")):
+    for card, words in (
+        (CARD, "setting, counting only what settings decide: "),
+        (PLAIN, "setting: "),
+    ):
         answer = recommend(SIX, card, LOAD, Goals(records_refused_per_year=0.0))
         (found,) = (each for each in answer.findings if each.code == "KRA402")
         refused = answer.best.reliability.by_settings("records_refused_per_year")

@@ -1,13 +1,15 @@
 """Labels of numbers, and logarithmic axes."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import advisor
-from advisor.formatting import RARER
+from advisor.advice import Goals
+from advisor.formatting import RARER, percents
 from advisor.present.labels import (
     as_given,
     availability,
@@ -179,3 +181,46 @@ def test_ends_of_many_values_share_their_words() -> None:
     assert between("", "") == ""
     never = "never, as modelled"
     assert between("once in 3 years", never) == f"once in 3 years to {never}"
+
+
+@given(st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=8))
+def test_whole_percents_of_a_whole_add_up(parts: list[float]) -> None:
+    """To 100, unless one is too small for a number; none is off by a whole percent."""
+    shares = [part / sum(parts) for part in parts]
+    words = percents(shares)
+    if not all(said[0].isdigit() for said in words):
+        return
+    numbers = [int(said.split()[0]) for said in words]
+    assert sum(numbers) == 100
+    assert all(abs(n - 100 * s) < 1 for n, s in zip(numbers, shares, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        (1e-6, "at most a 1 in 1 million chance of data loss a year"),
+        (0.01, "data loss at most once in 99 years"),
+        (0.9, "at most a 90 % chance of data loss a year"),
+        (0.0, "no data loss"),
+    ],
+)
+def test_a_goal_for_losses_reads_as_operators_say_it(limit: float, words: str) -> None:
+    """Never with an exponent."""
+    goals = Goals(loss_probability_per_year=limit, write_unavailability=None)
+    assert goals.sentence == f"Goals: {words}."
+
+
+def test_swings_are_said_in_time_and_chances() -> None:
+    """The axis and the words of a tornado have no fractions of time and no exponents."""
+    result = advisor.evaluate(
+        advisor.Cluster.uniform(brokers=3, racks=3),
+        advisor.Config(replication_factor=3, min_insync_replicas=2, acks="all"),
+        "single_rack",
+        advisor.Workload(partitions=3),
+    )
+    for measure, unit in (("write_unavailability", "/year"), ("loss_events_per_year", "1 in ")):
+        ax = result.decided.tornado(measure).plot()
+        ax.figure.canvas.draw()
+        ticks = [tick.get_text() for tick in ax.get_xticklabels() if tick.get_text()]
+        assert any(unit in tick for tick in ticks)
+        assert not any(re.search(r"\de-\d", words) for words in (*ticks, ax.get_xlabel()))

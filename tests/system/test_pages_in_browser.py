@@ -93,6 +93,35 @@ def test_no_table_is_cut_off(browser: Browser, shipped: Path, medium: str, width
     assert cut == []
 
 
+# Sizes of the words in pictures, as the screen shows them; tables that nothing scrolls into view.
+SIZES = """() => [...document.querySelectorAll("svg text")]
+  .filter(word => word.textContent.trim() && word.getBoundingClientRect().width > 0)
+  .map(word => [parseFloat(getComputedStyle(word).fontSize) * Math.hypot(
+    word.getScreenCTM().a, word.getScreenCTM().b), word.textContent])"""
+CUT_OFF = """() => {
+  const scrolls = part => part && (/auto|scroll/.test(getComputedStyle(part).overflowX) ||
+    scrolls(part.parentElement));
+  return [...document.querySelectorAll("table, pre, code, svg")].filter(part =>
+    part.getBoundingClientRect().right > innerWidth && !scrolls(part.parentElement) &&
+    getComputedStyle(part).visibility === "visible").map(part => part.outerHTML.slice(0, 90));
+}"""
+
+
+def test_pictures_and_tables_are_readable_on_a_phone(
+    browser: Browser, report: Path, exported: list[Path]
+) -> None:
+    """No word in a picture is smaller than 9 pixels, and what is too wide scrolls in its box."""
+    for path in (report, *exported):
+        page = opened(browser, path, 390)
+        page.wait_for_load_state("load")
+        sizes = page.evaluate(SIZES)
+        assert sizes
+        assert min(sizes)[0] >= 9.0, (path.name, min(sizes))
+        assert page.evaluate(CUT_OFF) == [], path.name
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path.name
+        page.close()
+
+
 def test_cells_name_their_columns_on_a_phone(browser: Browser, report: Path) -> None:
     """Rows of wide tables are blocks there, and every column can still be sorted by."""
     label = "cell => getComputedStyle(cell, '::before').content"

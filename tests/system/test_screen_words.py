@@ -220,6 +220,8 @@ def test_the_report_is_free_of_them(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert wrong_words(capsys.readouterr().out) == []
     page = path.read_text(encoding="utf-8")
     assert wrong_words(visible(page)) == []
+    # The card and its sources quote numbers as they were published.
+    assert re.findall(r".{30}\de-\d", visible(page).partition("The card: ")[0]) == []
     for data in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL):
         texts = (text for text in re.findall(r'"((?:[^"\\]|\\.)*)"', data))
         assert [words for text in texts for words in wrong_words(text)] == []

@@ -160,8 +160,8 @@ class AuditViews(RowTable):
         >>> import advisor
         >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
         >>> lines = advisor.audit(text + "\n", "three_az_cloud").explain().splitlines()
-        >>> [line for line in lines if line.startswith("Goals:")][0][:39]
-        'Goals: data loss with probability 1e-6 '
+        >>> [line for line in lines if line.startswith("Goals:")][0][:58]
+        'Goals: at most a 1 in 1 million chance of data loss a year'
         """
         lines = [*state_lines(self.now), self.verdict, *self.below_verdict, *self._topic_lines()]
         lines += [*_finding_lines(self.findings), self.spread, self.goals_sentence]

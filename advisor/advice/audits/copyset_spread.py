@@ -42,13 +42,13 @@ def spread_words(placement: Copysets) -> str:
     )
     parts = []
     for lost, chance in _chances(placement).items():
-        parts.append(f"{_share(chance)} if {count(lost, 'broker')} {'is' if lost == 1 else 'are'}")
+        parts.append(f"{_share(chance)} for {count(lost, 'broker')}")
         # The probability does not decrease with more brokers.
         if chance.low >= 1.0:
             break
     return (
-        f"{text} Chance that brokers lost at once, at random, hold every copy of some partition: "
-        f"{', '.join(parts)}."
+        f"{text} If random brokers are lost at once, the chance that some partition loses all its "
+        f"copies: {', '.join(parts)}."
     )
 
 

@@ -194,11 +194,11 @@ def check_delivery_timeout(
     part = min(given_up / (stopped * written), 1.0) if stopped else 1.0
     if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
-    whose = f" of {topic}" if topic else ""
+    whose = f" to {topic}" if topic else ""
     yield finding(
         "KRA402",
         f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: {significant(given_up)} "
-        f"failed sends a year{whose}, {percent(part)} of what is written while writes are refused."
+        f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
         f"{_refused_by_timeout(refused or {}, result.model)}",
     )
 
@@ -210,7 +210,7 @@ def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> st
     parts = [
         f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
-    decided = ", by what settings decide" if beyond(model) else ""
+    decided = ", counting only what settings decide" if beyond(model) else ""
     return f" Failed sends a year with the recommended setting{decided}: {listed(parts)}."
 
 

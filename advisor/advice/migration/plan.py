@@ -207,7 +207,7 @@ def _preflight(tools: Tools, config: Config) -> Iterator[str]:
     if config.eligible_leader_replicas:
         yield (
             f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
-            "that lives on them then has none."
+            "that depends on them is then left without a leader."
         )
     yield tools.under_replicated()
 
@@ -288,8 +288,8 @@ def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
     yield from _elr(tools, config)
     if for_new is None:
         return
-    yield "# For topics still to be made: server.properties, and this line, which is not run here,"
-    yield "# because every topic without a value of its own takes it at once:"
+    yield "# For future topics, use server.properties and this command. It is commented out,"
+    yield "# because it also changes every topic without a value of its own at once:"
     yield f"#   {for_new}"
     if config.eligible_leader_replicas:
         yield "# (it also clears the eligible leader replicas of those topics)"

@@ -59,12 +59,12 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
     before = min(stated_min_isr(topic, target), most)
     if min(wanted, factor) >= before:
         return ""
-    return f"{topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
+    return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
 
 
 def lowered_replicas(topic: Topic, factor: int) -> str:
     """Return that a topic gives up replicas and loses more with fewer, for a list."""
-    return f"{topic.name}: {topic.replication_factor} replicas to {factor}"
+    return f"topic {topic.name}: {topic.replication_factor} replicas to {factor}"
 
 
 def lowered_acks(config: Config, today: Config | None) -> Iterator[str]:

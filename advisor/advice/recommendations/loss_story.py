@@ -129,8 +129,8 @@ def how_it_fits(config: Config, faults: int) -> str:
         return ""
     brokers = "no broker" if safe == 0 else f"only {safe} broker{'' if safe == 1 else 's'}"
     return (
-        f"It takes {faults} faults from {factor} replicas in sync; {brokers} may be lost for sure, "
-        f"because as few as {least} may be in sync when it happens."
+        f"That starts with all {factor} replicas in sync. {capital(brokers)} can be lost safely at "
+        f"any time, because the ISR may be down to {least} by then."
     )
 
 

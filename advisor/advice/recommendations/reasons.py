@@ -91,10 +91,12 @@ def reasons(
     most = dominant(best.reliability.decided.causes["loss_events_per_year"])
     split = has_beyond(best.reliability)
     if most:
-        by = " by what settings decide" if split else ""
+        by = " that settings decide" if split else ""
         sentences.append(f"Main cause of loss{by}: {most}.")
     if split:
-        sentences.append("The comparisons below leave out what no setting changes.")
+        sentences.append(
+            "The comparisons below leave out losses and downtime that no setting changes."
+        )
     factor = best.config.replication_factor or 1
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
     sentences += [sentence for sentence in around if sentence]

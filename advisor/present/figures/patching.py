@@ -57,7 +57,7 @@ def plot_patching(result: Patching, ax: Axes | None = None) -> Axes:
     ... )
     >>> ax = advisor.present.plot_patching(found, Figure().subplots())
     >>> ax.get_title(loc="left")
-    'A partition refuses writes in each rolling restart for'
+    'How long a partition refuses writes in one rolling restart'
     """
     groups = _groups(result.choices)
     with style.look():
@@ -101,7 +101,7 @@ def _draw(ax: Axes, groups: dict[str, list[PatchingChoice]]) -> None:
     ax.yaxis.set_major_locator(FixedLocator(list(range(len(groups)))))
     ax.yaxis.set_major_formatter(FixedFormatter(list(groups)))
     ax.set_ylim(len(groups) - 0.5, -0.5)
-    ax.set_title("A partition refuses writes in each rolling restart for", loc="left", pad=6)
+    ax.set_title("How long a partition refuses writes in one rolling restart", loc="left", pad=6)
     ax.grid(axis="x", color=style.FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.tick_params(axis="y", length=0)
@@ -146,7 +146,7 @@ def _short(minutes: float) -> str:
 
 
 def _in_words(result: Patching) -> list[str]:
-    said = ["A partition refuses writes in each rolling restart for:"]
+    said = ["How long a partition refuses writes in one rolling restart:"]
     for words, group in _groups(result.choices).items():
         each = []
         for choice in group:

@@ -97,11 +97,11 @@ _LOOK = {
 
 _SETTABLE = [name for name in mpl.rcParamsDefault if name.split(".")[0] in _FAMILIES]
 _NARROW_LOOK = {
-    "axes.labelsize": 7,
-    "axes.titlesize": 9,
+    "axes.labelsize": 7.5,
+    "axes.titlesize": 8.5,
     "font.size": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
 }
 
 

@@ -18,7 +18,9 @@ from advisor.tables import MOST_ROWS, more_rows
 
 _MISSED = style.BEST
 _MOST_NAMES = 8
-_OFFSETS = ((7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0), (0, 13, 0.5), (0, -14, 0.5))
+# Beside the marker, else above or below, else askew.
+_BESIDE = ((8, 0, 0.0), (-8, 0, 1.0), (0, 13, 0.5), (0, -14, 0.5))
+_OFFSETS = (*_BESIDE, (7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0))
 _ENTRIES = (
     ("o", style.DURABILITY, "meets the goals"),
     ("D", _MISSED, "misses a goal; the worst are named"),
@@ -136,7 +138,7 @@ def _name(
         names = [name for name, at in named if at == place]
         words = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
         x, y = pixels[place]
-        width, height = len(words) * 4.6 * scale, 9 * scale
+        width, height = len(words) * 4.45 * scale, 9 * scale
         # Beside the lines if there is room, else across one.
         tried = [(*offset, others) for others in ([*taken, *lines], taken) for offset in _OFFSETS]
         for dx, dy, share, others in tried:

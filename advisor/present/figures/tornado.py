@@ -11,17 +11,23 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from advisor.catalog import evidence
 from advisor.errors import InputError
+from advisor.formatting import one_in, significant
 from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.labels import once_in_years, short, time_per_year
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado
+from advisor.reliability.results.units import FRACTIONS
 
 MOST_BARS = 10
-OUTSIDE = "not from the card: bugs, operators, region"
+OUTSIDE = "in no card: bugs, operators, region"
 _OUTSIDE = style.BEST
 _MOST_IN_A_TABLE = 3
+_LEAST_PERCENT = 0.999e-3
+_CHANCES = ("loss_events_per_year", "loss_probability_per_year")
+"""Measures that are shown as chances a year: rare enough that rate and probability are one."""
+
 _RATES: dict[str, Callable[[float], float]] = {
     "loss_events_per_year": lambda rate: rate,
     "loss_probability_per_year": lambda rate: -math.expm1(-rate),
@@ -94,16 +100,16 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
     height = 0.3 * max(len(rows), 1) + 1.1
     if ax is None:
         figure = shown_figure(7.6, height)
-        figure.describe(tornado.verdict, *(_in_words(row, tornado.unit) for row in rows))
+        figure.describe(tornado.verdict, *(_in_words(row, tornado) for row in rows))
     with style.look():
         if figure is not None:
             ax = figure.add_axes((0.29, 0.55 / height, 0.67, 1 - 0.95 / height))
         assert ax is not None
         ax.set_title(tornado.title.partition(", ")[0])
         if rows:
-            _draw_rows(ax, rows, tornado.value)
+            _draw_rows(ax, rows, tornado.value, _say(tornado.measure))
             ends = "hollow: the assumption at its low, filled: at its high"
-            ax.set_xlabel(f"{tornado.unit}; {ends}", fontsize=8)
+            ax.set_xlabel(f"{_axis(tornado)}; {ends}", fontsize=8)
         else:
             ax.text(0, 0.5, tornado.verdict, va="center", color=style.INK)
             ax.axis("off")
@@ -120,12 +126,36 @@ def _outside(measure: str) -> Swing:
     return Swing(OUTSIDE, known.value, known.low, known.high, low, high, factor, known.id)
 
 
-def _in_words(row: Swing, unit: str) -> str:
-    low, high = short(row.result_at_low), short(row.result_at_high)
-    return f"{row.path}, {range_in_words(row.low, row.high)}: {low} to {high} {unit}."
+def _in_words(row: Swing, tornado: Tornado) -> str:
+    say = _say(tornado.measure)
+    low, high = say(row.result_at_low), say(row.result_at_high)
+    unit = f" {tornado.unit}" if say is short else ""
+    return f"{row.path}, {range_in_words(row.low, row.high)}: {low} to {high}{unit}."
 
 
-def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
+def _say(measure: str) -> Callable[[float], str]:
+    """Return how to word a measure: time a year, a chance a year, or a number."""
+    if measure in _CHANCES:
+        return _chance
+    return time_per_year if measure in FRACTIONS else short
+
+
+def _chance(rate: float) -> str:
+    """Return how likely something is in a year, or how often it happens: "1 %", "3 times"."""
+    if rate > 1.0:
+        return f"{short(rate)} times"
+    if rate >= _LEAST_PERCENT:
+        return f"{significant(100.0 * rate)} %"
+    return one_in(rate) if rate > 0 else "never"
+
+
+def _axis(tornado: Tornado) -> str:
+    if tornado.measure in _CHANCES:
+        return "chance a year"
+    return "time a year" if tornado.measure in FRACTIONS else tornado.unit
+
+
+def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float, say: Callable[[float], str]) -> None:
     ends = [end for row in rows for end in (row.result_at_low, row.result_at_high)]
     finite = [end for end in (*ends, middle) if 0 < end < math.inf]
     left, right = min(finite, default=1.0) / 1.6, max(finite, default=1.0) * 1.6
@@ -134,9 +164,9 @@ def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
     # Few labelled ticks for any span: decades, with 2 and 5 within two decades.
     decades = math.log10(right / left)
     ax.xaxis.set_major_locator(
-        LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=8)
+        LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7)
     )
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: say(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     if 0 < middle < math.inf:
         ax.axvline(middle, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -157,5 +187,5 @@ def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
         range(len(rows)),
         [f"{row.path}\n{range_in_words(row.low, row.high)}" for row in rows],
     )
-    ax.tick_params(axis="y", length=0, labelsize=7)
+    ax.tick_params(axis="y", length=0, labelsize=7.5)
     ax.set_ylim(len(rows) - 0.4, -0.6)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from advisor.advice.choice import GOAL_WORDS, Choice, judged
-from advisor.advice.goals import Goals
+from advisor.advice.goals import Goals, limit_words
 from advisor.advice.phrases import listed
+from advisor.formatting import one_in
 from advisor.present.interactive.controls import MOST_REPLICAS, STILL
 from advisor.present.labels import per_year, time_per_year
 from advisor.present.outcome import outcomes, point_of
@@ -23,6 +24,8 @@ _MISSING = "This page has no answer for this combination. Run the notebook to co
 _MARKED = {"chosen": "chosen", "today": "today", "best": "recommended"}
 _DIGITS = 5
 _DECADES = 25
+_PERCENTS = 3  # decades of percents: below 0.1 % they have too many zeros
+_BRIEFLY = {" million": "M", " billion": "B", " trillion": "T"}
 _LEGEND = (
     ("goal", "your goal"),
     ("decided", "what settings decide, alone"),
@@ -190,9 +193,9 @@ def _limits(goals: Goals) -> dict[str, float]:
 
 
 def _axes(goals: Goals) -> dict[str, Any]:
-    titles: dict[str, tuple[str, Callable[[float], str]]] = {
-        "loss": ("Durability: probability of a loss in a year", per_year),
-        "refused": ("Availability: time without writes", time_per_year),
+    titles: dict[str, tuple[str, str, Callable[[float], str]]] = {
+        "loss": ("Durability: chance of a loss in a year", per_year(0.0), limit_words),
+        "refused": ("Availability: time without writes", time_per_year(0.0), time_per_year),
     }
     limits = _limits(goals)
     decades = {
@@ -203,13 +206,18 @@ def _axes(goals: Goals) -> dict[str, Any]:
         name: {
             "title": title,
             "ticks": [[10.0**-n, words] for n, words in enumerate(decades[name])],
-            "zero": say(0.0),
+            "zero": zero,
             "goal": f"Your goal: at most {say(limits[name])}" if name in limits else "",
         }
-        for name, (title, say) in titles.items()
+        for name, (title, zero, say) in titles.items()
     }
 
 
 def _decade(nines: int) -> str:
-    """Return a power of ten as the label of an axis: "1 %", "1e-6"."""
-    return f"{100.0 / 10**nines:g} %" if nines <= 3 else f"1e-{nines}"
+    """Return a power of ten as the label of an axis: "1 %", "1 in 10,000", "1 in 1M"."""
+    if nines <= _PERCENTS:
+        return f"{100.0 / 10**nines:g} %"
+    words = one_in(10.0**-nines)
+    for long, brief in _BRIEFLY.items():
+        words = words.replace(long, brief)
+    return words

@@ -21,7 +21,8 @@ from advisor.advice.findings.summary import shortened
 from advisor.advice.migration.targets import refusal
 from advisor.advice.phrases import first_of
 from advisor.files import replace_file
-from advisor.formatting import percent, significant
+from advisor.formatting import significant
+from advisor.present import outcome as words_of
 from advisor.present.card_text import card_in_words
 from advisor.present.figures import style
 from advisor.present.figures.comparison import compared, curve, has_interval, in_words, marks
@@ -45,7 +46,7 @@ from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.sampled import Sampled
 
 _WIDE = {"width_inches": 8.6}
-_NARROW = {"width_inches": 4.0}
+_NARROW = {"width_inches": 3.9}
 _CURVES_CAPTION = (
     "The two curves are a trade-off: a larger min.insync.replicas loses less and "
     "refuses more. Ribbons are 95 % intervals from the ranges of the failure model. Grey dots: "
@@ -71,8 +72,7 @@ _WITHOUT_INTERVALS = {
     "would take minutes.",
 }
 _SCHEME_INTERVALS = {
-    False: "Below each value its 95 % interval, from the same draws of the failure model in every "
-    "row.",
+    False: "Each 95 % interval comes from the same draws of the failure model in every row.",
     True: "Only the first row has 95 % intervals: with so many partitions others would take "
     "minutes.",
 }
@@ -203,7 +203,7 @@ def _context(
                 "title": outcome.title,
                 "said": outcome.said,
                 "parts": outcome.parts,
-                "shares": [(words, percent(share)) for words, share in outcome.shares],
+                "shares": words_of.in_percent(outcome.shares),
             }
             for outcome in outcomes(best.reliability)
         ],
@@ -315,7 +315,7 @@ def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
     blocks = [
         ("Before you begin", "Run these checks first.", plan.preflight),
         ("Make the change", "", plan.steps),
-        ("Check that it took", "", plan.verify),
+        ("Check the result", "", plan.verify),
         ("Rollback", "Undoes the change.", plan.rollback),
     ]
     texts = [(title, note, "\n".join(lines)) for title, note, lines in blocks if lines]

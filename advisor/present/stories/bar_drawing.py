@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from advisor.errors import InputError
-from advisor.present.stories.picture import PALETTE, Picture, box, svg, text
+from advisor.present.stories.picture import PALETTE, WIDTH, Picture, box, svg, text
 
-_WIDTH = 360
 _LEFT = 8
 _LETTER = 6.6  # widest of the bold values
 
@@ -51,7 +50,7 @@ def draw_bars(
     largest = max(finite, default=0) or 1
     words = "; ".join(_said(name, values, unit, series) for name, values in table.items()) + "."
     longest = max(len(_shown(v, unit)) for values in table.values() for v in values)
-    room = _WIDTH - 2 * _LEFT - 4 - _LETTER * longest
+    room = WIDTH - 2 * _LEFT - 4 - _LETTER * longest
     parts: list[str] = []
     y = 4.0
     for place, name in enumerate(series):
@@ -68,7 +67,7 @@ def draw_bars(
             parts.append(text(_LEFT + length + 4, y + 9, _shown(value, unit), "strong"))
             y += 13
         y += 6
-    return Picture(svg(_WIDTH, y, words, parts), words, caption)
+    return Picture(svg(WIDTH, y, words, parts), words, caption)
 
 
 def _row(name: str, values: Value | Sequence[Value], series: Sequence[str]) -> Sequence[Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from advisor.present.stories.log_change import (
@@ -11,16 +11,20 @@ from advisor.present.stories.log_change import (
     label,
     spans_in_words,
 )
-from advisor.present.stories.picture import PALETTE, box, line, svg, text
+from advisor.present.stories.picture import PALETTE, WIDTH, box, line, svg, text
 from advisor.protocol.log.replica_log import Run, Spans, records, size, spans, without
 
-WIDTH = 360
 _LEFT = 8
-_ROOM = 304  # for cells, so that "LEO 16" still fits behind them
+_ROOM = 248  # for cells, so that "LEO 16" still fits behind them
+_NAMES = 60
+_LETTER = 5.6  # mean width of one in a line of words, and of a bold one
+_BOLD = 7.0
+_DIGIT = 6.4
 _CELL = 26
 _GAP = 34
 _HIGH = 19
 _ROW = 70
+_LINE = 12
 _TOP = 16
 MOST_CELLS = 16
 
@@ -33,9 +37,17 @@ class Columns:
     ----------
     offsets : tuple of int
         Offsets with a cell of their own, ascending. What lies between them is left out.
+    lines : int
+        Lines of words above the cells of a replica, so many that the longest fit.
     """
 
     offsets: tuple[int, ...]
+    lines: int = 1
+
+    @property
+    def row(self) -> float:
+        """Height of a replica."""
+        return _ROW + _LINE * (self.lines - 1)
 
     @property
     def gaps(self) -> tuple[tuple[int, int], ...]:
@@ -59,9 +71,14 @@ class Columns:
 def columns(changes: Iterable[PartitionChange]) -> Columns:
     """Offsets to draw for a whole story: all of a short log, else those around what differs."""
     rows = [row for change in changes for row in change.rows]
+    lines = (len(_lines(row, letters=False)) for row in rows)
+    return Columns(_offsets(rows), max(lines, default=1))
+
+
+def _offsets(rows: Sequence[ReplicaRow]) -> tuple[int, ...]:
     last = max((row.log.leo for row in rows), default=0)
     if last <= MOST_CELLS:
-        return Columns(tuple(range(last)))
+        return tuple(range(last))
     edges = {edge for row in rows for edge in _edges(row)}
     near = {0} | {edge + step for edge in edges for step in (-1, 0) if 0 <= edge + step < last}
     if len(near) > MOST_CELLS:
@@ -73,7 +90,28 @@ def columns(changes: Iterable[PartitionChange]) -> Columns:
     filled = {one for one in range(last) if one - 1 in near and one + 1 in near}
     if len(filled | set(chosen)) <= MOST_CELLS:
         chosen = sorted(filled | set(chosen))
-    return Columns(tuple(chosen))
+    return tuple(chosen)
+
+
+def _lines(row: ReplicaRow, letters: bool) -> list[str]:
+    """Return the states of a replica as lines that fit, and leave room for what is gone."""
+    taken = _BOLD * (len(_gone(row, letters)) + 1) if row.gone else 0.0
+    fits = (WIDTH - 2 * _LEFT - _NAMES - taken) / _LETTER
+    lines = [""]
+    for word in row.words:
+        joined = f"{lines[-1]}, {word}".removeprefix(", ")
+        if lines[-1] and len(joined) > fits:
+            lines[-1] += ","
+            lines.append(word)
+        else:
+            lines[-1] = joined
+    return lines
+
+
+def _gone(row: ReplicaRow, letters: bool) -> str:
+    """Return which records the step took, or how many."""
+    named = spans_in_words(row.gone, letters)
+    return f"gone: {named}" if len(named) < 14 else f"{size(row.gone)} gone"
 
 
 def _edges(row: ReplicaRow) -> set[int]:
@@ -104,14 +142,23 @@ def draw(
         The description.
     """
     parts = [text(_LEFT, 10, "offset", "soft small")] if not columns.offsets else []
-    for offset in columns.offsets:
-        parts.append(text(columns.x(offset) + columns.cell / 2, 10, offset, "middle soft small"))
-    for low, high in columns.gaps:
-        parts.append(text(columns.x(low) + _GAP / 2, 10, f"+{high - low}", "middle soft small"))
+    parts += [text(x, 10, words, "middle soft small") for x, words in _scale(columns)]
     for place, row in enumerate(change.rows):
-        drawing = _Row(row, columns, _TOP + place * _ROW, epochs, letters, change.acked)
+        drawing = _Row(row, columns, _TOP + place * columns.row, epochs, letters, change.acked)
         parts += drawing.parts()
-    return svg(WIDTH, _TOP + _ROW * len(change.rows), words, parts)
+    return svg(WIDTH, _TOP + columns.row * len(change.rows), words, parts)
+
+
+def _scale(columns: Columns) -> Iterator[tuple[float, str]]:
+    """Yield the offsets above the cells and how many a gap leaves out, as many as fit."""
+    marks = [(columns.x(n) + columns.cell / 2, str(n)) for n in columns.offsets]
+    marks += [(columns.x(low) + _GAP / 2, f"+{high - low}") for low, high in columns.gaps]
+    right = 0.0
+    for x, words in sorted(marks):
+        half = _DIGIT * len(words) / 2
+        if x - half >= right:
+            right = x + half + 1
+            yield x, words
 
 
 @dataclass(frozen=True)
@@ -130,11 +177,12 @@ class _Row:
         parts = [
             line([(_LEFT, self.top), (WIDTH - _LEFT, self.top)], "rule"),
             text(_LEFT, self.top + 14, f"Broker {self.row.broker}", f"strong{off}"),
-            text(_LEFT + 62, self.top + 14, ", ".join(self.row.words), "soft"),
         ]
+        for number, words in enumerate(_lines(self.row, self.letters)):
+            y = self.top + 14 + _LINE * number
+            parts.append(text(_LEFT + _NAMES, y, words, "soft"))
         if self.row.gone:
-            named = spans_in_words(self.row.gone, self.letters)
-            words = f"gone: {named}" if len(named) < 14 else f"{size(self.row.gone)} gone"
+            words = _gone(self.row, self.letters)
             parts.append(text(WIDTH - _LEFT, self.top + 14, words, "strong end"))
         cells = "".join(self._cells())
         parts.append(f'<g class="off">{cells}</g>' if off else cells)
@@ -142,7 +190,7 @@ class _Row:
 
     @property
     def _y(self) -> float:
-        return self.top + 31
+        return self.top + 31 + _LINE * (self.columns.lines - 1)
 
     def _cells(self) -> list[str]:
         log = self.row.log
@@ -173,7 +221,10 @@ class _Row:
         return f"cell {colour}" if whole else f"cell open {colour}"
 
     def _name(self, x: float, value: int, kind: str) -> str:
-        return text(x + self.columns.cell / 2, self._y + 13, label(value, self.letters), kind)
+        words = label(value, self.letters)
+        if _DIGIT * len(words) > self.columns.cell - 1:
+            return ""  # the scale above says where it is
+        return text(x + self.columns.cell / 2, self._y + 13, words, kind)
 
     def _ghosts(self) -> list[str]:
         """Cells of records that were in the log before the step: crossed, or overwritten."""
@@ -216,7 +267,10 @@ class _Row:
             at += length
         end = self.columns.x(log.leo)
         parts.append(line([(end, self._y), (end, below - 6)], "rule"))
-        parts.append(text(end + 3, below, f"LEO {log.leo}", "small"))
+        words = f"LEO {log.leo}"
+        fits = end + 3 + _LETTER * len(words) <= WIDTH
+        where, side = (end + 3, "") if fits else (WIDTH - 2, " end")
+        parts.append(text(where, below, words, f"small{side}"))
         return parts
 
 

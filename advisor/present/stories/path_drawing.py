@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from advisor.present.stories.picture import Picture, svg, text
+from advisor.present.stories.picture import WIDTH, Picture, svg, text
 
-_WIDTH = 360
 _HEIGHT = 150
 _RADIUS = 44
 _NODE = 12
@@ -36,7 +35,7 @@ def draw_paths(schemes: Mapping[str, Sequence[Path]], caption: str = "") -> Pict
     """
     parts = [_ARROW]
     for place, (title, paths) in enumerate(schemes.items()):
-        centre = _WIDTH * (2 * place + 1) / (2 * len(schemes))
+        centre = WIDTH * (2 * place + 1) / (2 * len(schemes))
         parts.append(text(centre, 14, f"{title}: {len(paths)} paths", "middle strong"))
         count = 1 + max((end for path in paths for end in path), default=0)
         where = [_point(centre, node, count) for node in range(count)]
@@ -47,7 +46,7 @@ def draw_paths(schemes: Mapping[str, Sequence[Path]], caption: str = "") -> Pict
             )
             parts.append(text(x, y + 3.5, node, "middle strong"))
     words = " ".join(_said(title, paths) for title, paths in schemes.items())
-    return Picture(svg(_WIDTH, _HEIGHT, words, parts), words, caption)
+    return Picture(svg(WIDTH, _HEIGHT, words, parts), words, caption)
 
 
 def _point(centre: float, node: int, count: int) -> tuple[float, float]:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+# Every drawing is so wide, in its own units: on a phone about a pixel each, so that its words, of
+# 9.5 units and more, stay readable there.
+WIDTH = 300
 # Drawings take the colours of a report, else of JupyterLab, else their own; light or dark.
 _COLOURS = """
 .advisor-drawing {
@@ -17,13 +20,13 @@ _COLOURS = """
   font-family: system-ui, "DejaVu Sans", Verdana, Arial, sans-serif; line-height: 1.4;
 }
 .advisor-drawing svg {
-  display: block; width: 100%; max-width: 34rem; height: auto;
+  display: block; width: 100%; max-width: 28rem; height: auto;
   font-family: system-ui, "DejaVu Sans", Verdana, Arial, sans-serif;
 }
 .advisor-drawing text { fill: var(--ink); font-size: 10px; }
 .advisor-drawing .soft { fill: var(--soft); }
 .advisor-drawing .strong { font-weight: 700; font-size: 11px; }
-.advisor-drawing .small { font-size: 9px; }
+.advisor-drawing .small { font-size: 9.5px; }
 .advisor-drawing .middle { text-anchor: middle; }
 .advisor-drawing .end { text-anchor: end; }
 .advisor-drawing .off rect { opacity: .45; }

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.present.stories.picture import Picture, box, line, svg, text
+from advisor.present.stories.picture import WIDTH, Picture, box, line, svg, text
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.simulation.state import State
 
 _LEFT = 8
-_NAMES = 66
-_WIDTH = 360
+_BOLD = 6.8  # widest of the letters of a name
 _ROW = 24
 _TOP = 30
 
@@ -92,27 +91,29 @@ def _role(placement: Placement, name: str, broker: int) -> str:
 
 def draw(placement: Placement, words: str) -> str:
     """The placement as an ``<svg>``."""
-    wide = (_WIDTH - 2 * _LEFT - _NAMES) / len(placement.brokers)
+    named = max([8, *map(len, placement.replicas)])
+    names = min(_BOLD * named, WIDTH / 3)
+    wide = (WIDTH - 2 * _LEFT - names) / len(placement.brokers)
     parts = [text(_LEFT, 12, "partition", "soft small")]
     for place, (broker, up) in enumerate(placement.brokers.items()):
-        x = _LEFT + _NAMES + place * wide + wide / 2
+        x = _LEFT + names + place * wide + wide / 2
         title = f"broker {broker}" if wide > 48 else str(broker)
         parts.append(text(x, 12, title, "middle strong" + ("" if up else " dim")))
         if not up:
             parts.append(text(x, 24, "down", "middle small"))
     for row, (name, brokers) in enumerate(placement.replicas.items()):
         y = _TOP + row * _ROW
-        parts.append(line([(_LEFT, y), (_WIDTH - _LEFT, y)], "rule"))
+        parts.append(line([(_LEFT, y), (WIDTH - _LEFT, y)], "rule"))
         parts.append(text(_LEFT, y + 16, name, "strong"))
         for place, (broker, up) in enumerate(placement.brokers.items()):
             if broker in brokers:
-                x = _LEFT + _NAMES + place * wide
+                x = _LEFT + names + place * wide
                 parts += _cell(x, y, wide, _role(placement, name, broker), up)
-    return svg(_WIDTH, _TOP + _ROW * len(placement.replicas) + 2, words, parts)
+    return svg(WIDTH, _TOP + _ROW * len(placement.replicas) + 2, words, parts)
 
 
 def _cell(x: float, y: float, wide: float, role: str, up: bool) -> list[str]:
-    said = role if wide > 62 else {LEADER: "L", IN_SYNC: "F", BEHIND: "out", FOLLOWS: "F"}[role]
+    said = role if wide > 55 else {LEADER: "L", IN_SYNC: "F", BEHIND: "out", FOLLOWS: "F"}[role]
     kind = "middle strong" if role == LEADER else "middle"
     drawn = [
         box(x + 3, y + 3, wide - 6, _ROW - 6, _KINDS[role]),

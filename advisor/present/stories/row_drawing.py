@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from advisor.errors import InputError
-from advisor.present.stories.picture import Picture, box, svg, text
+from advisor.present.stories.picture import WIDTH, Picture, box, svg, text
 
-_WIDTH = 360
 _LEFT = 8
-_CELL = 26
+_CELL = 21.8
 _HIGH = 19
 _ROW = 44
 _MOST = 13
@@ -54,7 +53,7 @@ def draw_rows(rows: Mapping[str, Sequence[int]], caption: str = "") -> Picture:
             said.append(f"{record} ({wrong})" if wrong else str(record))
         words.append(f"{title}: {', '.join(said) or 'empty'}.")
     spoken = " ".join(words)
-    return Picture(svg(_WIDTH, _ROW * len(rows), spoken, parts), spoken, caption)
+    return Picture(svg(WIDTH, _ROW * len(rows), spoken, parts), spoken, caption)
 
 
 def _wrong(record: int, before: Sequence[int]) -> str:

@@ -37,13 +37,11 @@ _STYLE = """<style>
 .advisor-drawing.advisor-story.advisor-story li {
   margin: .4rem 0 1.2rem; padding: 0; min-width: 0;
 }
-.advisor-drawing.advisor-live ol { display: grid; grid-template-columns: minmax(0, 1fr); }
-.advisor-drawing.advisor-live.advisor-live li {
-  grid-area: 1 / 1; margin: .4rem 0; visibility: hidden;
-}
-.advisor-drawing.advisor-live li.advisor-shown.advisor-shown { visibility: visible; }
+.advisor-drawing.advisor-live.advisor-live li { margin: .4rem 0; display: none; }
+.advisor-drawing.advisor-live li.advisor-shown.advisor-shown { display: block; }
 .advisor-drawing.advisor-story pre {
   margin: .2rem 0; padding: .3rem .5rem; white-space: pre-wrap; overflow-wrap: anywhere;
+  word-break: normal;
   font-size: .85rem; line-height: 1.35; color: inherit; background: transparent;
   border-left: .2rem solid var(--line);
 }
@@ -55,9 +53,8 @@ _STYLE = """<style>
 .advisor-drawing.advisor-story .key { color: var(--soft); font-size: .85rem; }
 @media print {
   .advisor-drawing.advisor-live .advisor-steps { display: none; }
-  .advisor-drawing.advisor-live ol { display: block; }
   .advisor-drawing.advisor-live.advisor-live li {
-    visibility: visible; margin-bottom: 1rem; break-inside: avoid;
+    display: block; margin-bottom: 1rem; break-inside: avoid;
   }
 }
 </style>"""

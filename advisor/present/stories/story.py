@@ -16,6 +16,7 @@ from advisor.protocol.scenario.player import Moment, Play
 from advisor.protocol.simulation.state import State
 
 _LOOKS = {"state", "log", "describe", "check", "registration", "consume"}
+_SETTING_UP = {"cluster", "topic"}
 _KEY_LOGS = (
     "A cell is a record, its colour the leader epoch (e0, e1, ...) that it was written in. Dashed: "
     "not acknowledged. Thick base: flushed to disk. Red and crossed: gone in this step; red frame: "
@@ -99,7 +100,7 @@ class Story:
         return self._from(next((n for n, step in enumerate(self.steps) if step.loss), 0))
 
     def _from(self, first: int) -> str:
-        steps = [(step.commands[0].command, step.html) for step in self.steps]
+        steps = [(_command(step.commands), step.html) for step in self.steps]
         return fragment(self.title, steps, self.key, first)
 
     def _repr_html_(self) -> str:
@@ -136,12 +137,16 @@ def story(play: Play, partition: str | None = None, title: str | None = None) ->
 
 
 def _grouped(moments: Sequence[Moment]) -> Iterator[tuple[Moment, ...]]:
-    """Commands by step: the first topic belongs to its cluster, looks to what they look at."""
+    """Commands by step: looks belong to what they look at, the first records to their topic.
+
+    So the first step has something to see.
+    """
     group: list[Moment] = []
     for moment in moments:
         begins = bool(group) and bool(group[-1].state.partitions)
         same = bool(group) and _same(group[-1].state, moment.state)
-        if begins and not (moment.verb in _LOOKS and same):
+        first = moment.verb == "produce" and all(m.verb in _SETTING_UP for m in group)
+        if begins and not (moment.verb in _LOOKS and same) and not first:
             yield tuple(group)
             group = []
         group.append(moment)

@@ -213,7 +213,7 @@ def test_findings_are_ordered_by_weight_and_merged() -> None:
 def test_goals_as_a_sentence() -> None:
     """Every limit is in the sentence; without any it says "none"."""
     assert Goals().sentence == (
-        "Goals: data loss with probability 1e-6 a year at most and writes refused at most 53 "
+        "Goals: at most a 1 in 1 million chance of data loss a year and writes refused at most 53 "
         "minutes a year."
     )
     told = Goals(read_unavailability=1e-3, records_refused_per_year=7, survive="rack").sentence
@@ -261,7 +261,7 @@ def test_copysets_are_reported() -> None:
     assert found.copysets.sets == {frozenset(s) for s in ((1, 2, 3), (4, 5, 6), (1, 2))}
     assert "3 different sets of brokers" in found.spread
     assert "shares partitions with 2 others" in found.spread
-    assert "6.7 % if two brokers are" in found.spread
+    assert "6.7 % for two brokers" in found.spread
     assert found.spread in found.explain()
     assert found.spread in found._repr_html_()
     numbers = found.to_dict()["spread"]
@@ -280,7 +280,7 @@ def test_a_loss_probability_that_is_not_exact_has_bounds() -> None:
     assert chances["4"]["low"] == chances["4"]["high"]
     assert chances["5"]["low"] < chances["5"]["value"] < chances["5"]["high"]
     low = f"{100 * chances['5']['low']:.2g} %"
-    assert f"{low} to 100 % if five brokers are" in spread_words(found)
+    assert f"{low} to 100 % for five brokers" in spread_words(found)
     assert "use 1 set of brokers (copysets); a broker shares partitions with 1 other on" in (
         spread_words(copysets([(1, 2)], 2))
     )
@@ -290,7 +290,7 @@ def test_a_loss_probability_that_is_not_exact_has_bounds() -> None:
 def test_only_the_first_certain_loss_is_reported() -> None:
     """If two lost brokers always lose a partition, three and four are not reported."""
     said = spread_words(copysets([(1, 2), (1, 3), (2, 3)], 3))
-    assert said.endswith("copy of some partition: 100 % if two brokers are.")
+    assert said.endswith("some partition loses all its copies: 100 % for two brokers.")
 
 
 def test_equal_topics_are_solved_once() -> None:

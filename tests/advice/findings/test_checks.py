@@ -306,7 +306,7 @@ def test_the_delivery_timeout_is_compared_with_the_outages_of_the_setting() -> N
     """
     (told,) = timeout_words(60.0, Goals())
     assert "delivery.timeout.ms is 120 s: " in told
-    assert "failed sends a year, 97 % of what is written while writes are refused" in told
+    assert "failed sends a year, 97 % of those made while writes are refused" in told
     # A hundred hours a year at a record a second.
     (given_up,) = [word for word in told.split() if word.endswith("0") and "," in word]
     assert float(given_up.replace(",", "")) == pytest.approx(360_000 * 0.967, rel=0.03)

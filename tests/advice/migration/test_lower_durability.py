@@ -118,7 +118,7 @@ def test_what_is_lowered_is_named_first() -> None:
     topics = topic("orders", (1, 2, 3), 2), topic("logs", (1, 2, 3), 1)
     loose = LOOSE.changed(replication_factor=3)
     plan = planned(3, *topics, config=loose, today=loose.changed(acks="all"))
-    both = "orders: min.insync.replicas from 2 to 1", "producers: acks from all to 1"
+    both = "topic orders: min.insync.replicas from 2 to 1", "producers: acks from all to 1"
     assert plan.lowered == both
     assert plan.lines[0] == f"# This plan lowers durability ({' and '.join(both)})."
     assert planned(3, *topics, config=loose, today=loose.changed(acks=1)).lowered == both[:1]
@@ -163,7 +163,7 @@ def test_commands_and_files_that_lower_are_refused() -> None:
     cluster = load_cluster(described("orders"))
     refused = recommend(cluster, CARD, LOAD, WRITES_ONLY)
     assert refused.best.config.min_insync_replicas == 1
-    words = "orders: min.insync.replicas from 2 to 1"
+    words = "topic orders: min.insync.replicas from 2 to 1"
     for ask in (refused.commands, refused.files):
         with pytest.raises(InputError, match=f"{words}.*{ALLOW}"):
             ask()
@@ -192,7 +192,7 @@ def test_the_command_line_asks_for_the_flag(
     assert not folder.exists()
     assert main(line) == 0
     text = capsys.readouterr().out
-    assert text.splitlines()[2].startswith("This plan lowers durability (metrics: ")
+    assert text.splitlines()[2].startswith("This plan lowers durability (topic metrics: ")
     assert "kafka-configs.sh" not in text
     assert ALLOW in text
     assert main([*line, ALLOW, "--files", str(folder)]) == 0

@@ -105,8 +105,8 @@ def test_faults_and_brokers_fit_together():
     """Three faults from three in sync, and one broker for sure, are explained in one sentence."""
     said = tell(Config(replication_factor=3, min_insync_replicas=2)).said
     assert said.endswith(
-        "It takes 3 faults from 3 replicas in sync; only 1 broker may be lost for sure, because as "
-        "few as 2 may be in sync when it happens."
+        "That starts with all 3 replicas in sync. Only 1 broker can be lost safely at any time, "
+        "because the ISR may be down to 2 by then."
     )
     # One fault and no broker need no explanation.
-    assert "for sure" not in tell(Config(replication_factor=1)).said
+    assert "lost safely" not in tell(Config(replication_factor=1)).said

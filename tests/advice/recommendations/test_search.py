@@ -162,8 +162,9 @@ def test_missed_goals_are_named_with_their_limits() -> None:
         return missed.partition(" An audit calls it a risk")[0]
 
     assert missed(loss_probability_per_year=1e-12, write_unavailability=1e-9) == (
-        "goals for lost records (probability 1e-7 a year; the goal is probability 1e-12 a year) "
-        "and time without writes (5.3 minutes a year; the goal is less than a second a year)."
+        "goals for lost records (a 1 in 10 million chance a year; the goal is a 1 in 1 trillion "
+        "chance a year) and time without writes (5.3 minutes a year; the goal is less than a "
+        "second a year)."
     )
     only = {"loss_probability_per_year": None}
     assert missed(**only, records_refused_per_year=0.5) == (

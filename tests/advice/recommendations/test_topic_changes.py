@@ -86,7 +86,7 @@ def test_the_plan_passes_the_audit_that_blames_today() -> None:
 def test_fewer_replicas_that_lose_more_need_the_flag() -> None:
     """Four replicas lose less often than three, for all that the goal of survival says."""
     advice = recommend(described(ORDERS, METRICS), CARD, Workload(partitions=4), GOALS)
-    assert advice.caveats[0] == "This plan lowers durability (orders: 4 replicas to 3)."
+    assert advice.caveats[0] == "This plan lowers durability (topic orders: 4 replicas to 3)."
     with pytest.raises(InputError, match="orders: 4 replicas to 3"):
         advice.commands()
 

@@ -155,7 +155,7 @@ def test_settings_differ_by_delivery_timeout(text: str, advice: Recommendation) 
 
 def test_losing_a_rack_is_a_table(text: str, advice: Recommendation) -> None:
     """One row per possible RF; with three racks only 3/2 keeps data and writes."""
-    page = text[text.index("When one rack is lost") :]
+    page = text[text.index("Losing one rack, with acks=all") :]
     page = page[: page.index("</table>")]
     assert page.count("K + W") == 1
     assert page.count('scope="row"') == len(advice.cluster.brokers)
