@@ -63,7 +63,7 @@ def test_a_large_cluster_has_no_pilot() -> None:
     """Where one cycle takes a second, nobody waits for thousands of them unless they ask."""
     cluster = Cluster.uniform(300, 3)
     large = plan_for(cluster, TRIO, destroyed(0.001), Workload(partitions=3000))
-    found, why = with_method(large, None, 10**6, 7)
+    found, why = with_method(large, None, 10**8, 7)
     assert found.method == "crude"
     assert why == (
         f"a pilot of {len(large.sets):,} replica sets would take minutes, so years are sampled as "
