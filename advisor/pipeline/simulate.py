@@ -16,7 +16,7 @@ from advisor.pipeline import sampling
 from advisor.pipeline.rounds import Stop, sample_in_rounds
 from advisor.pipeline.sampling import Advance, Enough
 from advisor.pipeline.watch import duration, watched
-from advisor.progress import Say, progress_bar, warn
+from advisor.progress import Say, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
@@ -30,7 +30,6 @@ from advisor.reliability.sampler.block_cutting import (
     cut_into_blocks,
     years_per_block,
 )
-from advisor.reliability.sampler.cycles.pilot import MOST_RUNS
 from advisor.reliability.sampler.estimators import merge
 from advisor.reliability.sampler.methods import check_method, with_method
 from advisor.reliability.sampler.plan import Block, Plan
@@ -187,8 +186,7 @@ def simulate(
         check_run(years, seed)
         if method != IMPORTANCE:
             core_seconds(plan, years)
-        with progress_bar(MOST_RUNS, "runs", "Looking for what leads to losses") as note:
-            plan, why_method = with_method(plan, method, int(years), seed, note)
+        plan, why_method = with_method(plan, method, int(years), seed)
     stop = replace(stop, clumping=plan.clumping, largest_weight=plan.largest_weight)
     expected = core_seconds(plan, years)
     if engine == QUICKEST:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import cycle
 
 from advisor.advice.choice import GOAL_WORDS, Choice, choose, decided_measures
@@ -15,7 +16,6 @@ from advisor.advice.phrases import listed
 from advisor.advice.recommendations.reasons import IN_WORDS
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
-from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.kraft_quorum import fatal_zones
 from advisor.reliability.failures.failure_model import FailureModel
@@ -157,7 +157,7 @@ def softer_goals(best: Choice, goals: Goals) -> str:
     if not met or len(met) < len(best.unmet):
         return ""
     words = [
-        f"{significant(limit)} for {GOAL_WORDS[goal]} ({IN_WORDS[goal](limit)})"
+        f"{Decimal(repr(limit)).normalize():f} for {GOAL_WORDS[goal]} ({IN_WORDS[goal](limit)})"
         for goal, limit in met.items()
     ]
     return f"A softer goal that it meets: {listed(words)}."

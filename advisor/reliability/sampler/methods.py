@@ -6,15 +6,14 @@ with likelier failures are best; elsewhere years are lived, and paths that get w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from advisor.errors import InputError, shown
 from advisor.formatting import significant
-from advisor.progress import ignore
+from advisor.progress import progress_bar
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 from advisor.reliability.sampler.block_cutting import seconds_per_block
-from advisor.reliability.sampler.cycles.pilot import find_bias
+from advisor.reliability.sampler.cycles.pilot import MOST_RUNS, find_bias
 from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.splitting.pilot import find_retrials
 
@@ -45,9 +44,7 @@ def check_method(method: object) -> None:
         raise InputError(f"method={shown(method)}: there are {names}, and None to choose for you")
 
 
-def with_method(
-    plan: Plan, method: str | None, years: int, seed: int, note: Callable[[int], object] = ignore
-) -> tuple[Plan, str]:
+def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[Plan, str]:
     """Prepare a plan for a method, or choose one.
 
     Parameters
@@ -58,8 +55,6 @@ def with_method(
         To be sampled.
     seed : int
         Of the pilot's random numbers.
-    note : callable
-        Takes the runs of the pilot that are done since the last call.
 
     Returns
     -------
@@ -92,7 +87,7 @@ def with_method(
         states = f"cycles of {plan.replicas} replicas meet too many states"
         return plan, f"{states}, so years are sampled as they come"
     splits = method == SPLITTING or bool(method is None and cannot)
-    prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed, note)
+    prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed)
     expected = per_year * years
     if method is None and not 0.0 < expected < _ENOUGH_LOSSES:
         losses = f"about {significant(expected)} losses" if expected else "no losses that are rare"
@@ -114,9 +109,10 @@ def _shows_few_outages(plan: Plan, years: int) -> bool:
     return 0.0 < plan.bias.outages * cycles < _ENOUGH_OUTAGES
 
 
-def _with_bias(plan: Plan, seed: int, note: Callable[[int], object]) -> tuple[Plan, float]:
+def _with_bias(plan: Plan, seed: int) -> tuple[Plan, float]:
     """Prepare a plan for cycles; return the losses that the pilot expects in a year, too."""
-    found = find_bias(plan, seed, note)
+    with progress_bar(MOST_RUNS, "runs", "Looking for what leads to losses") as note:
+        found = find_bias(plan, seed, note)
     return replace(plan, bias=found.bias), found.losses_per_year
 
 
