@@ -76,6 +76,7 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
     for s, replicas in enumerate(plan.sets):
         for slot, b in enumerate(replicas):
             served[b].append((s, 1 << slot, copy_of[s][slot]))
+    places = np.array([place for group in served for place in group], dtype=SERVED)
     sim = KernelState(
         control=np.zeros(1, dtype=CONTROL),
         strikes=_strikes(plan),
@@ -83,7 +84,8 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
         racks=_ranges(members, RACK),
         members=np.array([b for group in members for b in group], dtype=np.int64),
         brokers=_ranges(served, BROKER),
-        served=np.array([place for group in served for place in group], dtype=SERVED),
+        served=places,
+        beside=_beside(places, slots),
         copies=np.array([(broker, 0, 0, 0) for broker in copies], dtype=COPY),
         copy_of=np.array(copy_of, dtype=np.int64),
         clocks=clocks,
@@ -124,6 +126,16 @@ def _slots(plan: Plan, grouped: bool) -> NDArray[np.int64]:
     for slot in range(plan.replicas):
         groups[:, slot, slot] = np.arange(len(plan.racks))
     return np.concatenate((slots, groups.reshape(-1, plan.replicas)))
+
+
+def _beside(served: NDArray[Any], slots: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The other brokers of each set that a broker serves."""
+    replicas = slots.shape[1]
+    beside = np.zeros((len(served), replicas - 1), dtype=np.int32)
+    for slot in range(replicas):
+        places = served["bit"] == 1 << slot
+        beside[places] = np.delete(slots[served["set"][places]], slot, axis=1)
+    return beside
 
 
 def _set_weights(plan: Plan, sim: KernelState, grouped: bool) -> None:

@@ -72,12 +72,21 @@ def _mark_groups(sim: KernelState, b: int, afterwards: bool) -> bool:
             control.active += 1
     if control.active > broker.active:
         for i in range(broker.start, broker.end):
+            if not _is_beside_active(sim, i):
+                continue
             s = sim.served[i].set
             if sim.sets[s].followed == 0:
-                other = _other_active(sim, s, b)
-                if other >= 0:
-                    _follow_from(sim, s, other)
-    return bool(control.followed == 0)
+                _follow_from(sim, s, _other_active(sim, s, b))
+    return bool(broker.followed == 0)
+
+
+@inlined
+def _is_beside_active(sim: KernelState, place: int) -> bool:
+    """Whether any other broker of the set at a place of ``served`` is active."""
+    for other in range(sim.beside.shape[1]):
+        if sim.brokers[sim.beside[place, other]].active == 1:
+            return True
+    return False
 
 
 @inlined
@@ -135,7 +144,9 @@ def _leave_groups(sim: KernelState, s: int) -> None:
     sim.control[0].followed += 1
     sim.sets[s].followed = 1
     for slot in range(sim.slots.shape[1]):
-        sim.sets[group_of(sim, sim.slots[s, slot], slot)].weight -= sim.sets[s].weight
+        b = sim.slots[s, slot]
+        sim.brokers[b].followed += 1
+        sim.sets[group_of(sim, b, slot)].weight -= sim.sets[s].weight
 
 
 @called
@@ -224,7 +235,9 @@ def _join_groups(sim: KernelState, s: int) -> None:
     sim.sets[s].followed = 0
     sim.sets[s].base = sim.control[0].retained
     for slot in range(sim.slots.shape[1]):
-        sim.sets[group_of(sim, sim.slots[s, slot], slot)].weight += sim.sets[s].weight
+        b = sim.slots[s, slot]
+        sim.brokers[b].followed -= 1
+        sim.sets[group_of(sim, b, slot)].weight += sim.sets[s].weight
 
 
 @inlined

@@ -72,7 +72,7 @@ OUTAGE = _fields(
     "hours shape dies likely_dies",
 )
 RACK = _fields("start end voters", "")
-BROKER = _fields("own rack start end struck_by rolling batch active struck marked", "")
+BROKER = _fields("own rack start end struck_by rolling batch active followed struck marked", "")
 SERVED = _fields("set bit copy", "")
 COPY = _fields("broker running place filling", "")
 CLOCK = _fields("place held condition rack queued", "due")
@@ -112,13 +112,15 @@ class KernelState(NamedTuple):
     brokers : array of BROKER, shape (brokers,)
         Its condition, its rack, the clock of ``renewals`` that struck it (from 1; 0: none), and
         the sets on it: ``served[start:end]``; whether it is ``active``: out, or one of its groups
-        is not as at the start; whether this event has ``struck`` it, and by place the brokers that
-        are ``marked``, ``control.struck`` of them. Behind the ``control.brokers`` brokers stands
-        one for each rack with voters that has none, and last the controller quorum. By place in
-        the order of rolling restarts: the broker that is ``rolling``, and the number of its
-        ``batch``.
+        is not as at the start; how many sets on it are ``followed``; whether this event has
+        ``struck`` it, and by place the brokers that are ``marked``, ``control.struck`` of them.
+        Behind the ``control.brokers`` brokers stands one for each rack with voters that has none,
+        and last the controller quorum. By place in the order of rolling restarts: the broker that
+        is ``rolling``, and the number of its ``batch``.
     served : array of SERVED, shape (sets * slots,)
         A set, the bit of the broker's slot in it, and the copy that fills it.
+    beside : array of int32, shape (sets * slots, slots - 1)
+        The other brokers of each set in ``served``: next to each other, for they are read most.
     copies : array of COPY, shape (copies,)
         A broker, how many sets are being copied, and its place among those that run; by place, the
         copy ``filling`` a disk, ``control.copying`` of them. Sets on the same brokers share one.
@@ -179,6 +181,7 @@ class KernelState(NamedTuple):
     members: NDArray[np.int64]
     brokers: NDArray[Any]
     served: NDArray[Any]
+    beside: NDArray[np.int32]
     copies: NDArray[Any]
     copy_of: NDArray[np.int64]
     clocks: NDArray[Any]
