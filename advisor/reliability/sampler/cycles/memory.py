@@ -19,7 +19,7 @@ MOST_FAILURES = 40
 # A smaller chance happens with this probability; to one broker of a rack, if to several.
 _LIKELY = 0.5
 # So many of the outages that a failure begins last long; of several, the last.
-_LENGTHENED = 0.5
+_LENGTHENED = 0.25
 
 
 def _fields(whole: str, real: str) -> np.dtype[np.void]:
