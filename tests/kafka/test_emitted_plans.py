@@ -116,7 +116,7 @@ def journey(
         allow_lower_durability=True,
     )
     # Without rack a it has 2 of its 4 replicas, too few for its min ISR.
-    assert [line.partition(":")[0] for line in advice.plan.lowered] == ["rich", "rich"]
+    assert [line.partition(":")[0] for line in advice.plan.lowered] == ["topic rich"] * 2
     shell.write(advice.files())
     forth = shell.run("commands.sh")
     after = shell.describe_until(lambda text: all(map(as_advised, topics_of(text).values())))
