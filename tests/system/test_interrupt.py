@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
@@ -22,6 +23,8 @@ cluster = advisor.Cluster.uniform(6, 3)
 config = advisor.Config(replication_factor=3, min_insync_replicas=2, acks="all")
 model, load = advisor.load_model("three_az_cloud"), advisor.Workload(partitions=12)
 few = dict(years=64, seed=1, engine=ENGINE)
+import faulthandler, signal
+faulthandler.register(signal.SIGUSR1, open(STACKS, "w"))
 """
 # Ends a test that hangs. Spark and the compiler take minutes to start on a busy computer.
 AT_MOST_S = 600.0
@@ -51,23 +54,40 @@ def run(client: BlockingKernelClient, code: str) -> tuple[str, str]:
     return told["content"]["status"], told["content"].get("ename", "")
 
 
+def interrupted(client: BlockingKernelClient, manager, stacks: Path) -> dict[str, object]:
+    """Interrupt a cell five seconds after it began, which ends it soon; return the reply."""
+    while client.get_iopub_msg(timeout=AT_MOST_S)["msg_type"] != "execute_input":
+        pass
+    time.sleep(5.0)
+    manager.interrupt_kernel()
+    begun = time.monotonic()
+    try:
+        told = client.get_shell_msg(timeout=AT_MOST_S)["content"]
+    except Empty:
+        os.kill(manager.provisioner.pid, signal.SIGUSR1)
+        time.sleep(1.0)
+        raise AssertionError(
+            f"The cell goes on after the interrupt:\n{stacks.read_text()}"
+        ) from None
+    assert time.monotonic() - begun < 30.0
+    return told
+
+
 @pytest.mark.parametrize("engine", ["local", "spark"])
-def test_a_sample_is_interrupted(kernel, engine: str) -> None:
+def test_a_sample_is_interrupted(kernel, engine: str, tmp_path: Path) -> None:
     """The cell ends at once, and the next ones compute, sample and plot as before."""
     client, manager = kernel
-    assert run(client, SETUP.replace("ENGINE", repr(engine))) == ("ok", "")
+    stacks = tmp_path / "stacks"
+    setup = SETUP.replace("ENGINE", repr(engine)).replace("STACKS", repr(str(stacks)))
+    assert run(client, setup) == ("ok", "")
     first = "before = advisor.simulate(cluster, config, model, load, **few)"
     assert run(client, first) == ("ok", "")
     # Else Jupyter drops a cell that it receives just after the interrupt, as of a "run all".
     long = "advisor.simulate(cluster, config, model, load, **{**few, 'years': 10_000_000})"
     client.execute(long, stop_on_error=False)
-    time.sleep(5.0)
-    manager.interrupt_kernel()
-    begun = time.monotonic()
-    told = client.get_shell_msg(timeout=AT_MOST_S)
-    assert told["content"].get("ename") == "KeyboardInterrupt"
-    assert told["content"]["evalue"].startswith("Interrupted, and nothing is kept; ")
-    assert time.monotonic() - begun < 30.0
+    told = interrupted(client, manager, stacks)
+    assert told.get("ename") == "KeyboardInterrupt"
+    assert str(told["evalue"]).startswith("Interrupted, and nothing is kept; ")
     if engine == "spark":
         # Else the workers go on with blocks that no one waits for.
         assert run(client, IDLE) == ("ok", "")

@@ -117,6 +117,8 @@ class Bias:
         Probability of each course for a failure that is brought about, by the rarest one before.
     boost : float
         Probability that one is brought about before the outages end.
+    lengthened : float
+        Share of the outages of biased cycles that are drawn so that they last longer.
     plain : float
         Share of the cycles that are drawn without bias.
     overlaps : float
@@ -133,6 +135,7 @@ class Bias:
     beginning: tuple[float, ...]
     following: tuple[tuple[float, ...], ...]
     boost: float
+    lengthened: float
     plain: float
     overlaps: float
     finds_losses: bool

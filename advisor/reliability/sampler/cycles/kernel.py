@@ -130,8 +130,9 @@ def _strike_target(
     sim.control[0].started = _NONE
     strike(rng, sim, course, target)
     _end_chances(sim)
-    if sim.control[0].weighing != UNBIASED and sim.control[0].started != _NONE:
-        _lengthen(rng, sim, all_cycles.cycle[0].lengthened)
+    lengthened = all_cycles.cycle[0].lengthened
+    if lengthened > 0.0 and sim.control[0].weighing != UNBIASED and sim.control[0].started != _NONE:
+        _lengthen(rng, sim, lengthened)
     follow_quorum(sim)
 
 

@@ -18,8 +18,6 @@ AIMS = 4
 MOST_FAILURES = 40
 # A smaller chance happens with this probability; to one broker of a rack, if to several.
 _LIKELY = 0.5
-# So many of the outages that a failure begins last long; of several, the last.
-_LENGTHENED = 0.25
 
 
 def _fields(whole: str, real: str) -> np.dtype[np.void]:
@@ -44,11 +42,11 @@ class Cycles(NamedTuple):
         first, the ``rarest`` of all, course and target of the next, whether it ``lost`` and is
         ``beyond`` settings, when it began; the weight of its first course (``base``), and its
         weight now. Constants: the share of plain cycles (``mixed``), and the probability that a
-        failure is brought about before the outages end (``boost``), and of an outage that lasts
-        long (``lengthened``). Totals: cycles that are
-        ``done`` and ``lost_cycles``; by weight, losses that are ``due`` within a year, hours
-        ``at_risk`` and hours with an outage, and cycles with ``overlaps`` of outages; the
-        ``largest`` weight of a loss, the sum of the ``weights`` of losses and of their ``squares``.
+        failure is brought about before the outages end (``boost``), and that the outage that began
+        last is drawn longer (``lengthened``). Totals: cycles that are ``done`` and ``lost_cycles``;
+        by weight, losses that are ``due`` within a year, hours ``at_risk`` and hours with an
+        outage, and cycles with ``overlaps`` of outages; the ``largest`` weight of a loss, the sum
+        of the ``weights`` of losses and of their ``squares``.
     left : array of int, shape (courses,)
         Cycles still to be begun by each course.
     base : array of float, shape (courses,)
@@ -120,7 +118,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     rates = sim.strikes["per_hour"]
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
-    cycle["mixed"], cycle["boost"], cycle["lengthened"] = bias.plain, bias.boost, _LENGTHENED
+    cycle["mixed"], cycle["boost"], cycle["lengthened"] = bias.plain, bias.boost, bias.lengthened
     following = np.array(bias.following)
     courses = len(following)
     cycles = int(begun_by.sum())

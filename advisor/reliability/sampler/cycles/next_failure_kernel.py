@@ -5,8 +5,8 @@ come as they do. So frequent failures that have nothing to do with a loss come a
 and no such step multiplies the weight by more than 1 / (1 - that probability).
 
 What is brought about is drawn by what came before losses of the pilot. A loss needs failures of
-brokers that share a replica set, so half of it aims at brokers in the sets of those that were
-struck before, most of all at those that a set has left: the other half strikes anyone. And some
+brokers that share a replica set, so most of it aims at brokers in the sets of those that were
+struck before, most of all at those that a set has left; the rest strikes anyone. And some
 comes at once: what was written last is not on disk until a flush.
 """
 
@@ -35,7 +35,7 @@ Weights = NDArray[np.float64]
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
 # Of the failures brought about: aimed, and within the time of a flush.
-_AIMED, _AT_ONCE = 0.5, 0.15
+_AIMED, _AT_ONCE = 0.7, 0.15
 # Each replica that a set lacks makes the others so many times as likely, by the power of two.
 _EACH_LACKING = 3
 

@@ -43,9 +43,11 @@ MOST_RUNS = len(_RUNS)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
-# Failures are brought about with this probability while outages last; where few losses are had that
-# way, the larger one may say more for its longer cycles. It must do so clearly.
-_BOOST, _LARGER_BOOST, _CLEARLY = 0.6, 0.9, 1.3
+# Failures are brought about with this probability while outages last.
+_BOOST = 0.6
+# Where the pilot has seen enough losses, more failures and longer outages may say more for the
+# steps that they take. They must do so clearly.
+_STRONGER_BOOST, _STRONGER_LENGTHENED, _CLEARLY = 0.97, 0.5, 1.3
 # So many effective losses end the pilot. With fewer than the least in its last run, it may have
 # missed how most losses happen, and intervals may be too narrow.
 _ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
@@ -88,7 +90,7 @@ class _Knowledge:
         As in `Bias`.
     effective : float
         How many losses of equal weight say as much as those of the last run.
-    steps, outages, boost : float
+    steps, outages, boost, lengthened : float
         As in `Bias`.
     """
 
@@ -100,6 +102,7 @@ class _Knowledge:
     steps: float = 1.0
     outages: float = 0.0
     boost: float = _BOOST
+    lengthened: float = 0.0
 
     @property
     def bias(self) -> Bias:
@@ -108,6 +111,7 @@ class _Knowledge:
             beginning=tuple(self._mixed(self.beginning).tolist()),
             following=tuple(tuple(self._mixed(row).tolist()) for row in self.following),
             boost=self.boost,
+            lengthened=self.lengthened,
             plain=_PLAIN,
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
@@ -208,7 +212,7 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
         known = known.and_of(done, int(control["events"]))
         note(1)
         if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
-            known = _with_better_boost(
+            known = _with_better_bias(
                 plan, known, cycles, Block(seed, _FIRST_BLOCK + len(_RUNS), 1)
             )
             break
@@ -217,13 +221,13 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
     return Found(known.bias, per_cycle * plan.strikes_per_year)
 
 
-def _with_better_boost(plan: Plan, known: _Knowledge, cycles: int, block: Block) -> _Knowledge:
-    """Try more failures in a cycle; keep them if the losses of as many steps say more."""
-    larger = replace(known, boost=_LARGER_BOOST)
-    done, control = sample(plan, larger.bias, cycles, block)
-    tried = larger.and_of(done, int(control["events"]))
+def _with_better_bias(plan: Plan, known: _Knowledge, cycles: int, block: Block) -> _Knowledge:
+    """Try more failures and longer outages; keep them if the losses of as many steps say more."""
+    stronger = replace(known, boost=_STRONGER_BOOST, lengthened=_STRONGER_LENGTHENED)
+    done, control = sample(plan, stronger.bias, cycles, block)
+    tried = stronger.and_of(done, int(control["events"]))
     better = tried.effective / tried.steps > _CLEARLY * known.effective / known.steps
-    return tried if better else known
+    return replace(tried, overlaps=known.overlaps) if better else known
 
 
 def _nothing_known(plan: Plan) -> _Knowledge:

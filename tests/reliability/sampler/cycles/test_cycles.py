@@ -54,7 +54,7 @@ def test_all_measures_agree_with_the_exact_answer(
     config = Config(replication_factor=replicas, min_insync_replicas=min_isr, acks=acks)
     model = without_beyond(load_model(name))
     exact = evaluate(ZONES, config, model, QUIET)
-    found = sampled(ZONES, config, model, QUIET, 3000)
+    found = sampled(ZONES, config, model, QUIET, 30_000)
     for measure in (*RARE, *OFTEN):
         truth, estimate = getattr(exact, measure), found.estimate(measure)
         if truth > 0.0:
