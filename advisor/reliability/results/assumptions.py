@@ -132,16 +132,16 @@ def _elections_by_operators(config: Config, model: FailureModel) -> tuple[str, .
     unclean = config.unclean_leader_election_enable
     if unclean or config.replication_factor == 1 or not shares_of_destruction(model):
         return ()
-    where = "where no replica that Kafka may elect can return with its log, an operator"
+    where = "where no replica that Kafka may elect can return with its log,"
     hours = model.get(DECISION_HOURS, 0.0)
     if hours > 0:
         return (
-            f"{where} elects the most complete log that is left after {significant(hours)} hours "
-            f"on average ({DECISION_HOURS})",
+            f"{where} an operator elects the most complete log that is left after "
+            f"{significant(hours)} hours on average ({DECISION_HOURS})",
         )
     return (
-        f"{where} never elects another that has one. Writes stop until a replaced, empty broker "
-        f"leads, and the whole log is lost: give {DECISION_HOURS} if one would act before",
+        f"{where} no operator elects another replica. Writes stop until a replaced, empty broker "
+        f"leads, and the whole log is lost; set {DECISION_HOURS} if your operators act sooner",
     )
 
 

@@ -43,6 +43,11 @@ WORDS = {
 CRUDE, IMPORTANCE, SPLITTING = "crude", "importance", "splitting"
 """Methods: years as they come, cycles in which failures are likelier than they are, and years whose
 paths split where they get worse."""
+_METHOD_NAMES = {
+    CRUDE: "Plain simulation",
+    IMPORTANCE: "Importance sampling",
+    SPLITTING: "Splitting",
+}
 
 FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
 """Measures that cannot exceed 1."""
@@ -243,7 +248,8 @@ class Weights:
 
 def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
     """Say how the years were sampled, if not as they come, and why if that was not asked for."""
-    lines = [f"Method {method}: {why}."] if why else []
+    name = _METHOD_NAMES[method]
+    lines = [f"{name}, because {why}."] if why else []
     if weights is None:
         return lines
     seen = "no loss was drawn"
@@ -251,10 +257,7 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
         effective = formatting.significant(weights.effective)
         heaviest = formatting.significant(100 * weights.largest_share)
         seen = (
-            f"{weights.losses:,} losses drawn, which say as much as {effective} of equal weight; "
-            f"the heaviest has {heaviest} % of the weight"
+            f"{weights.losses:,} weighted losses, worth {effective} unweighted ones; "
+            f"the largest weight is {heaviest} % of the total"
         )
-    how = "Importance sampling (failures likelier than they are)"
-    if method == SPLITTING:
-        how = "Splitting (paths that get worse are followed many times)"
-    return [*lines, f"{how}: {seen}."]
+    return [*lines, f"{name}: {seen}."]

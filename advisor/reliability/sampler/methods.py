@@ -61,7 +61,7 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
     plan : Plan
         With a bias for "importance", retrials for "splitting".
     why : str
-        Why this method, if it was chosen here; without a full stop.
+        Why this method, if it was chosen here: what follows "because".
 
     Raises
     ------
@@ -77,25 +77,24 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
     if method == CRUDE:
         return plan, ""
     if method is None and cannot and never:
-        return plan, f"{never}, so years are sampled as they come"
+        return plan, never
     if method is None and seconds_per_block(plan, years) < _SHORT_S:
         return plan, ""
     if method is None and not cannot and len(plan.sets) > _MOST_SETS:
         sets = f"{len(plan.sets):,} replica sets"
-        return plan, f"a pilot of {sets} would take minutes, so years are sampled as they come"
+        return plan, f"a trial run for importance sampling would take minutes for {sets}"
     if method is None and not cannot and plan.replicas > _MOST_REPLICAS:
-        states = f"cycles of {plan.replicas} replicas meet too many states"
-        return plan, f"{states}, so years are sampled as they come"
+        return plan, f"importance sampling of {plan.replicas} replicas meets too many states"
     splits = method == SPLITTING or bool(method is None and cannot)
     prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed)
     expected = per_year * years
     if method is None and not 0.0 < expected < _ENOUGH_LOSSES:
-        losses = f"about {significant(expected)} losses" if expected else "no losses that are rare"
-        return plan, f"{losses} are expected in {years:,} years as they come"
+        losses = f"about {significant(expected)} losses" if expected else "no rare losses"
+        return plan, f"{losses} are expected in {years:,} years without it"
     if method is None and prepared.bias is not None and not prepared.bias.finds_losses:
-        return plan, "losses are so rare that cycles find too few of them to be relied on"
+        return plan, "losses are too rare for importance sampling to find enough of them"
     if method is None and prepared.bias is not None and _shows_few_outages(prepared, years):
-        return plan, f"cycles would show too few of the outages of writes of {years:,} years"
+        return plan, f"importance sampling of {years:,} years would see too few write outages"
     why = f"only about {significant(expected)} losses are expected in {years:,} years"
     if splits:
         why = f"{why}, and {cannot}"

@@ -286,8 +286,11 @@ DISKS = {"broker": {"destroyed": {"per_year": 1.0, "hours": 24.0}}}
 @pytest.mark.parametrize(
     ("operator", "words"),
     [
-        ({}, "an operator never elects another that has one."),
-        ({"operator": {"hours": 4.0}}, "that is left after 4 hours on average"),
+        ({}, "no operator elects another replica."),
+        (
+            {"operator": {"hours": 4.0}},
+            "an operator elects the most complete log that is left after 4 hours on average",
+        ),
     ],
 )
 def test_what_operators_do_is_said_where_disks_are_destroyed(operator, words):
