@@ -257,7 +257,7 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
         effective = formatting.significant(weights.effective)
         heaviest = formatting.significant(100 * weights.largest_share)
         seen = (
-            f"{weights.losses:,} weighted losses, worth {effective} unweighted ones; "
+            f"{weights.losses:,} weighted losses, as good as {effective} unweighted ones; "
             f"the largest weight is {heaviest} % of the total"
         )
     return [*lines, f"{name}: {seen}."]
