@@ -86,7 +86,8 @@ def test_so_it_is_in_cycles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert each.events > 1_000
     assert each.hours == pytest.approx(grouped.hours, rel=1e-12)
     assert each.cycles == pytest.approx(grouped.cycles, rel=1e-9)
-    np.testing.assert_allclose(totals(grouped), totals(each), rtol=1e-9, atol=1e-9)
+    # Records are lost in seconds, which are differences of times of up to a million hours.
+    np.testing.assert_allclose(totals(grouped), totals(each), rtol=1e-8, atol=1e-9)
 
 
 def strikes(plan: Plan) -> Any:

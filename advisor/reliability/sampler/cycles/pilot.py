@@ -55,8 +55,10 @@ _ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
 _LEARNED = 0.5
 # Where these aims are never reached, losses that settings do not decide take their place.
 _RARE = (LOST_BY_SETTINGS, RECORDS)
-# Of each probability: as it is, the same for all, and the rest as losses have it.
-_NATURAL, _EVEN = 0.15, 0.15
+# Of each probability: as it is, the same for all, and the rest as losses have it. Of those that
+# follow a course, some as losses have it after any course: after a course that seldom leads to a
+# loss, the pilot may have seen none.
+_NATURAL, _EVEN, _AFTER_ANY = 0.15, 0.1, 0.2
 _REPEATED = 0.6
 
 
@@ -86,6 +88,8 @@ class _Knowledge:
         Which course begins cycles that lose.
     following : array of float, shape (courses, courses)
         Which course comes next in them, by the rarest one before.
+    after_any : array of float, shape (courses,)
+        Which course comes next in them, whatever came before.
     overlaps : float
         As in `Bias`.
     effective : float
@@ -97,6 +101,7 @@ class _Knowledge:
     natural: Vector
     beginning: Vector
     following: Vector
+    after_any: Vector
     overlaps: float = 1.0
     effective: float = 0.0
     steps: float = 1.0
@@ -107,9 +112,10 @@ class _Knowledge:
     @property
     def bias(self) -> Bias:
         """A bias that makes what is known to lead to losses likelier, and nothing impossible."""
+        followed = (1.0 - _AFTER_ANY) * self.following + _AFTER_ANY * self.after_any
         return Bias(
             beginning=tuple(self._mixed(self.beginning).tolist()),
-            following=tuple(tuple(self._mixed(row).tolist()) for row in self.following),
+            following=tuple(tuple(self._mixed(row).tolist()) for row in followed),
             boost=self.boost,
             lengthened=self.lengthened,
             plain=_PLAIN,
@@ -145,10 +151,12 @@ class _Knowledge:
         some = rows > 0.0
         new = seen_before[some] / rows[some][:, None]
         following[some] += _LEARNED * (new - following[some])
+        after_any = seen_before.sum(axis=0) / rows.sum() if some.any() else self.after_any
         return replace(
             known,
             beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
             following=following,
+            after_any=self.after_any + _LEARNED * (after_any - self.after_any),
             effective=aims[0].effective,
         )
 
@@ -239,7 +247,7 @@ def _nothing_known(plan: Plan) -> _Knowledge:
     never = natural == 0.0
     again[:, never] = 0.0
     again[never] = even
-    return _Knowledge(natural, even, again)
+    return _Knowledge(natural, even, again, even)
 
 
 def _even(natural: Vector) -> Vector:
