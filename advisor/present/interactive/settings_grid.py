@@ -27,7 +27,7 @@ _DECADES = 25
 _PERCENTS = 3  # decades of percents: below 0.1 % they have too many zeros
 _BRIEFLY = {" million": "M", " billion": "B", " trillion": "T"}
 _LEGEND = (
-    ("goal", "your goal"),
+    ("goal", "your goal, for what settings decide"),
     ("decided", "what settings decide, alone"),
     ("floor", "no setting gets there"),
     ("interval", "95 % interval"),
