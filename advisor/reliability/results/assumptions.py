@@ -10,7 +10,7 @@ from __future__ import annotations
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
-from advisor.reliability.failures.distributions import LARGEST_SHAPE
+from advisor.reliability.failures.distributions import LARGEST_SHAPE, two_stages
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
 from advisor.reliability.failures.times.card_times import DURATION, LIFETIME
@@ -31,6 +31,8 @@ OUTSIDE_EVERY_CARD = (
 
 # Less than this is the rounding of a sum.
 _ALL = 1.0 - 1e-9
+# A smaller part of a number is not worth a sentence.
+_SEEN = 0.01
 
 
 def assumptions(
@@ -63,7 +65,7 @@ def assumptions(
             text
             for entry in table().entries
             if entry.turns_into
-            for text in _early_replacements(config, model, entry)
+            for text in _early_replacements(config, model, entry, sampled)
         ),
         *(
             text
@@ -202,7 +204,9 @@ def _leaders_that_go_on(
     )
 
 
-def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -> tuple[str, ...]:
+def _early_replacements(
+    config: Config, model: FailureModel, entry: Mechanism, sampled: bool
+) -> tuple[str, ...]:
     """Replaced brokers that return before brokers that only lost power."""
     assert config.replication_factor is not None
     gone = model.rate_per_hour(entry.name) * model.get(entry.share_path, 0.0)
@@ -216,10 +220,30 @@ def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -
         return ()
     hours, minutes = model.repair_hours(entry.turns_into), 60.0 * model.repair_hours(entry.name)
     kind = "an exponential time" if shape == 1.0 else f"a time of shape {significant(shape)}"
+    times = 1.0 if sampled else _by_stages(shape, hours / (minutes / 60.0))
+    stages = ""
+    if abs(times - 1.0) >= _SEEN:
+        stages = (
+            ". Here two exponential stages stand for that time: up to about "
+            f"{significant(times)} times as many records as shown may be lost in this way"
+        )
     return (
         f"replacing a broker takes {kind}, {significant(hours)} hours on average. Of "
         "those that a power cut of the site took for good, some are then replaced, empty, before "
         f"the others are back (after {significant(minutes)} minutes on average), and may lead. "
         "Where replacement is rarely that fast, fewer records are lost than shown; give "
-        f"{entry.turns_into}.shape, such as 4, and ask simulate()",
+        f"{entry.turns_into}.shape, such as 4, and ask simulate(){stages}",
     )
+
+
+def _by_stages(shape: float, times_longer: float) -> float:
+    """How many times more losses a gamma distributed replacement would cause than two stages do.
+
+    The probability that a replacement ends before an exponential outage is the Laplace transform
+    of its time: (1 + s / a)^-a for a gamma distribution of shape a whose mean is s times that of
+    the outage. A loss takes one or two of them: the square.
+    """
+    stages = two_stages(shape)
+    gamma = (1.0 + times_longer / shape) ** -shape
+    second = 1.0 - stages.goes_on + stages.goes_on / (1.0 + times_longer * stages.second)
+    return float((gamma * (1.0 + times_longer * stages.first) / second) ** 2)

@@ -187,6 +187,20 @@ def test_new_brokers_before_the_old_ones_are_back_are_said():
     assert alike.acked_records_lost_per_year.high < lost.low
 
 
+def test_how_far_two_stages_may_be_off_is_said():
+    """The exact answer has too few of the quickest replacements, and says how much that can do."""
+    config = CONFIG.changed(unclean_leader_election_enable=True)
+    wide = site(per_year=20.0, shape=0.5)
+    exact = evaluate(AT, config, wide)
+    found = simulate(AT, config, wide, years=20_000, engine="local")
+    (times,) = re.findall("up to about (.+) times as many records as shown", exact.assumptions[0])
+    truth = found.acked_records_lost_per_year
+    assert truth.low > 1.1 * exact.acked_records_lost_per_year
+    assert truth.high < float(times) * exact.acked_records_lost_per_year
+    assert "stages" not in found.assumptions[0]
+    assert "stages" not in evaluate(AT, config, site(shape=1.0)).assumptions[0]
+
+
 def test_who_is_replaced_first_does_not_matter_where_nobody_elects_the_others():
     """Only an operator or an unclean election puts another in the place of the last leader."""
     unclean = CONFIG.changed(unclean_leader_election_enable=True)
