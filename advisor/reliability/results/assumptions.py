@@ -31,7 +31,7 @@ OUTSIDE_EVERY_CARD = (
 
 # Less than this is the rounding of a sum.
 _ALL = 1.0 - 1e-9
-# A smaller part of a number is not worth a sentence.
+# A smaller part of a number needs no sentence.
 _SEEN = 0.01
 
 
