@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nbformat.v4 import new_markdown_cell
 
+# Jupyter defines `get_config` when it runs this file.
 c = get_config()  # noqa: F821
 
 _NOTHING = "data:text/javascript,"

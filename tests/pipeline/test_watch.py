@@ -28,8 +28,10 @@ class Screen:
     def __init__(self, years: int = 1000, **limits: Any) -> None:
         self.now = 0.0
         self.shown: list[tuple[int, str]] = []
-        show = lambda done, words: self.shown.append((done, words))  # noqa: E731
-        self.watch = Watch(show, years, Stop(**limits), lambda: self.now)
+        self.watch = Watch(self._show, years, Stop(**limits), lambda: self.now)
+
+    def _show(self, done: int, words: str) -> None:
+        self.shown.append((done, words))
 
     def add(self, at: float, *rows: Row) -> tuple[int, str]:
         """Finish blocks at a time; return what is shown."""
@@ -134,7 +136,7 @@ def test_a_notebook_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
             told.append((self.n, self.words))
 
     ipython = ModuleType("IPython")
-    ipython.get_ipython = lambda: SimpleNamespace(kernel=1)  # type: ignore[attr-defined]
+    vars(ipython)["get_ipython"] = lambda: SimpleNamespace(kernel=1)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr(progress, "_bar_class", lambda: Bar)
     simulated("local")

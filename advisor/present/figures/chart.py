@@ -78,6 +78,7 @@ class ShownFigure(Figure):
         # The id of an SVG has to be unique in its page, and the same in each run.
         digest = hashlib.sha256(self.description.encode()).hexdigest()[:8]
         chart = Chart(self, f"figure-{digest}", self.description)
+        # IPython does not type `display`.
         display(  # type: ignore[no-untyped-call]
             {"text/html": chart._repr_html_(), "text/plain": repr(chart)}, raw=True
         )

@@ -78,7 +78,8 @@ class Explorer(anywidget.AnyWidget):
         """Show the first picture, compute the rest, then give the same output its whole page."""
         shell: Any = get_ipython()
         if self._offline is not None or getattr(shell, "kernel", None) is None:
-            raise NotImplementedError  # IPython goes on with `_repr_mimebundle_`
+            # IPython's own sign to go on with `_repr_mimebundle_`; users never see it.
+            raise NotImplementedError
         data, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         same: dict[str, Any] = {"metadata": metadata, "transient": {"display_id": self.model_id}}
         first = html_fragment(self._around.page())

@@ -224,8 +224,8 @@ def _early_replacements(
     stages = ""
     if abs(times - 1.0) >= _SEEN:
         stages = (
-            ". Here two exponential stages stand for that time: up to about "
-            f"{significant(times)} times as many records as shown may be lost in this way"
+            ". The exact answer approximates that time by two exponential stages: up to about "
+            f"{significant(times)} times as many records as shown may be lost this way"
         )
     return (
         f"replacing a broker takes {kind}, {significant(hours)} hours on average. Of "

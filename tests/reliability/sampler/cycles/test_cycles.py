@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
@@ -10,7 +11,7 @@ from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.block import run_block
-from advisor.reliability.sampler.cycles.pilot import find_bias
+from advisor.reliability.sampler.cycles.pilot import _Knowledge, find_bias
 from advisor.reliability.sampler.estimators import merge
 from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.plan_reader import plan_for
@@ -77,6 +78,15 @@ def test_replicas_in_racks_of_their_own(replicas: int, name: str) -> None:
     assert abs(off_by(found, exact)) < FAR
     assert found.low < exact < found.high
     assert found.high < 3.0 * found.low
+
+
+def test_what_no_loss_followed_is_followed_as_losses_are() -> None:
+    """A rare failure that leads to losses is likely after a frequent one that led to none yet."""
+    natural = np.array([0.9, 0.0999, 0.0001])
+    following = np.array([natural, natural, natural])
+    bias = _Knowledge(natural, natural, following, after_any=np.array([0.0, 0.0, 1.0])).bias
+    assert bias.following[0][2] > 0.15
+    assert all(math.isclose(sum(row), 1.0) for row in bias.following)
 
 
 def test_a_loss_of_eleven_nines_gets_a_number() -> None:
