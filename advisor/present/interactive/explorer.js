@@ -135,6 +135,7 @@ function mount(root, data, ask) {
     ask(values, function (reply) {
       Object.assign(settings, reply.settings);
       if (asked !== waiting) { return; }
+      if (!settings[key(values)]) { refuse(changed, "Interrupted. Choose again."); return; }
       show(values, settings[key(values)], changed);
       drawn(since, true);
       askAround(values, asked);

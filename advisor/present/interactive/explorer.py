@@ -110,10 +110,15 @@ class Explorer(anywidget.AnyWidget):
         if content.get("kind") == "ahead":
             self._worker.look_ahead(values, lambda answer: self._reply(content, answer))
             return
-        if content.get("kind") == "around":
-            self._reply(content, around.answer(values))
-            return
-        self._reply(content, Answer({around.key(values): around.setting(values)}, {}))
+        answer = Answer({}, {})
+        try:
+            if content.get("kind") == "around":
+                answer = around.answer(values)
+            else:
+                answer = Answer({around.key(values): around.setting(values)}, {})
+        finally:
+            # Also when interrupted: the page asks its next question after the reply.
+            self._reply(content, answer)
 
     def _reply(self, content: dict[str, Any], answer: Answer) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)

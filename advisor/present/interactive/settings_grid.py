@@ -26,11 +26,13 @@ _DIGITS = 5
 _DECADES = 25
 _PERCENTS = 3  # decades of percents: below 0.1 % they have too many zeros
 _BRIEFLY = {" million": "M", " billion": "B", " trillion": "T"}
-_LEGEND = (
+_INTERVAL = ("interval", "95 % interval")
+_LEGEND = (("goal", "your goal"), _INTERVAL)
+_LEGEND_WITH_FLOORS = (
     ("goal", "your goal, for what settings decide"),
     ("decided", "what settings decide, alone"),
     ("floor", "no setting gets there"),
-    ("interval", "95 % interval"),
+    _INTERVAL,
 )
 
 
@@ -143,7 +145,7 @@ def page_json(
         "capped": capped,
         "goals": _limits(goals),
         "axes": _axes(goals),
-        "legend": [list(entry) for entry in _LEGEND if floors or entry[0] in ("goal", "interval")],
+        "legend": [list(entry) for entry in (_LEGEND_WITH_FLOORS if floors else _LEGEND)],
     }
 
 

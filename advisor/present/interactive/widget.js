@@ -7,15 +7,32 @@ export default () => {
     const own = Math.random().toString(36).slice(2);
     const root = el.appendChild(document.createElement("div"));
     const explorer = { root, seen: false, focused: null, send: null, stop: null };
+    // The kernel works on one question at a time. Of those that wait only the latest is sent: what
+    // was chosen in between is not on the screen any more.
+    let open = null;
+    let next = null;
     requestAnimationFrame(() => { explorer.seen = root.isConnected; });
     explorer.heard = (message) => {
       const reply = replies.get(message.id);
+      if (open && open.id === message.id) {
+        open = next;
+        next = null;
+        explorer.again();
+      }
       if (reply) { reply(message); }
     };
+    explorer.again = () => { if (open) { explorer.send(open); } };
     explorer.learn = mount(root, page, (values, reply, kind) => {
-      const id = own + replies.size;
-      replies.set(id, reply);
-      explorer.send({ id, values, kind });
+      const question = { id: own + replies.size, values, kind };
+      replies.set(question.id, reply);
+      if (kind === "ahead") {
+        explorer.send(question); // another process works on it and answers in parts
+      } else if (open) {
+        next = question;
+      } else {
+        open = question;
+        explorer.again();
+      }
     }).learn;
     root.addEventListener("focusin", (event) => { explorer.focused = event.target; });
     root.addEventListener("focusout", () => setTimeout(() => {
@@ -30,6 +47,7 @@ export default () => {
     model.on("msg:custom", explorer.heard);
     model.on("change:page", learned);
     explorer.send = (question) => model.send(question);
+    explorer.again();
     explorer.stop = () => {
       model.off("msg:custom", explorer.heard);
       model.off("change:page", learned);

@@ -168,7 +168,7 @@ def test_assumptions_are_noted() -> None:
     assert outside == f"{capital(OUTSIDE_EVERY_CARD)}."
     known = assumptions(Cluster(SIX, (GOOD,)), Config(replication_factor=3), CARD)
     assert said == [f"{capital(text)}." for text in known[:-1]]
-    assert [text for text in said if "an operator never elects" in text]
+    assert [text for text in said if "no operator elects another replica" in text]
 
 
 def test_text_and_html_of_an_audit() -> None:

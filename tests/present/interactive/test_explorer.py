@@ -17,7 +17,7 @@ from advisor.advice import Goals, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.fragment import html_fragment
-from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
+from advisor.present.interactive.neighbourhood import Answer, Neighbourhood, Values
 from advisor.present.interactive.switches import switchable
 from advisor.present.interactive.worker import Worker
 from advisor.present.second_process import SecondProcess
@@ -333,6 +333,23 @@ def test_the_kernel_answers_with_the_setting_first(view: Explorer) -> None:
     assert len(sent[1]["settings"]) == 6
     assert [len(reply["marks"]) for reply in sent] == [0, 1]
     assert {reply["id"] for reply in sent} == {"a1"}
+
+
+def test_an_interrupted_question_is_replied_to(
+    view: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page asks its next question after the reply: without one it would wait for ever."""
+
+    def interrupted(_around: Neighbourhood, _values: Values) -> Answer:
+        raise KeyboardInterrupt
+
+    sent: list[Any] = []
+    view.send = lambda content: sent.append(content)
+    monkeypatch.setattr(Neighbourhood, "setting", interrupted)
+    values = {**view._around.chosen, "retries": "8"}
+    with pytest.raises(KeyboardInterrupt):
+        view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
+    assert sent == [{"id": "a1", "settings": {}, "marks": {}}]
 
 
 def test_another_process_looks_ahead(around: Neighbourhood) -> None:
