@@ -123,7 +123,9 @@ def explored(browser: Browser, lab: str) -> Iterator[Page]:
     """Open a notebook with the explorer in JupyterLab and run it; its outputs were not stored."""
     page = run_all(browser, lab.format(name=NOTEBOOK))
     page.locator(".ae-badge").wait_for(timeout=2 * WAIT_MS)
-    page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
+    # The kernel answers only when the cell has computed its whole page: then the others run.
+    last = page.locator(".jp-Notebook .jp-Cell").nth(len(CELLS) - 1)
+    last.locator(".jp-OutputArea-output").get_by_text("4").wait_for(timeout=4 * WAIT_MS)
     yield page
     page.close()
 
