@@ -1,6 +1,7 @@
-"""How often the 95 % intervals of importance sampling hold the exact loss probability.
+"""How often the 95 % intervals of rare losses hold the exact loss probability.
 
 .venv/bin/python bench/interval_coverage.py --seeds 400
+.venv/bin/python bench/interval_coverage.py --seeds 400 --method splitting --replicas 2 3
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from itertools import product
 from advisor import Cluster, Config, Workload, evaluate, load_model
 from advisor.catalog import model_names
 from advisor.reliability.results.settings_split import without_beyond
+from advisor.reliability.results.units import IMPORTANCE, SPLITTING
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.cycles.pilot import find_bias
 from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.plan_reader import plan_for
+from advisor.reliability.sampler.splitting.block import run_block
+from advisor.reliability.sampler.splitting.pilot import find_retrials
 
 LOAD = Workload(partitions=1)
 LAYOUTS = {"3 racks of 2": Cluster.uniform(6, 3), "6 racks": Cluster.uniform(6, 6)}
@@ -25,7 +29,19 @@ LAYOUTS = {"3 racks of 2": Cluster.uniform(6, 3), "6 racks": Cluster.uniform(6, 
 MOST_OFF = 0.05
 
 
-def covered(layout: str, replicas: int, card: str, seeds: int, pilots: int, cycles: int) -> str:
+def prepared(plan: Plan, method: str, pilot: int, failures: int) -> tuple[Plan, int, bool]:
+    """Return a plan after a pilot, the years that have so many failures, whether it is unsure."""
+    if method == SPLITTING:
+        splitting = find_retrials(plan, pilot).splitting
+        return replace(plan, splitting=splitting), round(failures / plan.strikes_per_year), False
+    bias = find_bias(plan, pilot).bias
+    years = round(failures / (plan.strikes_per_year * bias.overlaps))
+    return replace(plan, bias=bias), years, not bias.finds_losses
+
+
+def covered(
+    layout: str, replicas: int, card: str, method: str, seeds: int, pilots: int, failures: int
+) -> str:
     """Sample one case with many seeds, a few to each pilot."""
     cluster, model = LAYOUTS[layout], without_beyond(load_model(card))
     config = Config(replication_factor=replicas, min_insync_replicas=max(replicas - 1, 1))
@@ -39,15 +55,15 @@ def covered(layout: str, replicas: int, card: str, seeds: int, pilots: int, cycl
     held = unsure = 0
     estimates, widths, effective = [], [], []
     for pilot in range(pilots):
-        plan = replace(plain, bias=find_bias(plain, pilot).bias)
-        assert plan.bias is not None
-        unsure += not plan.bias.finds_losses
-        years = max(round(cycles / (plan.strikes_per_year * plan.bias.overlaps)), 32)
+        plan, years, doubtful = prepared(plain, method, pilot, failures)
+        unsure += doubtful
+        years = max(years, 32)
         for seed in range(pilot, seeds, pilots):
             blocks = cut_into_blocks(plan, years, seed)
             rows = [run_block(plan, block) for block in blocks]
-            asked = {"config": config, "model": model, "load": LOAD, "cluster": cluster}
-            sampled = merge(rows, blocks, plan, **asked)
+            sampled = merge(
+                rows, blocks, plan, config=config, model=model, load=LOAD, cluster=cluster
+            )
             found = sampled.loss_probability_per_year
             held += found.low - off <= exact <= found.high + off
             estimates.append(found.value if found.seen else 0.0)
@@ -67,11 +83,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--pilots", type=int, default=10)
-    parser.add_argument("--cycles", type=int, default=20_000)
+    parser.add_argument("--failures", type=int, default=20_000, help="in a run, or its cycles")
+    parser.add_argument("--method", choices=(IMPORTANCE, SPLITTING), default=IMPORTANCE)
     parser.add_argument("--replicas", type=int, nargs="+", default=[2, 3, 4, 5, 6])
     options = parser.parse_args()
     for replicas, layout, card in product(options.replicas, LAYOUTS, model_names()):
-        asked = options.seeds, options.pilots, options.cycles
+        asked = options.method, options.seeds, options.pilots, options.failures
         print(covered(layout, replicas, card, *asked), flush=True)
 
 

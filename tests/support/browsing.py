@@ -25,7 +25,7 @@ QUIET = [
 NEEDS_BROWSER = pytest.mark.skipif(
     FOUND is None and "CI" not in os.environ, reason=f"none of {', '.join(NAMES)} is installed"
 )
-WAIT_MS = 60_000
+WAIT_MS = 120_000
 
 
 @contextmanager
