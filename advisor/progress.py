@@ -77,6 +77,23 @@ def status_bar(total: int, unit: str) -> Iterator[Callable[[int, str], object]]:
         yield show
 
 
+@contextmanager
+def status_line(words: str) -> Iterator[None]:
+    """Show a line on a terminal or in a notebook while something takes long.
+
+    Parameters
+    ----------
+    words : str
+        What is done, and how long it takes.
+    """
+    bar = _bar_class() if _is_interactive() else None
+    if bar is None:
+        yield
+        return
+    with bar(total=1, desc=words, bar_format="{desc}", leave=False):
+        yield
+
+
 def ignore(_what: object) -> None:
     """Show and say nothing."""
 

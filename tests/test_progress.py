@@ -104,6 +104,18 @@ def test_every_long_part_has_a_bar(
     assert [part for part in parts if f"{part}:" not in shown] == []
 
 
+def test_a_line_says_what_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """At once, and gone at the end; nowhere without a terminal."""
+    with progress.status_line("Compiling"):
+        assert capfd.readouterr() == ("", "")
+    fake_terminal(monkeypatch)
+    with progress.status_line("Compiling"):
+        assert capfd.readouterr().err.endswith("Compiling")
+    assert capfd.readouterr().err.strip() == ""
+
+
 def test_a_notebook_shows_bars_and_a_loaded_kernel_alone_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,7 +17,7 @@ from advisor.pipeline import checkpoints
 from advisor.progress import Say, ignore, warn
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.plan import Block, Plan
-from advisor.reliability.sampler.splitting.block import run_block
+from advisor.reliability.sampler.splitting.block import compile_kernel, run_block
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,9 +86,10 @@ def sample_on_spark(
     """Run the blocks on this process's Spark session, until it is enough."""
     from advisor.pipeline.session import spark_session
 
-    return sample_in_session(
-        *(spark_session(say=say), plan, blocks, checkpoint, advance), say=say, enough=enough
-    )
+    session = spark_session(say=say)
+    if _is_on_one_machine(session.sparkContext):
+        compile_kernel(plan)  # else each worker does, all at the same time
+    return sample_in_session(session, plan, blocks, checkpoint, advance, say=say, enough=enough)
 
 
 def sample_in_session(
@@ -168,7 +169,11 @@ def _waves(blocks: Sequence[Block], size: int, longest: int) -> Iterator[Sequenc
 
 def writes_files_itself(context: SparkContext, checkpoint: str | None) -> bool:
     """Whether workers write their files: on one machine; elsewhere Spark knows the file system."""
-    return (context.master or "").startswith("local") and "://" not in (checkpoint or "")
+    return _is_on_one_machine(context) and "://" not in (checkpoint or "")
+
+
+def _is_on_one_machine(context: SparkContext) -> bool:
+    return (context.master or "").startswith("local")
 
 
 @contextmanager

@@ -36,8 +36,9 @@ ANSWER = """
 def where(batches):
     import advisor, pyarrow
     from advisor.reliability.sampler.compiled import kernel
+    found = {"file": advisor.__file__, "run": str(kernel.run.compiled)}
     for _ in batches:
-        yield pyarrow.RecordBatch.from_pylist([{"file": advisor.__file__, "run": str(kernel.run)}])
+        yield pyarrow.RecordBatch.from_pylist([found])
 
 session = spark_session()
 folder = sys.argv[1]

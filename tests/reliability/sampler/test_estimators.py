@@ -135,7 +135,7 @@ def test_the_kernel_compiles_where_nothing_can_be_written() -> None:
         "def refuse(*args, **options): raise OSError('read-only file system')\n"
         "tempfile.TemporaryFile = refuse\n"
         "from advisor.reliability.sampler.compiled.kernel import run\n"
-        "print(run.stats.cache_path)\n"
+        "print(run.compiled.stats.cache_path)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -8,11 +8,15 @@ references need counting; without the counting they run eight times as fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 from numba import njit
+
+from advisor.progress import status_line
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -33,11 +37,44 @@ inlined: Callable[[_Function], _Function] = njit(forceinline=True, **_INSIDE)
 called: Callable[[_Function], _Function] = njit(**_INSIDE)
 
 
-def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Callable[..., int]:
-    """Compile the way in from Python, and keep what was compiled for the next process.
+@dataclass(frozen=True)
+class Entry:
+    """The way into a kernel from Python.
+
+    Attributes
+    ----------
+    compiled : callable
+        Numba's dispatcher.
+    """
+
+    compiled: Any
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether other processes find what this one compiles."""
+        return self.compiled.stats.cache_path is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it was compiled, by this process or by an earlier one that kept it."""
+        if self.compiled.signatures or not self.can_be_kept:
+            return bool(self.compiled.signatures)
+        folder, name = Path(self.compiled.stats.cache_path), self.compiled.__qualname__
+        return any(folder.glob(f"*.{name}-*.nbi"))
+
+    def __call__(self, *arguments: Any) -> int:
+        """Run the kernel; without one that is ready it is compiled first, and a line says so."""
+        if self.is_ready:
+            return int(self.compiled(*arguments))
+        with status_line("Compiling the sampler, once: this takes a minute or two"):
+            return int(self.compiled(*arguments))
+
+
+def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
+    """Compile the way in when it is first called, and keep what was compiled.
 
     It is kept beside the source, else in the user's cache; where neither can be written, every
-    process compiles for itself, which takes some seconds.
+    process compiles for itself.
 
     Numba's cache knows the age of the function's own file alone. Its files are named after the
     function, so the name gets a digest of the ``parts``, the modules that it calls: what another
@@ -46,10 +83,9 @@ def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Callable
     digest = sha256(b"".join(map(_source, parts))).hexdigest()
     function.__qualname__ = f"{function.__name__.strip('_')}_{digest[:16]}"
     try:
-        compiled: Callable[..., int] = njit(**_OPTIONS, cache=True)(function)
+        return Entry(njit(**_OPTIONS, cache=True)(function))
     except RuntimeError:
-        compiled = njit(**_OPTIONS)(function)
-    return compiled
+        return Entry(njit(**_OPTIONS)(function))
 
 
 def _source(module: Any) -> bytes:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from advisor.reliability.sampler.block import Row, generator, mark, run_with_tables
 from advisor.reliability.sampler.cycles import block as cycles
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.splitting.memory import Paths, new_paths
+
+if TYPE_CHECKING:
+    from advisor.reliability.sampler.compiled.jit import Entry
 
 
 def run_block(plan: Plan, block: Block) -> Row:
@@ -39,6 +44,24 @@ def run_block(plan: Plan, block: Block) -> Row:
             float(block.years),
         ),
     )
+
+
+def compile_kernel(plan: Plan) -> None:
+    """Compile the kernel that a plan needs, once, for the processes of this machine."""
+    kernel = _kernel_of(plan)
+    if kernel.can_be_kept and not kernel.is_ready:
+        run_block(plan, Block(0, 0, 1))
+
+
+def _kernel_of(plan: Plan) -> Entry:
+    # Imported here: numba takes a second to import.
+    if plan.splitting is not None:
+        from advisor.reliability.sampler.splitting.kernel import run
+    elif plan.bias is not None:
+        from advisor.reliability.sampler.cycles.kernel import run
+    else:
+        from advisor.reliability.sampler.compiled.kernel import run
+    return run
 
 
 def sample(plan: Plan, retrials: tuple[float, ...], block: Block) -> tuple[Paths, float]:
