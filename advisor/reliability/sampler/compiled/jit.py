@@ -7,17 +7,22 @@ references need counting; without the counting they run eight times as fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import __version__, config, njit
+from numba.core.caching import UserWideCacheLocator
+from numba.misc.appdirs import AppDirs
 
 from advisor.progress import status_line
 
+_config: Any = config
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -70,22 +75,71 @@ class Entry:
             return int(self.compiled(*arguments))
 
 
+class ByContent(UserWideCacheLocator):
+    """Says where numba keeps what it compiled: in a folder of the user, whatever the sources' path.
+
+    A checkout, an installed wheel and the zip file that Spark's workers get all find it there.
+    ``NUMBA_CACHE_DIR`` names another folder.
+    """
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        user = _config.CACHE_DIR or AppDirs("kafka-replication-advisor", False).user_cache_dir
+        return str(Path(user, f"numba-{__version__}"))
+
+    def get_source_stamp(self) -> str:
+        """Return nothing: the function's name has a digest of all sources."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """Return what numba puts into the file's name."""
+        return "kernel"
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., int], py_file: str) -> ByContent | None:
+        """Return None where nothing can be written."""
+        found: Any = cls(py_func, py_file)
+        try:
+            found.ensure_cache_path()
+        except OSError:
+            return None
+        kept: ByContent = found
+        return kept
+
+
+# By numba's own name: beside the source.
+_PLACES = f"{__name__}.{ByContent.__name__},InTreeCacheLocator"
+
+
 def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
     """Compile the way in when it is first called, and keep what was compiled.
 
-    It is kept beside the source, else in the user's cache; where neither can be written, every
-    process compiles for itself.
+    It is kept in a folder of the user, else beside the source; where neither can be written, every
+    process compiles for itself. A numba that takes no folder from us keeps it beside the source.
 
     Numba's cache knows the age of the function's own file alone. Its files are named after the
-    function, so the name gets a digest of the ``parts``, the modules that it calls: what another
-    version of the sources left there is not even opened.
+    function, so the name gets a digest of its module and of the ``parts``, those that it calls:
+    what another version of the sources left there is not even opened.
     """
-    digest = sha256(b"".join(map(_source, parts))).hexdigest()
+    sources = map(_source, (sys.modules[function.__module__], *parts))
+    digest = sha256(b"".join(sources)).hexdigest()
     function.__qualname__ = f"{function.__name__.strip('_')}_{digest[:16]}"
+    with _kept_in(_PLACES):
+        try:
+            return Entry(njit(**_OPTIONS, cache=True)(function))
+        except RuntimeError:
+            return Entry(njit(**_OPTIONS)(function))
+
+
+@contextmanager
+def _kept_in(places: str) -> Iterator[None]:
+    """Set where numba keeps what is decorated meanwhile."""
+    before = getattr(_config, "CACHE_LOCATOR_CLASSES", "")
+    _config.CACHE_LOCATOR_CLASSES = places
     try:
-        return Entry(njit(**_OPTIONS, cache=True)(function))
-    except RuntimeError:
-        return Entry(njit(**_OPTIONS)(function))
+        yield
+    finally:
+        _config.CACHE_LOCATOR_CLASSES = before
 
 
 def _source(module: Any) -> bytes:
