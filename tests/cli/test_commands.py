@@ -175,12 +175,14 @@ def test_a_report_keeps_the_blocks_that_it_samples(
 ) -> None:
     """`--checkpoint` belongs to `--sampled-years`."""
     folder, page = tmp_path / "blocks", tmp_path / "page.html"
+    page.write_text("<!doctype html><p>an old page")
     line = ["report", good(tmp_path), "--model", card, "--output", str(page)]
     line += ["--checkpoint", str(folder)]
     assert main(line) == 2
     assert "--checkpoint is for --sampled-years" in one_sentence(capsys)
     assert main([*line, "--sampled-years", "64", "--loss-probability-per-year", "0.01"]) == 0
     assert len(list(folder.glob("block-*.parquet"))) == 32
+    assert "an old page" not in page.read_text()
 
 
 def test_simulate_prints_its_assumptions(
@@ -221,4 +223,3 @@ def test_report_prints_the_verdict_and_writes_one_file(
     assert lines[-1] == f"Report: {output}"
     assert list(output.parent.iterdir()) == [output]
     assert output.read_text().lower().lstrip().startswith("<!doctype html")
-    assert main(line) == 0

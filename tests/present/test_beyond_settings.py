@@ -47,11 +47,10 @@ def test_a_report_without_the_rest_does_not_speak_of_it() -> None:
 
 def test_the_explorer_shows_both_parts() -> None:
     """In its list of measures and its legend; without them neither speaks of it."""
-    shown = explorer(described(), CARD, LOAD)
+    shown = explorer(described(), CARD, LOAD, cards=[])
     assert "No setting changes another " in shown.html
     assert '"no setting gets there"' in shown.html
     assert "Settings decide: " in shown.html
-    # The shipped cards, which could be chosen there, do speak of it.
     plain = explorer(described(), MODEL, LOAD, cards=[])
     assert "no setting changes" not in plain.html
     assert '"no setting gets there"' not in plain.html
