@@ -171,9 +171,10 @@ def test_a_checkpoint_on_the_command_line(
 
 
 def test_a_report_keeps_the_blocks_that_it_samples(
-    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--checkpoint` belongs to `--sampled-years`."""
+    """`--checkpoint` belongs to `--sampled-years`; an old report is replaced."""
+    monkeypatch.setattr("advisor.catalog.model_names", list)  # no card to switch to
     folder, page = tmp_path / "blocks", tmp_path / "page.html"
     page.write_text("<!doctype html><p>an old page")
     line = ["report", good(tmp_path), "--model", card, "--output", str(page)]
@@ -210,9 +211,10 @@ def test_cards_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_report_prints_the_verdict_and_writes_one_file(
-    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Verdict, tolerance and path are printed, and only the page is written."""
+    monkeypatch.setattr("advisor.catalog.model_names", list)  # no card to switch to
     output = tmp_path / "out" / "report.html"
     line = ["report", good(tmp_path), "--model", card, "--output", str(output)]
     assert main(line) == 0
