@@ -50,6 +50,7 @@ SLOW = (
     "system/test_notebooks.py",
     "system/test_published.py",
     "system/test_wheel.py",
+    "system/test_widget_questions.py",
 )
 
 # The longest files, with which `make test` begins: short ones then fill what is left at the end.
