@@ -149,6 +149,10 @@ def simulate(
     a year begins with all of them well, and not with new ones. Such years depend on each other, so
     the interval of the loss probability is taken over blocks of years, which do not.
 
+    Retrials of "splitting" make failures that follow others likelier, and not those that lose at
+    once. Its upper ends allow for failures too rare for so many years. Below some 30 effective
+    losses (``weights``) even its interval is an order of magnitude at best.
+
     A rule that looks at the data and stops when the interval is narrow prefers samples in which
     losses happen to be frequent, because these get there first. So the loss probability is a
     little too high on average and its interval covers the truth a little less often than in 95 of

@@ -30,11 +30,12 @@ def sample(
     load: Workload = QUIET,
     years: int = 2000,
     changed: Mapping[str, object] | None = None,
+    seed: int = 1,
     **options: object,
 ) -> tuple[Sampled, list[Row]]:
     """Run all blocks here and merge them; parts of the plan may be changed."""
     plan = replace(plan_for(cluster, config, model, load, **options), **(changed or {}))
-    blocks = cut_into_blocks(plan, years, seed=1)
+    blocks = cut_into_blocks(plan, years, seed)
     rows = [run_block(plan, block) for block in blocks]
     merged = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
     return merged, rows

@@ -75,12 +75,15 @@ class _Entry:
         As in `Ratio`.
     unseen : float
         The most that one event could add unseen; 0 if no single event outweighs the others.
+    largest : float
+        The most that one loss could add; 0 for what does not count losses.
     """
 
     rows: tuple[int, ...]
     exposures: Sequence[float]
     most: float
     unseen: float = 0.0
+    largest: float = 0.0
 
 
 class _Books:
@@ -97,6 +100,9 @@ class _Books:
         How many of the years count as one independent year.
     largest_weight : float, optional
         The most that one cycle or path can weigh; None for years as they come.
+    seldom : float
+        Rate a year of failures too rare to be seen by paths that split, which do not bring them
+        about: each may lose at once. 0 for other methods, whose intervals have that.
     missing : bool
         The pilot may have missed how most losses happen.
     at_risk, span : lists of float
@@ -110,6 +116,7 @@ class _Books:
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
         self.largest_weight = plan.largest_weight
+        self.seldom = 0.0 if plan.splitting is None else plan.seldom_per_year(self.years)
         self.missing = plan.bias is not None and not plan.bias.finds_losses
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
@@ -119,7 +126,7 @@ class _Books:
     @property
     def first_losses(self) -> _Entry:
         """Losses that ended a stretch without any, while at risk."""
-        return _Entry((FIRST_LOSSES,), self.at_risk, 1.0)
+        return _Entry((FIRST_LOSSES,), self.at_risk, 1.0, largest=1.0)
 
     def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
@@ -127,6 +134,7 @@ class _Books:
         if self.missing:
             return _with_a_missing_kind(found, self.ratio(entry, halves).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
+        found = _with_the_seldom(found, self.seldom * entry.largest)
         unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
         return _with_the_unseen(found, unseen) if unseen else found
 
@@ -184,12 +192,16 @@ def merge(
         for name, entry in rates.items()
     }
     lost = loss_chance(books.history, years, plan.clumping, plan.largest_weight)
+    lost = _with_the_seldom(lost, books.seldom)
     if books.missing:
         lost = _with_a_missing_kind(lost, books.ratio(books.first_losses).most)
-        lost = replace(lost, high=min(lost.high, 1.0))
+    lost = replace(lost, high=min(lost.high, 1.0))
+    waiting = waiting_time(books.ratio(books.first_losses), years)
+    if waiting.seen:
+        waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + books.seldom))
     found = Sampled(
         loss_probability_per_year=lost,
-        mean_years_to_loss=waiting_time(books.ratio(books.first_losses), years),
+        mean_years_to_loss=waiting,
         **whole,
         tolerates=tolerance(config),
         causes=MappingProxyType({}),
@@ -241,11 +253,11 @@ def _rates(plan: Plan, books: _Books) -> dict[str, _Entry | None]:
     written = plan.records_per_hour * HOURS_PER_YEAR * partitions
     held = plan.retained_records * partitions
     whole_set = plan.retained_records * max(plan.partitions)
-    lost = _Entry((RECORDS_LOST,), books.span, held, whole_set)
-    dropped = _Entry((RECORDS_LOST, REFUSED), books.span, held + written, whole_set)
+    lost = _Entry((RECORDS_LOST,), books.span, held, whole_set, whole_set)
+    dropped = _Entry((RECORDS_LOST, REFUSED), books.span, held + written, whole_set, whole_set)
     unacknowledged = plan.setup.acks == 0
     return {
-        "loss_events_per_year": _Entry((LOSS_EVENTS,), books.span, partitions),
+        "loss_events_per_year": _Entry((LOSS_EVENTS,), books.span, partitions, largest=partitions),
         "acked_records_lost_per_year": None if unacknowledged else lost,
         "write_unavailability": _Entry((UNWRITABLE,), hours, 1.0),
         "read_unavailability": _Entry((UNREADABLE,), hours, 1.0),
@@ -280,6 +292,14 @@ def _with_the_unseen(found: Estimate, most: float) -> Estimate:
         return found
     high = found.high + NONE_SEEN / found.n * most
     return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
+
+
+def _with_the_seldom(found: Estimate, most: float) -> Estimate:
+    """Widen an interval by what rare failures may add that nothing brings about."""
+    if not (found.seen and most > 0.0):
+        return found
+    why = "with failures too rare for so many years"
+    return replace(found, high=found.high + most, method=f"{found.method}; {why}")
 
 
 def _with_a_missing_kind(found: Estimate, most: float) -> Estimate:

@@ -19,6 +19,8 @@ from advisor.reliability.failures.times.time_distribution import TimeDistributio
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 
+# What is expected so often is missed by one run in 150.
+_SURELY_SEEN = 5.0
 # Groups are followed where there are so many sets for each broker.
 _FEWEST_BY_GROUP = 4
 
@@ -285,6 +287,21 @@ class Plan:
             for course in self.table.courses
             if course.course in self.mechanisms
         )
+
+    def seldom_per_year(self, years: float) -> float:
+        """Rate a year of what so many years can hardly have seen, in the whole cluster.
+
+        Strikes of each course, and those that come with one of its probabilities: a leader that
+        limps and dies, an outage that spreads. Retrials do not make them likelier.
+        """
+        found = 0.0
+        for course in self.table.courses:
+            here = self.mechanisms.get(course.course, Occurrence())
+            strikes = HOURS_PER_YEAR * here.per_hour * self.targets(course.scope)
+            for chance in (1.0, here.share, here.spreads, here.overlaps, here.dies):
+                if strikes * chance * years < _SURELY_SEEN:
+                    found += strikes * chance
+        return found
 
     @property
     def clumping(self) -> float | None:

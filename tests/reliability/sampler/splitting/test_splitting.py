@@ -179,6 +179,30 @@ def test_three_disks_are_lost_as_rarely_as_the_chain_says() -> None:
     assert found.loss_probability_per_year.high < 2.0 * found.loss_probability_per_year.low
 
 
+def test_intervals_hold_what_single_failures_lose() -> None:
+    """A limping leader that dies loses at once, which no retrial makes likelier.
+
+    A short run sees some other losses, of little weight, and often none of these.
+    """
+    model = card(
+        broker_gray={"per_year": 0.5, "minutes": 20.0, "dies": 0.004},
+        broker_destroyed={"per_year": 0.1, "hours": 1.0},
+        flush={"seconds": 35.0},
+    )
+    cluster, load = Cluster.uniform(6, 3), Workload(partitions=6, records_per_second=100.0)
+    exact = evaluate(cluster, PAIR, model, load)
+    splitting = {"splitting": Splitting((20.0, 1.0), 1.0)}
+    held, small = 0, 0
+    for seed in range(100):
+        found, _ = sample(cluster, PAIR, model, load, 64, splitting, seed)
+        chance, events = found.loss_probability_per_year, found.loss_events_per_year
+        small += chance.seen and chance.value < 0.5 * exact.loss_probability_per_year
+        held += chance.low < exact.loss_probability_per_year < chance.high
+        assert events.high > 0.5 * exact.loss_events_per_year
+    assert small > 30
+    assert held >= 92
+
+
 def test_a_block_is_the_same_wherever_it_runs() -> None:
     """Rows depend on plan and block alone, not on which block ran before."""
     plan = plan_for(Cluster.uniform(2, 2), PAIR, weibull_pair(2.0, 1.0, 0.01), QUIET)
