@@ -225,6 +225,10 @@ class _Parted(Protocol):
     def parts(self) -> Mapping[str, tuple[Estimate, Estimate]]: ...
 
 
+FEWEST_EFFECTIVE = 30.0
+"""From so many effective losses on, the interval of paths that split is what it says."""
+
+
 @dataclass(frozen=True)
 class Weights:
     """How well weighted losses stand for the real ones.
@@ -260,4 +264,9 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
             f"{weights.losses:,} weighted losses, as good as {effective} unweighted ones; "
             f"the largest weight is {heaviest} % of the total"
         )
+        if method == SPLITTING and weights.effective < FEWEST_EFFECTIVE:
+            seen += (
+                ". These are too few: a heavier kind of loss may be missing, and the interval "
+                "may be an order of magnitude off; sample more years"
+            )
     return [*lines, f"{name}: {seen}."]

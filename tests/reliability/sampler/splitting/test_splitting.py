@@ -11,7 +11,14 @@ from scipy import stats
 from advisor import Cluster, Config, Workload, evaluate, simulate
 from advisor.errors import InputError
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.units import CRUDE, MEASURES, SPLITTING
+from advisor.reliability.results.units import (
+    CRUDE,
+    IMPORTANCE,
+    MEASURES,
+    SPLITTING,
+    Weights,
+    method_lines,
+)
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Block, Splitting
 from advisor.reliability.sampler.plan_reader import plan_for
@@ -201,6 +208,15 @@ def test_intervals_hold_what_single_failures_lose() -> None:
         assert events.high > 0.5 * exact.loss_events_per_year
     assert small > 30
     assert held >= 92
+
+
+def test_few_effective_losses_are_called_too_few() -> None:
+    """The warning stands beside their number, and goes with more years."""
+    for effective, said in ((8.0, True), (300.0, False)):
+        (line,) = method_lines(SPLITTING, "", Weights(500, effective, 0.2))
+        assert ("too few" in line) == said
+    (line,) = method_lines(IMPORTANCE, "", Weights(500, 8.0, 0.2))
+    assert "too few" not in line
 
 
 def test_a_block_is_the_same_wherever_it_runs() -> None:
