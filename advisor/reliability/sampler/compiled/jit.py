@@ -7,6 +7,7 @@ references need counting; without the counting they run eight times as fast.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,6 @@ from typing import Any, TypeVar
 
 from numba import __version__, config, njit
 from numba.core.caching import UserWideCacheLocator
-from numba.misc.appdirs import AppDirs
 
 from advisor.progress import status_line
 
@@ -84,8 +84,11 @@ class ByContent(UserWideCacheLocator):
 
     def get_cache_path(self) -> str:
         """Return the folder."""
-        user = _config.CACHE_DIR or AppDirs("kafka-replication-advisor", False).user_cache_dir
-        return str(Path(user, f"numba-{__version__}"))
+        own = _config.CACHE_DIR
+        if not own:
+            user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+            own = Path(user, "kafka-replication-advisor")
+        return str(Path(own, f"numba-{__version__}"))
 
     def get_source_stamp(self) -> str:
         """Return nothing: the function's name has a digest of all sources."""
@@ -101,7 +104,7 @@ class ByContent(UserWideCacheLocator):
         found: Any = cls(py_func, py_file)
         try:
             found.ensure_cache_path()
-        except OSError:
+        except (OSError, RuntimeError):  # the latter without a home
             return None
         kept: ByContent = found
         return kept
