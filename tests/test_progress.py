@@ -121,9 +121,8 @@ def test_a_notebook_shows_bars_and_a_loaded_kernel_alone_does_not(
 ) -> None:
     """Ipywidgets load Jupyter's kernel in every program; in a notebook the shell runs in one."""
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-    ipython = ModuleType("IPython")
-    ipython.get_ipython = lambda: None  # type: ignore[attr-defined]
+    ipython = SimpleNamespace(get_ipython=lambda: None)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     assert not progress._is_interactive()
-    ipython.get_ipython = lambda: SimpleNamespace(kernel=1)  # type: ignore[attr-defined]
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=1)
     assert progress._is_interactive()

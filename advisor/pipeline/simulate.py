@@ -149,9 +149,9 @@ def simulate(
     a year begins with all of them well, and not with new ones. Such years depend on each other, so
     the interval of the loss probability is taken over blocks of years, which do not.
 
-    Retrials of "splitting" make failures that follow others likelier, and not those that lose at
-    once. Its upper ends allow for failures too rare for so many years. Below some 30 effective
-    losses (``weights``) even its interval is an order of magnitude at best.
+    "splitting" makes failures that follow other failures likelier, but no single failure that loses
+    records at once. Its upper ends allow for failures too rare to occur in the sampled years. With
+    fewer than 30 effective losses (``weights``) its interval may be an order of magnitude off.
 
     A rule that looks at the data and stops when the interval is narrow prefers samples in which
     losses happen to be frequent, because these get there first. So the loss probability is a

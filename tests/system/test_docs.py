@@ -47,6 +47,7 @@ def outside(page: str) -> list[str]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the documentation as `make docs` does."""
     make = shutil.which("make")
+    # A developer's machine may lack the extra; continuous integration must have it.
     if make is None or not all(importlib.util.find_spec(n) for n in ("furo", "myst_nb")):
         missing = "needs make and the extra 'docs'"
         pytest.fail(missing) if "CI" in os.environ else pytest.skip(missing)

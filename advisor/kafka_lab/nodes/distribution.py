@@ -13,6 +13,7 @@ from pathlib import Path
 
 from advisor.catalog import kafka_pom
 from advisor.errors import AdvisorError
+from advisor.files import cache_folder
 
 # Latest patch release of each supported line. 4.4.0 is the newest, but its tools are not published.
 RELEASES = {
@@ -91,7 +92,7 @@ def jars_for(version: str) -> Jars:
     """
     release = release_of(version)
     java = _java()
-    folder = _cache() / release
+    folder = cache_folder() / release
     cached = folder / "class-path.txt"
     class_path = cached.read_text() if cached.is_file() else ""
     if not class_path or not all(Path(jar).is_file() for jar in class_path.split(os.pathsep)):
@@ -106,11 +107,6 @@ def jars_for(version: str) -> Jars:
 
 def _line(release: str) -> str:
     return ".".join(release.split(".")[:2])
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "kafka-replication-advisor"
 
 
 def _java() -> str:

@@ -266,7 +266,7 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
         )
         if method == SPLITTING and weights.effective < FEWEST_EFFECTIVE:
             seen += (
-                ". These are too few: a heavier kind of loss may be missing, and the interval "
-                "may be an order of magnitude off; sample more years"
+                ". These are too few: a rare kind of loss with a large weight may be missing, and "
+                "the interval may be an order of magnitude off; sample more years"
             )
     return [*lines, f"{name}: {seen}."]

@@ -100,9 +100,9 @@ class _Books:
         How many of the years count as one independent year.
     largest_weight : float, optional
         The most that one cycle or path can weigh; None for years as they come.
-    seldom : float
-        Rate a year of failures too rare to be seen by paths that split, which do not bring them
-        about: each may lose at once. 0 for other methods, whose intervals have that.
+    unseen_failures : float
+        Failures a year too rare to occur in these years, each of which may lose at once. Retrials
+        do not make them likelier; 0 for other methods, whose intervals allow for them.
     missing : bool
         The pilot may have missed how most losses happen.
     at_risk, span : lists of float
@@ -116,7 +116,9 @@ class _Books:
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
         self.largest_weight = plan.largest_weight
-        self.seldom = 0.0 if plan.splitting is None else plan.seldom_per_year(self.years)
+        self.unseen_failures = (
+            0.0 if plan.splitting is None else plan.unseen_failures_per_year(self.years)
+        )
         self.missing = plan.bias is not None and not plan.bias.finds_losses
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
@@ -134,7 +136,7 @@ class _Books:
         if self.missing:
             return _with_a_missing_kind(found, self.ratio(entry, halves).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
-        found = _with_the_seldom(found, self.seldom * entry.largest)
+        found = _with_unseen_failures(found, self.unseen_failures * entry.largest)
         unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
         return _with_the_unseen(found, unseen) if unseen else found
 
@@ -192,13 +194,13 @@ def merge(
         for name, entry in rates.items()
     }
     lost = loss_chance(books.history, years, plan.clumping, plan.largest_weight)
-    lost = _with_the_seldom(lost, books.seldom)
+    lost = _with_unseen_failures(lost, books.unseen_failures)
     if books.missing:
         lost = _with_a_missing_kind(lost, books.ratio(books.first_losses).most)
     lost = replace(lost, high=min(lost.high, 1.0))
     waiting = waiting_time(books.ratio(books.first_losses), years)
     if waiting.seen:
-        waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + books.seldom))
+        waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + books.unseen_failures))
     found = Sampled(
         loss_probability_per_year=lost,
         mean_years_to_loss=waiting,
@@ -294,11 +296,11 @@ def _with_the_unseen(found: Estimate, most: float) -> Estimate:
     return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
 
 
-def _with_the_seldom(found: Estimate, most: float) -> Estimate:
+def _with_unseen_failures(found: Estimate, most: float) -> Estimate:
     """Widen an interval by what rare failures may add that nothing brings about."""
     if not (found.seen and most > 0.0):
         return found
-    why = "with failures too rare for so many years"
+    why = "the upper end allows for failures too rare to occur in these years"
     return replace(found, high=found.high + most, method=f"{found.method}; {why}")
 
 

@@ -288,8 +288,8 @@ class Plan:
             if course.course in self.mechanisms
         )
 
-    def seldom_per_year(self, years: float) -> float:
-        """Rate a year of what so many years can hardly have seen, in the whole cluster.
+    def unseen_failures_per_year(self, years: float) -> float:
+        """Rate of failures too rare to have occurred for sure in so many years, cluster-wide.
 
         Strikes of each course, and those that come with one of its probabilities: a leader that
         limps and dies, an outage that spreads. Retrials do not make them likelier.

@@ -6,7 +6,6 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +16,8 @@ from advisor.advice import Goals, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.fragment import html_fragment
-from advisor.present.interactive.neighbourhood import Answer, Neighbourhood, Values
+from advisor.present.interactive.neighbourhood import Neighbourhood
 from advisor.present.interactive.switches import switchable
-from advisor.present.interactive.worker import Worker
 from advisor.present.second_process import SecondProcess
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
@@ -321,51 +319,6 @@ def test_without_scripts_there_is_a_table(view: Explorer) -> None:
     ]
 
 
-def test_the_kernel_answers_with_the_setting_first(view: Explorer) -> None:
-    """A question is for a setting, or for the curve and the marks around it."""
-    sent: list[Any] = []
-    view.send = lambda content: sent.append(content)
-    values = {**view._around.chosen, "retries": "5"}
-    view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    view._asked(view, {"id": "a1", "values": values, "kind": "around"}, [])
-    key = view._around.key(values)
-    assert list(sent[0]["settings"]) == [key]
-    assert len(sent[1]["settings"]) == 6
-    assert [len(reply["marks"]) for reply in sent] == [0, 1]
-    assert {reply["id"] for reply in sent} == {"a1"}
-
-
-def test_an_interrupted_question_is_replied_to(
-    view: Explorer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The page asks its next question after the reply: without one it would wait for ever."""
-
-    def interrupted(_around: Neighbourhood, _values: Values) -> Answer:
-        raise KeyboardInterrupt
-
-    sent: list[Any] = []
-    view.send = lambda content: sent.append(content)
-    monkeypatch.setattr(Neighbourhood, "setting", interrupted)
-    values = {**view._around.chosen, "retries": "8"}
-    with pytest.raises(KeyboardInterrupt):
-        view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    assert sent == [{"id": "a1", "settings": {}, "marks": {}}]
-
-
-def test_another_process_looks_ahead(around: Neighbourhood) -> None:
-    """It sends the intervals first, then what one change needs; both are remembered."""
-    own = around.forgetful()
-    found: Queue[Answer] = Queue()
-    values = {**own.chosen, "retries": "7"}
-    expected = [own.key(other) for other in own.ahead(values)]
-    Worker(own).look_ahead(values, found.put)
-    ranged = found.get(timeout=120).settings[own.key(values)]
-    assert ranged["loss"][1] < ranged["loss"][0] < ranged["loss"][2]
-    got = [next(iter(found.get(timeout=120).settings)) for _ in expected]
-    assert got == expected
-    assert list(own.ahead(values)) == []
-
-
 def test_the_first_picture_waits_for_its_curve_only() -> None:
     """A new explorer has one curve and what is marked; its HTML computes the rest, once."""
     view = explorer(described(), MODEL, LOAD, config=START, cards=())
@@ -395,6 +348,7 @@ def test_a_notebooks_output_is_shown_first_and_completed_later(
         ids.append(transient["display_id"])
         updates.append(update)
 
+    # It is IPython's sign to go on with the next representation.
     with pytest.raises(NotImplementedError):
         view._ipython_display_()
     shell = SimpleNamespace(kernel=object(), display_pub=SimpleNamespace(publish=publish))

@@ -7,10 +7,9 @@ references need counting; without the counting they run eight times as fast.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 from numba import __version__, config, njit
 from numba.core.caching import UserWideCacheLocator
 
+from advisor.files import cache_folder
 from advisor.progress import status_line
 
 _config: Any = config
@@ -44,7 +44,7 @@ called: Callable[[_Function], _Function] = njit(**_INSIDE)
 
 @dataclass(frozen=True)
 class Entry:
-    """The way into a kernel from Python.
+    """A compiled kernel, as Python calls it.
 
     Attributes
     ----------
@@ -69,14 +69,13 @@ class Entry:
 
     def __call__(self, *arguments: Any) -> int:
         """Run the kernel; without one that is ready it is compiled first, and a line says so."""
-        if self.is_ready:
-            return int(self.compiled(*arguments))
-        with status_line("Compiling the sampler, once: this takes a minute or two"):
+        words = "Compiling the sampler, once: this takes a minute or two"
+        with nullcontext() if self.is_ready else status_line(words):
             return int(self.compiled(*arguments))
 
 
-class ByContent(UserWideCacheLocator):
-    """Says where numba keeps what it compiled: in a folder of the user, whatever the sources' path.
+class ContentCacheLocator(UserWideCacheLocator):
+    """Tells numba to keep what it compiled in a folder of the user, wherever the sources are.
 
     A checkout, an installed wheel and the zip file that Spark's workers get all find it there.
     ``NUMBA_CACHE_DIR`` names another folder.
@@ -84,11 +83,7 @@ class ByContent(UserWideCacheLocator):
 
     def get_cache_path(self) -> str:
         """Return the folder."""
-        own = _config.CACHE_DIR
-        if not own:
-            user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-            own = Path(user, "kafka-replication-advisor")
-        return str(Path(own, f"numba-{__version__}"))
+        return str(Path(_config.CACHE_DIR or cache_folder(), f"numba-{__version__}"))
 
     def get_source_stamp(self) -> str:
         """Return nothing: the function's name has a digest of all sources."""
@@ -99,19 +94,19 @@ class ByContent(UserWideCacheLocator):
         return "kernel"
 
     @classmethod
-    def from_function(cls, py_func: Callable[..., int], py_file: str) -> ByContent | None:
+    def from_function(cls, py_func: Callable[..., int], py_file: str) -> ContentCacheLocator | None:
         """Return None where nothing can be written."""
         found: Any = cls(py_func, py_file)
         try:
             found.ensure_cache_path()
         except (OSError, RuntimeError):  # the latter without a home
             return None
-        kept: ByContent = found
+        kept: ContentCacheLocator = found
         return kept
 
 
 # By numba's own name: beside the source.
-_PLACES = f"{__name__}.{ByContent.__name__},InTreeCacheLocator"
+_PLACES = f"{__name__}.{ContentCacheLocator.__name__},InTreeCacheLocator"
 
 
 def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
