@@ -164,7 +164,7 @@ def left_out(elsewhere: Sequence[Mapping[str, str]]) -> str:
     return (
         f"On this page, other {others} are limited to acks={values['acks']}. They and other "
         f"failure models are limited to delivery.timeout.ms {values['delivery_timeout_ms']} and "
-        f"unclean election {unclean}, without intervals."
+        f"unclean election {unclean}. Each failure model has intervals for the setting shown first."
     )
 
 

@@ -193,7 +193,7 @@ function mount(root, data, ask) {
           show(shown, settings[key(shown)]);
         }
       }, "ahead");
-    }, 1200);
+    }, 400);
   }
   function complete(values) {
     return marks[context(values)] !== undefined && [values].concat(data.places.map(function (at) {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import Any
 
 import anywidget
@@ -19,9 +21,15 @@ from advisor.cluster.model import Cluster
 from advisor.errors import expect
 from advisor.present.interactive.controls import NEW_TOPIC, SWITCHED_VERSIONS
 from advisor.present.interactive.fragment import html_fragment, source
+from advisor.present.interactive.frontend import watched_cell
 from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
-from advisor.present.interactive.switches import Elsewhere, switchable
-from advisor.present.interactive.worker import Worker
+from advisor.present.interactive.switches import (
+    Elsewhere,
+    curves_elsewhere,
+    first_of_cards,
+    switchable,
+)
+from advisor.present.interactive.worker import Worker, curve, settings, with_intervals
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.times.exactness import check_exact
@@ -32,7 +40,8 @@ class Explorer(anywidget.AnyWidget):
     """The widget: `explorer.js` with a kernel that computes what its page lacks.
 
     The first curve is there at once. The rest of what a page without a kernel offers is computed
-    when the widget is shown, or when its `html` is read.
+    when the widget is shown, or when its `html` is read. Where a user sees the cell, it ends with
+    the first curve and other processes compute the rest, so that the kernel answers meanwhile.
 
     Attributes
     ----------
@@ -51,6 +60,9 @@ class Explorer(anywidget.AnyWidget):
         self._worker = Worker(around)
         self._elsewhere = (topics, cards, SWITCHED_VERSIONS if cards else ())
         self._offline: dict[str, Any] | None = None
+        self._completing = False
+        self._updates: list[Callable[[], None]] = []
+        self._later: dict[str, Any] | None = None
         around.answer(around.chosen)
         super().__init__(page=self._live(around.page()))
         self.on_msg(self._asked)
@@ -82,9 +94,52 @@ class Explorer(anywidget.AnyWidget):
             raise NotImplementedError
         data, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         same: dict[str, Any] = {"metadata": metadata, "transient": {"display_id": self.model_id}}
-        first = html_fragment(self._around.page())
-        shell.display_pub.publish({**data, "text/html": first}, **same)
-        shell.display_pub.publish({**data, "text/html": self.html}, update=True, **same)
+        shell.display_pub.publish({**data, "text/html": html_fragment(self._around.page())}, **same)
+
+        def update() -> None:
+            shell.display_pub.publish({**data, "text/html": self.html}, update=True, **same)
+
+        cell = watched_cell(shell)
+        if cell is None:
+            update()
+            return
+        self._updates.append(update)
+        if not self._completing:
+            self._start_beside(cell)
+
+    def _start_beside(self, cell: str) -> None:
+        # The same cell run again shows another explorer: this one's page is not waited for.
+        before = _SHOWN.get(cell)
+        if before is not None and before is not self:
+            before._worker.stop()
+        _SHOWN[cell] = self
+        self._completing = True
+        # In the cell's context, so that what is sent belongs to the cell.
+        run, what = copy_context().run, self._complete_beside
+        threading.Thread(target=run, args=(what,), daemon=True).start()
+
+    def _complete_beside(self) -> None:
+        """Let other processes compute the page; send what they find, then the outputs' updates."""
+        around, worker = self._around, self._worker
+        topics, others = curves_elsewhere(around, *self._elsewhere)
+        try:
+            own = [with_intervals(around.chosen), *map(settings, around.offered())]
+            for _ in worker.answers(own):
+                self.page = self._live(around.page())
+            elsewhere = [*topics, *others]
+            first = first_of_cards(around, self._elsewhere[1])
+            for _ in worker.answers([*map(curve, elsewhere), *map(with_intervals, first)]):
+                pass
+        finally:
+            self._completing = False
+        if worker.stopped:
+            return
+        self._offline = around.page(elsewhere)
+        self.page = self._live(self._offline)
+        for update in self._updates:
+            update()
+        if self._later is not None:
+            self._ahead(self._later)
 
     def _complete(self) -> dict[str, Any]:
         """Return the page without a kernel; what is computed for it also reaches the widget."""
@@ -108,7 +163,11 @@ class Explorer(anywidget.AnyWidget):
         values = {name: str(value) for name, value in content["values"].items()}
         around = self._around
         if content.get("kind") == "ahead":
-            self._worker.look_ahead(values, lambda answer: self._reply(content, answer))
+            if self._completing and values == around.chosen:
+                self._later = content  # the page has nearly all that one change leads to
+            else:
+                self._ahead(content)
+                around.prepare(values)
             return
         answer = Answer({}, {})
         try:
@@ -120,9 +179,17 @@ class Explorer(anywidget.AnyWidget):
             # Also when interrupted: the page asks its next question after the reply.
             self._reply(content, answer)
 
+    def _ahead(self, content: dict[str, Any]) -> None:
+        values = {name: str(value) for name, value in content["values"].items()}
+        self._worker.look_ahead(values, lambda answer: self._reply(content, answer))
+
     def _reply(self, content: dict[str, Any], answer: Answer) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)
         self.send({"id": content["id"], "settings": settings, "marks": marks})
+
+
+_SHOWN: dict[str, Explorer] = {}
+"""What each cell of a notebook shows."""
 
 
 @names_checked

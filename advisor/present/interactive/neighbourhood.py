@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -48,6 +49,14 @@ from advisor.reliability.workload import Workload
 Values = Mapping[str, str]
 _LONG_TIMEOUT_MS = 600_000
 _MOST_AHEAD = 12
+_OFTEN_CHANGED = (
+    "acks",
+    "unclean_leader_election_enable",
+    "eligible_leader_replicas",
+    "card",
+    "kafka_version",
+    "topic",
+)
 
 
 @dataclass(frozen=True)
@@ -132,14 +141,22 @@ class Neighbourhood:
                 self._settings[key] = {"refusal": refusal(error)}
         return self._settings[key]
 
+    def prepare(self, values: Values) -> None:
+        """Make a setting's chain in this process: other retries and timeouts need no other."""
+        with suppress(AdvisorError):
+            self._computed(values, intervals=False)
+
     def forgetful(self) -> Neighbourhood:
         """Return the same question without what was computed, to be sent to another process."""
         return replace(self, _settings={}, _marks={})
 
-    def keep(self, answer: Answer) -> None:
-        """Remember what another process computed."""
-        self._settings.update(answer.settings)
+    def keep(self, answer: Answer) -> Answer:
+        """Remember what another process computed; return it with the intervals known here."""
+        for key, setting in answer.settings.items():
+            if key not in self._settings or _has_intervals(setting):
+                self._settings[key] = setting
         self._marks.update(answer.marks)
+        return replace(answer, settings={key: self._settings[key] for key in answer.settings})
 
     def knows(self, values: Values) -> bool:
         """Whether a setting was computed, and what is marked there."""
@@ -147,8 +164,7 @@ class Neighbourhood:
 
     def ranged(self, values: Values) -> bool:
         """Whether a setting's intervals were computed."""
-        loss = self._settings.get(self.key(values), {}).get("loss", (0.0, 0.0, 0.0))
-        return bool(loss[1] < loss[2])
+        return _has_intervals(self._settings.get(self.key(values), {}))
 
     def answer(self, values: Values) -> Answer:
         """Return a setting, those of its curve and what is marked there."""
@@ -156,10 +172,17 @@ class Neighbourhood:
         context, marked = self.marks(values)
         return Answer(settings, {context: marked})
 
+    def with_intervals(self, values: Values) -> Answer:
+        """Return a setting with its intervals, which takes seconds."""
+        return Answer({self.key(values): self.setting(values, intervals=True)}, {})
+
     def ahead(self, values: Values) -> Iterator[dict[str, str]]:
-        """Yield what one change of a control leads to, if it takes little time and is not known."""
+        """Yield what one change of a control leads to, if it takes little time and is not known.
+
+        What users change most comes first.
+        """
         shown = {control["key"]: control.get("options", ()) for control in self.controls}
-        for key in ("eligible_leader_replicas", "unclean_leader_election_enable", *CONTEXT, "acks"):
+        for key in _OFTEN_CHANGED:
             for option, _ in shown[key][:_MOST_AHEAD]:
                 other = {**values, key: option}
                 if not self.knows(other):
@@ -197,7 +220,7 @@ class Neighbourhood:
         list of dict of str to str
             The settings computed since, which differ in replication factor and min ISR.
         """
-        for curve in self._curves():
+        for curve in self.offered():
             for values in curve:
                 self.setting(values)
             yield curve
@@ -212,7 +235,7 @@ class Neighbourhood:
         elsewhere : sequence of mapping of str to str
             Settings of other topics, cards and Kafka versions, which have a curve each.
         """
-        own = [values for curve in self._curves() for values in curve]
+        own = [values for curve in self.offered() for values in curve]
         every = [self.chosen, *(each for each in own if self.key(each) in self._settings)]
         every += [each for values in elsewhere for each in self.around(values)]
         return page_json(
@@ -226,8 +249,8 @@ class Neighbourhood:
             capped=capped(self.start),
         )
 
-    def _curves(self) -> Iterator[list[dict[str, str]]]:
-        """Yield curves; those that one change of the start leads to come first."""
+    def offered(self) -> Iterator[list[dict[str, str]]]:
+        """Yield the settings of `curves`; those one change away from the start come first."""
         start = self.chosen
         places = list(self._places())
         timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
@@ -290,6 +313,11 @@ class Neighbourhood:
             for kind, choice in found
             if choice is not None and (kind == "today" or sure)
         ]
+
+
+def _has_intervals(setting: Mapping[str, Any]) -> bool:
+    loss = setting.get("loss", (0.0, 0.0, 0.0))
+    return bool(loss[1] < loss[2])
 
 
 def recommended(

@@ -32,13 +32,19 @@ def switchable(cluster: Cluster, first: Iterable[str] = ()) -> list[str]:
     return [name for name in named if name in small][:MOST_TOPICS]
 
 
-class Elsewhere:
-    """Curves of other topics, cards and versions; a second process begins with the latter two.
+def curves_elsewhere(
+    around: Neighbourhood,
+    topics: Sequence[str],
+    cards: Sequence[str],
+    versions: Sequence[str] = (),
+    acks: Sequence[str] = EVERY_ACKS,
+) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """Return a setting of each curve of other topics, and of each of other cards and versions.
 
     Parameters
     ----------
     around : Neighbourhood
-        Remembers what is computed; its initial card is computed for every topic.
+        Its initial card is computed for every topic.
     topics : sequence of str
         Names of topics; the initial one and `NEW_TOPIC` are always there.
     cards : sequence of str
@@ -47,6 +53,35 @@ class Elsewhere:
         Kafka versions, for the initial topic and card.
     acks : sequence of str
         What the initial topic has for each card; other topics have the initial acks.
+    """
+    start = _start(around)
+    every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
+    first = first_of_cards(around, cards)
+    others = [{**values, "topic": t} for values in first for t in every]
+    for values, other in product(first, acks):
+        if other != start["acks"]:
+            others.append({**values, "acks": other})
+    for version in versions:
+        if version != start["kafka_version"]:
+            others.append({**start, "kafka_version": version})
+    return [{**start, "topic": t} for t in every if t != start["topic"]], others
+
+
+def first_of_cards(around: Neighbourhood, cards: Sequence[str]) -> list[dict[str, str]]:
+    """Return the initial setting with each other card that can be read; these get intervals."""
+    start = _start(around)
+    return [{**start, "card": name} for name in cards if name != start["card"] and _readable(name)]
+
+
+class Elsewhere:
+    """Computes `curves_elsewhere`; a second process begins with other cards and versions.
+
+    Parameters
+    ----------
+    around : Neighbourhood
+        Remembers what is computed.
+    topics, cards, versions, acks : sequences of str
+        As `curves_elsewhere` takes them.
     """
 
     def __init__(
@@ -57,20 +92,13 @@ class Elsewhere:
         versions: Sequence[str] = (),
         acks: Sequence[str] = EVERY_ACKS,
     ) -> None:
-        start = _start(around)
-        every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
-        others = [name for name in cards if name != start["card"] and _readable(name)]
         self.around = around
-        self._asked = [{**start, "topic": t, "card": card} for card in others for t in every]
-        for card, other in product(others, acks):
-            if other != start["acks"]:
-                self._asked.append({**start, "card": card, "acks": other})
-        for version in versions:
-            if version != start["kafka_version"]:
-                self._asked.append({**start, "kafka_version": version})
-        self._topics = [{**start, "topic": t} for t in every if t != start["topic"]]
+        self._topics, self._others = curves_elsewhere(around, topics, cards, versions, acks)
         asked = around.forgetful()
-        self._second = SecondProcess([partial(asked.answer, values) for values in self._asked])
+        self._second = SecondProcess(
+            [partial(asked.answer, values) for values in self._others]
+            + [partial(asked.with_intervals, values) for values in first_of_cards(around, cards)]
+        )
 
     def computed(self) -> list[dict[str, str]]:
         """Return a setting of each curve, when all are computed."""
@@ -81,7 +109,7 @@ class Elsewhere:
                 self.around.keep(answer)
         finally:
             self._second.stop()
-        return [*self._topics, *self._asked]
+        return [*self._topics, *self._others]
 
     def stop(self) -> None:
         """End the second process."""

@@ -6,7 +6,6 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -229,6 +228,9 @@ def test_a_page_switches_topic_and_card() -> None:
         assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
         marks = page["marks"][f"{topic}|{START.kafka_version}|{card}"]
         assert ("today" in [mark["mark"] for mark in marks]) == (topic == "orders")
+    for card in (MODEL.name, "two_az"):
+        value, low, high = page["settings"][around_key(page, card=card)]["loss"][:3]
+        assert low < value < high
     for acks in (1, 0):
         other = evaluate(described(), START.changed(acks=acks), load_model("two_az"), LOAD)
         setting = page["settings"][around_key(page, card="two_az", acks=str(acks))]
@@ -330,35 +332,3 @@ def test_the_first_picture_waits_for_its_curve_only() -> None:
     assert len(page_of(html)["settings"]) > 72
     assert set(first["settings"]) < set(view.page["settings"]) == set(page_of(html)["settings"])
     assert view.html == html
-
-
-def test_a_notebooks_output_is_shown_first_and_completed_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The same output gets the page without a kernel when that is computed."""
-    view = explorer(described(), MODEL, LOAD, config=START, cards=())
-    shown: list[dict[str, Any]] = []
-    ids, updates = [], []
-
-    def publish(
-        data: dict[str, Any], *, metadata: Any, transient: Any, update: bool = False
-    ) -> None:
-        assert metadata == {}
-        shown.append(data)
-        ids.append(transient["display_id"])
-        updates.append(update)
-
-    # It is IPython's sign to go on with the next representation.
-    with pytest.raises(NotImplementedError):
-        view._ipython_display_()
-    shell = SimpleNamespace(kernel=object(), display_pub=SimpleNamespace(publish=publish))
-    monkeypatch.setattr("advisor.present.interactive.explorer.get_ipython", lambda: shell)
-    view._ipython_display_()
-    assert updates == [False, True]
-    assert ids[0] == ids[1]
-    first, last = shown
-    assert [data["text/plain"] for data in shown] == [view.verdict] * 2
-    assert len(page_of(first["text/html"])["settings"]) == 6
-    assert last["text/html"] == view.html
-    with pytest.raises(NotImplementedError):
-        view._ipython_display_()

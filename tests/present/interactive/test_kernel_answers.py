@@ -1,5 +1,10 @@
 """What the explorer's kernel answers to its page."""
 
+import multiprocessing
+import subprocess
+import sys
+import time
+from pathlib import Path
 from queue import Queue
 from typing import Any
 
@@ -9,12 +14,23 @@ from advised import MODEL, described
 from advisor.advice import Goals
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.neighbourhood import Answer, Neighbourhood, Values
-from advisor.present.interactive.worker import Worker
+from advisor.present.interactive.worker import Worker, settings
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=3)
 START = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+KERNEL = """
+import multiprocessing, time
+import advisor
+from advisor.present.interactive.worker import Worker, settings
+model = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 2, "minutes": 5}}})
+around = advisor.explorer(advisor.Cluster.uniform(brokers=2, racks=None), model)._around
+for _ in Worker(around).answers([settings([around.chosen])] * 2):
+    break
+print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+time.sleep(600)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +69,63 @@ def test_an_interrupted_question_is_replied_to(
     assert sent == [{"id": "a1", "settings": {}, "marks": {}}]
 
 
-def test_another_process_looks_ahead() -> None:
-    """It sends the intervals first, then what one change needs; both are remembered."""
+def test_other_processes_look_ahead() -> None:
+    """They send a setting's intervals and all that one change needs; both are remembered."""
     goals = Goals(loss_probability_per_year=1e-3, write_unavailability=1e-5)
     own = Neighbourhood(described(), MODEL, LOAD, goals, START)
     found: Queue[Answer] = Queue()
     values = {**own.chosen, "retries": "7"}
-    expected = [own.key(other) for other in own.ahead(values)]
-    Worker(own).look_ahead(values, found.put)
-    ranged = found.get(timeout=120).settings[own.key(values)]
+    ahead = list(own.ahead(values))
+    assert [other["acks"] for other in ahead[:3]] == ["all", "1", "0"]
+    worker = Worker(own)
+    worker.look_ahead(values, found.put)
+    answers = [found.get(timeout=120) for _ in range(1 + 2 * len(ahead))]
+    settings = {key: each for answer in answers for key, each in answer.settings.items()}
+    ranged = settings[own.key(values)]
     assert ranged["loss"][1] < ranged["loss"][0] < ranged["loss"][2]
-    got = [next(iter(found.get(timeout=120).settings)) for _ in expected]
-    assert got == expected
+    assert {own.key(other) for other in ahead} < set(settings)
     assert list(own.ahead(values)) == []
+    assert own.ranged(values)
+    worker.stop()
+
+
+def test_what_is_known_keeps_its_intervals() -> None:
+    """One process may compute a setting whose intervals came from another."""
+    own = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
+    key, plain = own.key(own.chosen), own.forgetful().setting(own.chosen)
+    ranged = {**plain, "loss": [2.0, 1.0, 3.0]}
+    assert own.keep(Answer({key: plain}, {})).settings == {key: plain}
+    assert own.keep(Answer({key: ranged}, {})).settings == {key: ranged}
+    assert own.keep(Answer({key: plain}, {})).settings == {key: ranged}
+
+
+def test_processes_that_are_stopped_or_killed_end_without_an_error() -> None:
+    """The kernel goes on alone; later questions start other processes."""
+    own = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
+    worker = Worker(own)
+    tasks = [settings([{**own.chosen, "retries": str(n)}]) for n in range(1, 30)]
+    answers = worker.answers(tasks)
+    assert next(answers).settings
+    for process in multiprocessing.active_children():
+        process.kill()
+    assert len(list(answers)) < len(tasks) - 1
+    assert worker.stopped
+    found: Queue[Answer] = Queue()
+    worker.look_ahead(own.chosen, found.put)
+    assert found.get(timeout=120).settings
+    worker.stop()
+
+
+def test_processes_end_with_a_kernel_that_was_killed() -> None:
+    """Nothing computes on behind a notebook that is gone."""
+    kernel = subprocess.Popen([sys.executable, "-c", KERNEL], stdout=subprocess.PIPE, text=True)
+    assert kernel.stdout is not None
+    workers = [int(number) for number in kernel.stdout.readline().split()]
+    assert workers
+    kernel.kill()
+    kernel.wait()
+    for _ in range(600):
+        if not any(Path(f"/proc/{number}/exe").exists() for number in workers):
+            return
+        time.sleep(0.1)
+    pytest.fail("a process of the explorer outlives its kernel")

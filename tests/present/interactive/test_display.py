@@ -1,0 +1,172 @@
+"""What a cell shows: the first picture, and later the page that needs no kernel."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from advised import MODEL, described
+from advisor.present.interactive.explorer import Explorer, explorer
+from advisor.present.interactive.neighbourhood import Answer
+from advisor.present.interactive.worker import Task, Worker
+from advisor.protocol.rules.config import Config
+from advisor.reliability.workload import Workload
+
+LOAD = Workload(partitions=3)
+START = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+
+
+class Notebook:
+    """IPython's shell in a kernel, as far as the explorer asks it.
+
+    Parameters
+    ----------
+    user : bool
+        Whether somebody sees the running cell.
+    """
+
+    def __init__(self, user: bool, cell: str = "a") -> None:
+        self.shown: list[dict[str, Any]] = []
+        self.ids: list[str] = []
+        self.updates: list[bool] = []
+        self.complete = threading.Event()
+        request = {"content": {"allow_stdin": user}, "metadata": {"cellId": cell}}
+        self.kernel = SimpleNamespace(get_parent={"shell": request}.get)
+        self.display_pub = self
+
+    def publish(
+        self, data: dict[str, Any], *, metadata: Any, transient: Any, update: bool = False
+    ) -> None:
+        assert metadata == {}
+        self.shown.append(data)
+        self.ids.append(transient["display_id"])
+        self.updates.append(update)
+        if update:
+            self.complete.set()
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that makes IPython's shell that of a notebook."""
+
+    def entered(user: bool, cell: str = "a") -> Notebook:
+        shell = Notebook(user, cell)
+        monkeypatch.setattr("advisor.present.interactive.explorer.get_ipython", lambda: shell)
+        return shell
+
+    return entered
+
+
+def example(cards: Sequence[str] = ()) -> Explorer:
+    return explorer(described(), MODEL, LOAD, config=START, cards=cards)
+
+
+def page_of(data: dict[str, Any]) -> Any:
+    """Return the page in what a cell shows."""
+    pattern = r'<script type="application/json">(.*?)</script>'
+    found = re.search(pattern, data["text/html"], re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_a_program_that_runs_a_notebook_waits_for_the_page(notebook: Any) -> None:
+    """The same output gets the page without a kernel before the cell ends."""
+    view = example()
+    # It is IPython's sign to go on with the next representation.
+    with pytest.raises(NotImplementedError):
+        view._ipython_display_()
+    shell = notebook(user=False)
+    view._ipython_display_()
+    assert shell.updates == [False, True]
+    assert shell.ids[0] == shell.ids[1]
+    first, last = shell.shown
+    assert [data["text/plain"] for data in shell.shown] == [view.verdict] * 2
+    assert len(page_of(first)["settings"]) == 6
+    assert last["text/html"] == view.html
+    with pytest.raises(NotImplementedError):
+        view._ipython_display_()
+
+
+def test_a_users_cell_ends_with_the_first_picture(notebook: Any) -> None:
+    """The kernel answers while other processes compute the page, which is the same page."""
+    shell, view = notebook(user=True), example(cards=["two_az"])
+    sent: list[Any] = []
+    view.send = lambda content: sent.append(content)
+    view._ipython_display_()
+    assert shell.updates == [False]
+    values = {**view._around.chosen, "retries": "5"}
+    view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
+    assert list(sent[0]["settings"]) == [view._around.key(values)]
+    assert shell.complete.wait(timeout=600)
+    assert shell.updates == [False, True]
+    assert shell.ids[0] == shell.ids[1]
+    assert shell.shown[1]["text/html"] == example(cards=["two_az"]).html
+    view._worker.stop()
+
+
+def test_a_second_output_of_the_same_explorer_is_completed_too(
+    notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both wait for one computation."""
+    go = threading.Event()
+    real = Worker.answers
+
+    def later(worker: Worker, tasks: Sequence[Task]) -> Iterator[Answer]:
+        assert go.wait(timeout=600)
+        return real(worker, tasks)
+
+    monkeypatch.setattr(Worker, "answers", later)
+    shell, view = notebook(user=True), example()
+    view._ipython_display_()
+    view._ipython_display_()
+    go.set()
+    while shell.updates != [False, False, True, True]:
+        shell.complete.clear()
+        assert shell.complete.wait(timeout=600) or len(shell.updates) == 4
+    view._worker.stop()
+
+
+def test_a_cell_run_again_ends_the_work_for_its_old_explorer(notebook: Any) -> None:
+    """Another cell's explorer goes on."""
+    one, other, again = example(), example(), example()
+    notebook(user=True, cell="one")
+    one._ipython_display_()
+    notebook(user=True, cell="other")
+    other._ipython_display_()
+    notebook(user=True, cell="one")
+    again._ipython_display_()
+    assert [view._worker.stopped for view in (one, other, again)] == [True, False, False]
+    for view in (other, again):
+        view._worker.stop()
+
+
+def test_what_is_asked_ahead_waits_for_the_page(
+    notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page has what one change of the initial setting leads to; the rest is asked after it."""
+    asked: list[dict[str, str]] = []
+
+    def noted(_worker: Worker, values: dict[str, str], _tell: object) -> None:
+        asked.append(values)
+
+    monkeypatch.setattr(Worker, "look_ahead", noted)
+    shell, view = notebook(user=True), example()
+    view.send = [].append
+    view._ipython_display_()
+    start = view._around.chosen
+    view._asked(view, {"id": "a1", "values": start, "kind": "ahead"}, [])
+    assert asked == []
+    other = {**start, "retries": "5"}
+    view._asked(view, {"id": "a2", "values": other, "kind": "ahead"}, [])
+    assert asked == [other]
+    assert shell.complete.wait(timeout=600)
+    for _ in range(100):
+        if len(asked) > 1:
+            break
+        threading.Event().wait(0.1)
+    assert asked == [other, start]
+    view._worker.stop()
