@@ -1,4 +1,4 @@
-"""Whether somebody sees a notebook's cell while it runs."""
+"""Whether a user sees a notebook's cell while it runs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Notebook:
     Parameters
     ----------
     user : bool
-        Whether somebody sees the running cell.
+        Whether a user sees the running cell.
     """
 
     def __init__(self, user: bool, cell: str = "a") -> None:
