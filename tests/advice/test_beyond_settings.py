@@ -56,7 +56,7 @@ def test_the_rest_is_said_beside_the_goals() -> None:
     """Below the verdict, in the command line's text, in rows and in data."""
     answer, plain = recommend(SIX, CARD, LOAD, GOALS), recommend(SIX, PLAIN, LOAD, GOALS)
     for said in (repr(answer), answer._repr_html_(), text.recommendation(answer)):
-        assert "No setting changes another " in said
+        assert "Whatever you set, expect another " in said
         assert "(site power outages)" in said
     held = "They apply to what settings decide."
     assert held in text.recommendation(answer)
@@ -85,7 +85,7 @@ def test_an_audit_is_held_against_the_same() -> None:
     assert has_beyond(orders.choice.reliability)
     assert not found.ok
     assert found.verdict.startswith("No, 1 of 2 topics misses your goals; worst: ")
-    assert found.below_verdict[0].startswith("No setting changes up to another ")
+    assert found.below_verdict[0].startswith("Whatever you set, expect up to another ")
     assert found.below_verdict[0].endswith("(site power outages).")
     table = text.audit(found)
     assert "refused by settings" in table
@@ -93,8 +93,8 @@ def test_an_audit_is_held_against_the_same() -> None:
     assert "refused by settings" in found._repr_html_()
     plain = audit(TOPICS, PLAIN, Workload(), GOALS)
     assert plain.below_verdict[0] == (
-        "No setting changes what this card leaves out: software bugs, operator errors, the loss of "
-        "a region."
+        "Whatever you set, expect what this card leaves out: software bugs, operator errors, the "
+        "loss of a region."
     )
     for said in (plain.verdict, text.audit(plain), plain._repr_html_(), plain.explain()):
         assert "settings decide" not in said

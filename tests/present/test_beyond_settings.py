@@ -27,7 +27,7 @@ def test_the_report_shows_both_parts(advice: Recommendation) -> None:
     """In the verdict, beside the goals, below the charts, and in every table of measures."""
     text = render_report(advice, audit(described(), CARD))
     for words in (
-        "No setting changes another ",
+        "Whatever you set, expect another ",
         "(site power outages)",
         "They apply to what settings decide.",
         "Grey area: no setting reaches it",
@@ -48,7 +48,7 @@ def test_a_report_without_the_rest_does_not_speak_of_it() -> None:
 def test_the_explorer_shows_both_parts() -> None:
     """In its list of measures and its legend; without them neither speaks of it."""
     shown = explorer(described(), CARD, LOAD, cards=[])
-    assert "No setting changes another " in shown.html
+    assert "Whatever you set, expect another " in shown.html
     assert '"no setting gets there"' in shown.html
     assert "Settings decide: " in shown.html
     plain = explorer(described(), MODEL, LOAD, cards=[])

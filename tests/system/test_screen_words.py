@@ -260,7 +260,7 @@ def check_verdict(first: str, second: str, goals: bool | None = None) -> None:
     assert first.endswith(".")
     if goals is not None:
         assert bool(re.match("Yes|No,", first)) == goals, first
-    assert re.fullmatch(r"No setting changes [^.]*(\.\d[^.]*)*\.", second), second
+    assert re.fullmatch(r"Whatever you set, expect [^.]*(\.\d[^.]*)*\.", second), second
     assert wrong_words(f"{first} {second}") == []
 
 

@@ -170,10 +170,11 @@ def no_setting_changes(outlook: Outlook) -> str:
         years = f"{OPERATOR_LOSS_YEARS:,.0f}"
         parts.append(f"data loss by bugs and operator errors, about once in {years} years")
     if not parts:
-        return f"No setting changes {_LEFT_OUT}."
-    text = f"No setting changes {' and '.join(parts)}"
+        return f"Whatever you set, expect {_LEFT_OUT}."
+    text = f"Whatever you set, expect {' and '.join(parts)}"
     if negligible and math.isfinite(outlook.times_rarer):
-        whose = "what settings decide" if outlook.beyond[LOSSES] else "the failures in this card"
+        by_causes = outlook.beyond[LOSSES]
+        whose = "the losses that settings decide" if by_causes else "the failures in this card"
         text += f", {significant(outlook.times_rarer)} times as often as {whose}"
     return f"{text}."
 

@@ -180,8 +180,8 @@ def test_both_parts_are_said_with_their_intervals() -> None:
         assert len(first.split()) <= 25
         assert second == found.no_setting_changes
         assert re.fullmatch(
-            r"No setting changes another .+ of refused writes \(site power outages\) and a lost "
-            r"record once in .+ \(site power outages\).*\.",
+            r"Whatever you set, expect another .+ of refused writes \(site power outages\) and a "
+            r"lost record once in .+ \(site power outages\).*\.",
             second,
         )
         assert sum("(95 %: " in line for line in numbers) >= 3
@@ -204,13 +204,14 @@ def test_both_parts_are_said_with_their_intervals() -> None:
     assert "beyond settings" in sampled.explain()
     plain = advisor.evaluate(SIX, CONFIGS[0], ALONE, LOAD)
     assert "ettings decide" not in plain.explain() + repr(plain)
-    assert plain.no_setting_changes.startswith("No setting changes ")
+    assert plain.no_setting_changes.startswith("Whatever you set, expect ")
     assert "by settings" not in plain._repr_html_()
     unacknowledged = advisor.evaluate(SIX, CONFIGS[3], BOTH, LOAD)
     assert "lost record" not in unacknowledged.no_setting_changes
     only = advisor.evaluate(SIX, CONFIGS[1], FailureModel.from_dict({"cluster": SITE, **SPARE}))
     assert re.fullmatch(
-        r"No setting changes .+ of refused writes \(site power outages\) and a lost record .+\.",
+        r"Whatever you set, expect .+ of refused writes \(site power outages\) and a lost record "
+        r".+\.",
         only.no_setting_changes,
     )
     assert "another" not in only.no_setting_changes
