@@ -34,6 +34,9 @@ rows = session.range(0, 1000, 1, 8).mapInArrow(work, "id long").collect()
 print(json.dumps({
     "ids": sorted(row.id for row in rows),
     "java_home": session._jvm.java.lang.System.getProperty("java.home"),
+    "java_options": list(
+        session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+    ),
     "host": session.conf.get("spark.driver.host"),
     "restored": environment == {name: os.environ.get(name) for name in environment},
     "again": spark_session() is session,
@@ -134,6 +137,14 @@ def test_one_session_on_the_loopback(
     """There is one session on 127.0.0.1, and the environment is restored."""
     answer = json.loads(without_java[0].stdout)
     assert (answer["host"], answer["again"], answer["restored"]) == ("127.0.0.1", True, True)
+
+
+def test_java_is_started_for_short_runs(
+    without_java: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    """Java's second compiler is off, which takes the cores from the sampler for some seconds."""
+    options = json.loads(without_java[0].stdout)["java_options"]
+    assert {"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"} <= set(options)
 
 
 def test_an_existing_session_is_used_unchanged() -> None:
