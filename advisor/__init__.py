@@ -101,7 +101,9 @@ def __getattr__(name: str) -> Any:
     if home is None:
         meant = arguments.suggestion(name, __all__)
         hint = f". Did you mean {meant}?" if meant else ""
-        raise AttributeError(f"module 'advisor' has no attribute {name!r}{hint}")
+        # Without this object Python's traceback would say once more what may be meant.
+        message = f"module 'advisor' has no attribute {name!r}{hint}"
+        raise AttributeError(message, name=name, obj=object())
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

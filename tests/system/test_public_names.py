@@ -4,6 +4,8 @@ import copy
 import doctest
 import inspect
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -188,3 +190,13 @@ def test_views_are_accessible(name: str) -> None:
     assert "<th scope='row'" in page
     assert "color" not in page
     assert "<th>" not in page
+
+
+@pytest.mark.parametrize(
+    "wrong", ["advisor.evalute", "advisor.Audit", "advisor.Config().min_insync_replica"]
+)
+def test_a_traceback_suggests_a_name_once(wrong: str) -> None:
+    """Python's traceback has a suggestion of its own where an error names its object."""
+    program = [sys.executable, "-c", f"import advisor; {wrong}"]
+    told = subprocess.run(program, capture_output=True, text=True, check=False).stderr
+    assert told.splitlines()[-1].count("Did you mean") == 1
