@@ -14,7 +14,7 @@ from advisor.reliability.results.settings_split import STOPS as _STOPS
 
 
 def has_beyond(result: Reliability) -> bool:
-    """Whether the card holds mechanisms that no setting changes."""
+    """Whether the card holds mechanisms beyond settings."""
     return bool(beyond(result.model))
 
 
@@ -33,19 +33,18 @@ def lost_words(result: Reliability, part: str | None = None) -> str:
 
 
 def rest_of_topics(results: Sequence[Reliability]) -> str:
-    """Return in one sentence what no setting changes, for the topic that it strikes most."""
+    """Return in one sentence what is beyond settings, for the topic that it strikes most."""
     if not results:
         return ""
     worst = max(results, key=lambda result: result.beyond_settings(_STOPS))
     soonest = min(results, key=lambda result: result.years_between(BEYOND_SETTINGS))
+    by, rest = worst.outlook.stopped
     outlook = worst.outlook._replace(
         # Topics differ in what settings lose, so that no factor is given.
         years=(Amount(0.0), soonest.outlook.years[1]),
+        stopped=(by, Amount(rest.value, rest.seen and len(results) == 1)),
     )
-    text = no_setting_changes(outlook)
-    if len(results) > 1 and "another" in text:
-        text = text.replace("another", "up to another", 1)
-    return text
+    return no_setting_changes(outlook)
 
 
 def decided_columns(result: Reliability) -> dict[str, str]:

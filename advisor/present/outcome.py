@@ -46,7 +46,7 @@ class Outcome:
     shares : tuple of (str, float)
         Mechanism in words and its share of the measure, 0 to 1, largest first.
     parts : (str, str)
-        What settings decide of it and what no setting changes, in few words; both "" where
+        What settings decide of it and what is beyond settings, in few words; both "" where
         settings decide all.
     """
 

@@ -84,7 +84,7 @@ class Point:
 def dominates(one: Point, other: Point) -> bool:
     """Return whether `one` is better in loss, refusals or replicas, and worse in none of them.
 
-    What no setting changes does not count.
+    What is beyond settings does not count.
     """
     first, second = (
         (p.loss.by_settings.value, p.refused.by_settings.value, p.replication_factor)

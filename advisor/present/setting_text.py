@@ -35,29 +35,30 @@ def verdict(result: Reliability | Sampled, goals: Goals | None = None) -> str:
 
 
 def no_setting_changes(result: Reliability | Sampled) -> str:
-    """Return what no setting changes, in one sentence; it stands below the verdict."""
+    """Return what is beyond settings, in one sentence; it stands below the verdict."""
     return result.no_setting_changes
 
 
-def notes(config: Config) -> tuple[str, ...]:
-    """Return warnings about settings that Kafka silently changes or refuses, one sentence each."""
-    sentences = []
+def notes(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return warnings about what Kafka silently changes or refuses: the setting, and a sentence."""
+    found = []
     least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
     if least > factor:
+        said = (
+            f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
+            f"{config.kafka_version} "
+        )
         if config.effective_min_insync_replicas > factor:
-            sentences.append(
-                f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
-                f"{config.kafka_version} refuses every write with acks=all: "
+            said += (
+                "refuses every write with acks=all: "
                 "“Messages are rejected since there are fewer in-sync replicas than required.”"
             )
         else:
-            sentences.append(
-                f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
-                f"{config.kafka_version} takes it for {factor} (since 3.7)."
-            )
-    if not config.enable_idempotence:
-        sentences.append("enable.idempotence is off: retries may write duplicates.")
-    return tuple(sentences)
+            said += f"takes it for {factor} (since 3.7)."
+        found.append(("min_insync_replicas", said))
+    if config.acks != 0 and not config.enable_idempotence:
+        found.append(("acks", "enable.idempotence is off: retries may write duplicates."))
+    return tuple(found)
 
 
 def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:

@@ -48,7 +48,7 @@ def test_goals_are_met_by_what_settings_decide() -> None:
     assert answer.why[2:] == plain.why[1:]
     assert answer.why[0].startswith("Main cause of loss that settings decide: ")
     assert answer.why[1] == (
-        "The comparisons below leave out losses and downtime that no setting changes."
+        "The comparisons below leave out losses and downtime by causes beyond settings."
     )
 
 
@@ -56,7 +56,7 @@ def test_the_rest_is_said_beside_the_goals() -> None:
     """Below the verdict, in the command line's text, in rows and in data."""
     answer, plain = recommend(SIX, CARD, LOAD, GOALS), recommend(SIX, PLAIN, LOAD, GOALS)
     for said in (repr(answer), answer._repr_html_(), text.recommendation(answer)):
-        assert "Whatever you set, expect another " in said
+        assert "Causes beyond settings add " in said
         assert "(site power outages)" in said
     held = "They apply to what settings decide."
     assert held in text.recommendation(answer)
@@ -78,14 +78,14 @@ def test_a_missed_goal_names_what_settings_decide() -> None:
 
 
 def test_an_audit_is_held_against_the_same() -> None:
-    """A topic that only the site stops is well; the verdict says what no setting changes."""
+    """A topic that only the site stops is well; the verdict says what is beyond settings."""
     found = audit(TOPICS, CARD, Workload(), GOALS)
     orders = next(t for t in found.topics if t.topic.name == "orders")
     assert orders.ok
     assert has_beyond(orders.choice.reliability)
     assert not found.ok
     assert found.verdict.startswith("No, 1 of 2 topics misses your goals; worst: ")
-    assert found.below_verdict[0].startswith("Whatever you set, expect up to another ")
+    assert found.below_verdict[0].startswith("Causes beyond settings add up to ")
     assert found.below_verdict[0].endswith("(site power outages).")
     table = text.audit(found)
     assert "refused by settings" in table
@@ -93,7 +93,7 @@ def test_an_audit_is_held_against_the_same() -> None:
     assert "refused by settings" in found._repr_html_()
     plain = audit(TOPICS, PLAIN, Workload(), GOALS)
     assert plain.below_verdict[0] == (
-        "Whatever you set, expect what this card leaves out: software bugs, operator errors, the "
+        "Causes beyond settings are not in this card: software bugs, operator errors, the "
         "loss of a region."
     )
     for said in (plain.verdict, text.audit(plain), plain._repr_html_(), plain.explain()):

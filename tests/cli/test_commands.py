@@ -26,7 +26,7 @@ def test_evaluate_prints_the_verdict(
     assert main(["evaluate", cluster, "--model", card]) == 0
     said = capsys.readouterr().out
     assert said.startswith("RF 3 with min ISR 2: data loss ")
-    assert said.splitlines()[1].startswith("Whatever you set, expect ")
+    assert said.splitlines()[1].startswith("Causes beyond settings ")
     assert "\nA consumer group is down " in said
     assert "Assumed: Kafka's version is not stated" in said
     assert "Assumed: No load was given" in said
@@ -220,7 +220,7 @@ def test_report_prints_the_verdict_and_writes_one_file(
     assert main(line) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.match("Yes|No, ", lines[0])
-    assert lines[1].startswith("Whatever you set, expect ")
+    assert lines[1].startswith("Causes beyond settings ")
     assert any(line.startswith("Brokers you can lose at once: ") for line in lines)
     assert lines[-1] == f"Report: {output}"
     assert list(output.parent.iterdir()) == [output]

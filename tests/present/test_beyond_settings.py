@@ -27,12 +27,12 @@ def test_the_report_shows_both_parts(advice: Recommendation) -> None:
     """In the verdict, beside the goals, below the charts, and in every table of measures."""
     text = render_report(advice, audit(described(), CARD))
     for words in (
-        "Whatever you set, expect another ",
+        "Causes beyond settings add ",
         "(site power outages)",
         "They apply to what settings decide.",
-        "Grey area: no setting reaches it",
+        "Grey area: out of reach at that replication factor and min ISR",
         "<small>by settings: ",
-        '<th scope="col">Settings decide</th><th scope="col">No setting changes</th>',
+        '<th scope="col">Settings decide</th><th scope="col">Causes beyond settings</th>',
     ):
         assert words in text
     assert text.count(f"{OUTSIDE_EVERY_CARD[1:]}.") == 1
@@ -41,19 +41,19 @@ def test_the_report_shows_both_parts(advice: Recommendation) -> None:
 def test_a_report_without_the_rest_does_not_speak_of_it() -> None:
     """A card of which settings decide everything."""
     text = render_report(recommend(described(), MODEL, LOAD), audit(described(), MODEL))
-    assert not re.search("settings decide|no setting changes|by settings|[Gg]rey area", text)
+    assert not re.search("settings decide|causes beyond settings:|by settings|[Gg]rey area", text)
     assert text.count(f"{OUTSIDE_EVERY_CARD[1:]}.") == 1
 
 
 def test_the_explorer_shows_both_parts() -> None:
     """In its list of measures and its legend; without them neither speaks of it."""
     shown = explorer(described(), CARD, LOAD, cards=[])
-    assert "Whatever you set, expect another " in shown.html
-    assert '"no setting gets there"' in shown.html
+    assert "Causes beyond settings add " in shown.html
+    assert '"out of reach at this RF and min ISR"' in shown.html
     assert "Settings decide: " in shown.html
     plain = explorer(described(), MODEL, LOAD, cards=[])
-    assert "no setting changes" not in plain.html
-    assert '"no setting gets there"' not in plain.html
+    assert "; causes beyond settings: " not in plain.html
+    assert '"out of reach at this RF and min ISR"' not in plain.html
     assert "Settings decide: " not in plain.html
 
 

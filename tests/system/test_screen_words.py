@@ -246,7 +246,7 @@ LOAD = advisor.Workload(partitions=6)
 
 @cache
 def cards() -> dict[str, advisor.FailureModel]:
-    """The shipped cards, and cards without ranges and without what no setting changes."""
+    """The shipped cards, and cards without ranges and without what is beyond settings."""
     shipped = {name: advisor.load_model(name) for name in model_names()}
     own = {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
     rare = {"broker": {"crash": {"per_year": 1e-9, "minutes": 1.0}}}
@@ -260,7 +260,7 @@ def check_verdict(first: str, second: str, goals: bool | None = None) -> None:
     assert first.endswith(".")
     if goals is not None:
         assert bool(re.match("Yes|No,", first)) == goals, first
-    assert re.fullmatch(r"Whatever you set, expect [^.]*(\.\d[^.]*)*\.", second), second
+    assert re.fullmatch(r"Causes beyond settings [^.]*(\.\d[^.]*)*\.", second), second
     assert wrong_words(f"{first} {second}") == []
 
 

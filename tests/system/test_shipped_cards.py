@@ -140,7 +140,7 @@ def test_the_published_figures_are_those_of_the_evidence() -> None:
 
 @pytest.mark.parametrize("name", RACKS)
 def test_no_setting_gets_below_what_a_managed_fleet_reached(name: str) -> None:
-    """What no setting changes is by itself more than the best published figure."""
+    """What is beyond settings is by itself more than the best published figure."""
     beyond = result(name).beyond_settings("write_unavailability")
     assert beyond * MINUTES_PER_YEAR > min(PUBLISHED)
 

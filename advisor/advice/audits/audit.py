@@ -124,12 +124,12 @@ class Audit(AuditViews):
 
     @property
     def no_setting_changes(self) -> str:
-        """What no setting changes for the topic that it strikes most, in one sentence."""
+        """What is beyond settings for the topic that it strikes most, in one sentence."""
         return rest_of_topics([topic.choice.reliability for topic in self.topics])
 
     @property
     def below_verdict(self) -> tuple[str, ...]:
-        """What no setting changes, and the topics that are broken or miss goals; a line each."""
+        """What is beyond settings, and the topics that are broken or miss goals; a line each."""
         return tuple(filter(None, (self.no_setting_changes, *failing_lines(self.topics))))
 
     @property

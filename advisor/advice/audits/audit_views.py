@@ -59,7 +59,7 @@ class AuditViews(RowTable):
     @property
     @abstractmethod
     def no_setting_changes(self) -> str:
-        """What no setting changes, in one sentence."""
+        """What causes beyond settings add, in one sentence."""
 
     @property
     @abstractmethod

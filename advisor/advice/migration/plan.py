@@ -154,7 +154,7 @@ def make_plan(
     crowded = crowded_broker_words(after, cluster, config)
     first = _comments(in_words(lowered), crowded)
     return Plan(
-        preflight=(*first, *tools.variables, *_preflight(tools, config)),
+        preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
         steps=(
             *_steps(tools, changes, growing, moves, bytes_per_second, load),
             *_default_for_new(tools, for_new),
@@ -202,9 +202,9 @@ def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
     yield tools.create("my-topic", load.partitions, config.replication_factor, configs)
 
 
-def _preflight(tools: Tools, config: Config) -> Iterator[str]:
+def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[str]:
     yield "# Before anything else: the list must be empty, that is, every replica in sync."
-    if config.eligible_leader_replicas:
+    if changes and config.eligible_leader_replicas:
         yield (
             f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
             "that depends on them is then left without a leader."
@@ -223,12 +223,12 @@ def _steps(
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
     if not changes and not moves:
-        yield "# Every topic is already as recommended."
+        yield "# Nothing to change: every topic has these settings already."
     yield from _alterations(tools, at_once)
     if moves:
         copies = sum(move.copies for move in moves)
         yield (
-            f"# Copy {copies} replicas; {bytes_per_second:,} bytes/s a broker is the throttle, "
+            f"# Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: "
             "set it to what your network can spare."
         )
         yield from _duration(moves, load, bytes_per_second)

@@ -89,7 +89,7 @@ def is_surely_better(one: Choice, other: Choice) -> bool:
     """Return whether one choice beats another in a goal that the other misses.
 
     A goal of survival is met or not. A measure must be better by 5 % in 95 % of the draws of the
-    failure model, both settings on the same draws, and in all: what no setting changes counts here.
+    failure model, both settings on the same draws, and in all: what is beyond settings counts here.
     """
     missed = [goal for goal in other.unmet if goal not in decided_measures(other.reliability)]
     if any(one.meets.get(goal, True) for goal in missed):

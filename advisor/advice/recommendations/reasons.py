@@ -95,7 +95,7 @@ def reasons(
         sentences.append(f"Main cause of loss{by}: {most}.")
     if split:
         sentences.append(
-            "The comparisons below leave out losses and downtime that no setting changes."
+            "The comparisons below leave out losses and downtime by causes beyond settings."
         )
     factor = best.config.replication_factor or 1
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))

@@ -128,7 +128,7 @@ class Recommendation(Change, LossStories, RowTable):
 
     @property
     def no_setting_changes(self) -> str:
-        """What no setting changes, in one sentence."""
+        """What causes beyond settings add, in one sentence."""
         return self.best.reliability.no_setting_changes
 
     @property
@@ -141,7 +141,7 @@ class Recommendation(Change, LossStories, RowTable):
 
     @property
     def below_verdict(self) -> tuple[str, ...]:
-        """What no setting changes, caveats, and the numbers with their intervals; a line each."""
+        """What is beyond settings, caveats, and the numbers with their intervals; a line each."""
         numbers = measured_lines(self.best.reliability)
         return (self.no_setting_changes, *self.caveats, *numbers)
 

@@ -28,7 +28,7 @@ _SAME = 1.15  # values closer than this factor share a label
 def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: float = 1.0) -> Chart:
     """Draw losses and refused writes over their cost a month, a dot for each setting.
 
-    Lines are 95 % intervals. The dashed line is what no setting changes: none can be better.
+    Lines are 95 % intervals. The dashed line is what is beyond settings: none can be better.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _measured(result: Reliability, measure: str) -> tuple[float, float, float]:
 
 
 def _floor(results: Sequence[Reliability], measure: str) -> float:
-    """Return what no setting changes: the best of all settings, were it only for that."""
+    """Return what is beyond settings: the best of all settings, were it only for that."""
     if measure == _LOSS:
         return max(result.years_between(BEYOND_SETTINGS) for result in results)
     return min(result.beyond_settings(measure) for result in results)

@@ -119,7 +119,7 @@ def floor_keys(points: Sequence[Point]) -> list[style.Entry]:
     if not any(point.loss.decided or point.refused.decided for point in points):
         return []
     return [
-        ("s", style.MUTED, "grey area: no setting gets there"),
+        ("s", style.MUTED, "grey area: out of reach at that RF and min ISR"),
         (".", style.MUTED, "dotted: what settings decide, alone"),
     ]
 

@@ -40,7 +40,7 @@ def plot_pareto(
 ) -> Figure:
     """Draw every setting by durability (upwards) and write availability (to the right).
 
-    By what settings decide of both; a grey area is better than what no setting changes.
+    By what settings decide of both; a grey area is better than what is beyond settings.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _floor(estimates: Sequence[Estimated]) -> float:
 
 
 def _shade(ax: Axes, across: NinesAxis, upwards: NinesAxis, floors: tuple[float, float]) -> None:
-    """Shade what is better than what no setting changes."""
+    """Shade what is better than what is beyond settings."""
     look: dict[str, Any] = {"facecolor": style.GREY, "linewidth": 0, "zorder": 0.5, "alpha": 0.25}
     edge: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "zorder": 1}
     refused, loss = floors
@@ -236,5 +236,5 @@ def shape_keys(points: Sequence[Point]) -> list[style.Entry]:
     keys = [entry for entry in keys if entry[0] in used]
     keys.append(("o", style.MUTED, "grey: another setting is at least as good"))
     if any(_floors(points)):
-        keys.append(("s", style.MUTED, "grey area: lost in what no setting changes"))
+        keys.append(("s", style.MUTED, "grey area: hidden by causes beyond settings"))
     return keys

@@ -32,7 +32,7 @@ def draw_outcomes(ax: Axes, measures: Sequence[Outcome]) -> None:
         y += 1.8
         if outcome.parts[1]:
             by, rest = outcome.parts
-            said = f"settings decide: {by}; no setting changes: {rest}"
+            said = f"settings decide: {by}; causes beyond settings: {rest}"
             ax.text(0, y - 0.1, said, va="center", color=style.MUTED, fontsize=8)
             y += 0.75
         for words, share in outcome.shares:
@@ -97,7 +97,7 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
 
 def _in_words(outcome: Outcome) -> str:
     by, rest = outcome.parts
-    parts = f" Settings decide: {by}; no setting changes: {rest}." if by else ""
+    parts = f" Settings decide: {by}; causes beyond settings: {rest}." if by else ""
     shares = ", ".join(f"{percent(share)} {words}" for words, share in outcome.shares)
     causes = f" Causes: {shares}." if shares else ""
     return f"{outcome.title}: {outcome.said}.{parts}{causes}"

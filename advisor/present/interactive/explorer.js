@@ -31,7 +31,7 @@ function mount(root, data, ask) {
     var factor = values.replication_factor, least = values.min_insync_replicas;
     if (found || ask || !data.capped || !(Number(least) > Number(factor))) { return found; }
     found = settings[key(placed(values, factor, factor))];
-    return found && Object.assign({}, found, { notes: [data.capped] });
+    return found && Object.assign({}, found, { notes: [["min_insync_replicas", data.capped]] });
   }
   function still(values) {
     // The same with the first values of what moves neither curve: how producers retry.
@@ -200,6 +200,13 @@ function mount(root, data, ask) {
       return placed(values, at[0], at[1]);
     })).every(function (each) { return drawable(each) !== undefined; });
   }
+  function every(name) {
+    return data.controls.reduce(function (found, control) {
+      return control.key !== name ? found : control.options.map(function (option) {
+        return option[0];
+      });
+    }, []);
+  }
   function placed(values, factor, least) {
     return Object.assign({}, values, {
       replication_factor: String(factor), min_insync_replicas: String(least)
@@ -253,8 +260,10 @@ function mount(root, data, ask) {
     [picture, more, commands].forEach(function (part) { part.classList.remove("ae-old"); });
     shown = values;
     judge(setting);
-    var notes = fields.min_insync_replicas;
-    if (notes) { notes.said.textContent = (setting.notes || []).map(text).join(" "); }
+    (setting.notes || []).forEach(function (note) {
+      var field = fields[text(note[0])];
+      if (field) { field.said.textContent = text(note[1]); }
+    });
     lines.textContent = "";
     setting.lines.forEach(function (line) { el(lines, "li", {}, text(line)); });
     draw();
@@ -415,13 +424,22 @@ function mount(root, data, ask) {
     }
   }
   function floors(g, name, all, x, y, box) {
-    // Grey: better than any setting can be, because of what none of them changes.
+    // Grey: better than any setting can be there, because of causes beyond settings.
     var places = {};
     all.forEach(function (s) { places[s.at] = places[s.at] || s; });
+    function least(s) {
+      // acks move what such causes do: the area is out of reach whatever acks are.
+      var found = [s[name][6]].concat(every("acks").map(function (acks) {
+        var values = Object.assign(placed(shown, s.at[0], s.at[1]), { acks: acks });
+        var other = drawable(values);
+        return other && other[name] ? other[name][6] : s[name][6];
+      }));
+      return Math.min.apply(null, found);
+    }
     var ordered = Object.keys(places).map(function (at) { return places[at]; })
       .sort(function (a, b) { return x(a.at) - x(b.at); });
     ordered.forEach(function (s, place) {
-      var floor = s[name][6], before = ordered[place - 1], after = ordered[place + 1];
+      var floor = least(s), before = ordered[place - 1], after = ordered[place + 1];
       var left = before ? (x(before.at) + x(s.at)) / 2 : box.left;
       var right = after ? (x(after.at) + x(s.at)) / 2 : box.right;
       if (!(floor > 0)) { return; }

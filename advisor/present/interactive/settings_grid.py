@@ -31,7 +31,7 @@ _LEGEND = (("goal", "your goal"), _INTERVAL)
 _LEGEND_WITH_FLOORS = (
     ("goal", "your goal, for what settings decide"),
     ("decided", "what settings decide, alone"),
-    ("floor", "no setting gets there"),
+    ("floor", "out of reach at this RF and min ISR"),
     _INTERVAL,
 )
 
@@ -63,7 +63,7 @@ def setting_json(
         "verdict": verdict(result.outlook, judged(choice) if choice.meets else None),
         "beyond": result.no_setting_changes,
         "lines": lines,
-        "notes": list(notes(config)),
+        "notes": [list(note) for note in notes(config)],
         "commands": [list(block) for block in commands],
     }
 
@@ -186,7 +186,7 @@ def _in_words(estimate: Estimated, say: Callable[[float], str]) -> str:
 
 def _parts(parts: tuple[str, str]) -> str:
     by, rest = parts
-    return f". Settings decide: {by}; no setting changes: {rest}" if rest else ""
+    return f". Settings decide: {by}; causes beyond settings: {rest}" if rest else ""
 
 
 def _limits(goals: Goals) -> dict[str, float]:

@@ -57,10 +57,13 @@ _PARETO_CAPTION = (
     "Crossed lines are 95 % intervals."
 )
 _CURVES_SPLIT = (
-    " Grey area: no setting reaches it, because of what no setting changes. Dotted: what "
-    "settings decide, alone."
+    " Grey area: out of reach at that replication factor and min ISR, because of causes beyond "
+    "settings. Dotted: what settings decide, alone."
 )
-_PARETO_SPLIT = " Dots show what settings alone decide. Grey area: no setting reaches it."
+_PARETO_SPLIT = (
+    " Dots show what settings alone decide. Grey area: there, causes beyond settings hide the "
+    "differences."
+)
 _TOO_LARGE = (
     "Which assumption moves these numbers most was not computed: with so many replicas or "
     "partitions it takes minutes. In Python, the result's tornado() computes it."

@@ -94,7 +94,7 @@ class ExactMeasures:
     def by_settings(self, measure: str) -> float:
         """Return the part of a measure that replication settings decide.
 
-        It is the measure on the same card without the mechanisms that no setting changes, such as
+        It is the measure on the same card without the mechanisms beyond settings, such as
         the loss of a site's power; `beyond_settings` is what those add. The two add up to the
         measure. The first call evaluates that card.
 
@@ -254,7 +254,7 @@ class ExactMeasures:
 
     @cached_property
     def decided(self) -> ExactMeasures:
-        """The same question on the card without the mechanisms that no setting changes."""
+        """The same question on the card without the mechanisms beyond settings."""
         if not settings_split.beyond(self.model):
             return self
         return self.evaluate_card(settings_split.without_beyond(self.model))
@@ -266,7 +266,7 @@ class ExactMeasures:
     def intervals_of_draws(
         self, drawn: Sequence[ExactMeasures], decided: Sequence[ExactMeasures]
     ) -> dict[str, Interval]:
-        """Every interval from draws of the card, with and without what no setting changes.
+        """Every interval from draws of the card, with and without what is beyond settings.
 
         Examples
         --------

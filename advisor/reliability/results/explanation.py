@@ -1,6 +1,6 @@
 """A result in words: the verdict, the numbers below it with their intervals, causes, errors.
 
-The verdict is one sentence of at most 25 words, and one on what no setting changes. Every screen
+The verdict is one sentence of at most 25 words, and one on what is beyond settings. Every screen
 takes both from here, for exact and for sampled results, with and without goals. Its numbers are
 what settings decide; their intervals stand directly below.
 """
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 25
 """Of a verdict."""
-_PARTS_HEADING = "What settings decide + what no setting changes:"
+_PARTS_HEADING = "What settings decide + causes beyond settings:"
 _SAID_ABOVE = ("loss_probability_per_year", "loss_events_per_year", "mean_years_to_loss", STOPS)
 _MOST_CAUSES = 2
-_LEFT_OUT = "what this card leaves out: software bugs, operator errors, the loss of a region"
+_LEFT_OUT = "are not in this card: software bugs, operator errors, the loss of a region"
 
 # Smaller shares of the losses are not mentioned.
 _SMALLEST_SHARE = 0.01
@@ -151,16 +151,15 @@ def _stops(stopped: Amount) -> str:
 
 
 def no_setting_changes(outlook: Outlook) -> str:
-    """Return one sentence on what no setting changes, and how much rarer the settings' losses are.
+    """Return one sentence on what is beyond settings, and how much rarer the settings' losses are.
 
     The latter where losses by settings are so rare that they cannot be told from it.
     """
     parts = []
-    by, rest = outlook.stopped
+    _, rest = outlook.stopped
     if rest.value:
         amount = f"{'' if rest.seen else 'up to '}{time_per_year(rest.value)}"
-        another = "another " if by.value else ""
-        parts.append(f"{another}{amount} of refused writes{_named(outlook.beyond[STOPS])}")
+        parts.append(f"{amount} of refused writes{_named(outlook.beyond[STOPS])}")
     acknowledged = outlook.config.acks != 0 and tolerance(outlook.config).while_writable >= 0
     lost, losses = outlook.years[1], outlook.config.acks != 0 and acknowledged
     negligible = losses and outlook.is_negligible
@@ -170,8 +169,8 @@ def no_setting_changes(outlook: Outlook) -> str:
         years = f"{OPERATOR_LOSS_YEARS:,.0f}"
         parts.append(f"data loss by bugs and operator errors, about once in {years} years")
     if not parts:
-        return f"Whatever you set, expect {_LEFT_OUT}."
-    text = f"Whatever you set, expect {' and '.join(parts)}"
+        return f"Causes beyond settings {_LEFT_OUT}."
+    text = f"Causes beyond settings add {' and '.join(parts)}"
     if negligible and math.isfinite(outlook.times_rarer):
         by_causes = outlook.beyond[LOSSES]
         whose = "the losses that settings decide" if by_causes else "the failures in this card"
@@ -250,7 +249,7 @@ def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
     rest = outlook.years[1]
     if math.isfinite(rest.value):
         within = once_interval(*result.years_between_interval(BEYOND_SETTINGS))
-        lines.append(f"Data loss, no setting changes: {_often(rest)}{within}.")
+        lines.append(f"Data loss, causes beyond settings: {_often(rest)}{within}.")
     return lines
 
 
@@ -269,7 +268,7 @@ def _stop_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
         by, rest = (amount.value for amount in outlook.stopped)
         parts = [
             ("settings decide", BY_SETTINGS, by),
-            ("no setting changes", BEYOND_SETTINGS, rest),
+            ("causes beyond settings", BEYOND_SETTINGS, rest),
         ]
     lines = []
     for name, part, value in parts:

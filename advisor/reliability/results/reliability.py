@@ -114,7 +114,7 @@ class Reliability(ExactMeasures, MeasureTable):
 
     @property
     def no_setting_changes(self) -> str:
-        """What no setting changes, in one sentence."""
+        """What causes beyond settings add, in one sentence."""
         return explanation.no_setting_changes(self.outlook)
 
     @property

@@ -1,6 +1,6 @@
 """What replication settings decide of a measure, and what they do not.
 
-Settings decide what the card gives without the mechanisms that no setting changes (the table of
+Settings decide what the card gives without the mechanisms beyond settings (the table of
 mechanisms says which). Those mechanisms add the rest, also together with other failures: a host
 that dies while half of the brokers are gone anyway. So the two add up. Sums over causes would not
 do: a loss is attributed to what triggers it, and where a site loses power now and then that is
@@ -78,13 +78,13 @@ def beyond(model: FailureModel) -> tuple[str, ...]:
 
 
 def without_beyond(model: FailureModel) -> FailureModel:
-    """Return the card with rate 0 for the mechanisms that no setting changes."""
+    """Return the card with rate 0 for the mechanisms beyond settings."""
     return model.with_values({f"{name}.{PER_YEAR.key}": 0.0 for name in beyond(model)})
 
 
 @dataclass(frozen=True)
 class Split:
-    """A result beside that of the same card without what no setting changes.
+    """A result beside that of the same card without what is beyond settings.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Outlook(NamedTuple):
     ----------
     config : Config
     years : (Amount, Amount)
-        Mean years until settings lose a record, and until what no setting changes does; infinite
+        Mean years until settings lose a record, and until what is beyond settings does; infinite
         for never. A bound is a lower one.
     stopped : (Amount, Amount)
         Fraction of time in which writes are refused, in the same two parts. A bound is an upper

@@ -208,7 +208,7 @@ def lines_of_parts(found: _Parted, acknowledged: bool) -> list[str]:
     """
     lines = []
     waits, stops = found.parts["mean_years_to_loss"], found.parts["write_unavailability"]
-    for half, name in enumerate(("Settings decide", "No setting changes")):
+    for half, name in enumerate(("Settings decide", "Causes beyond settings")):
         loss = part_words(found.mean_years_to_loss, waits[half])
         often = f"; data loss {loss}" if acknowledged else ""
         lines.append(f"{name}: refused writes {refused_words(stops[half])}{often}.")

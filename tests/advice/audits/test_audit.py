@@ -192,7 +192,7 @@ def test_text_and_html_of_an_audit() -> None:
         found = audit(Cluster(SIX, topics), CARD, goals=goals)
         assert found.verdict.startswith(f"{head}; worst: ")
         assert len(found.verdict.split()) <= 25
-        assert found.below_verdict[0].startswith("Whatever you set, expect ")
+        assert found.below_verdict[0].startswith("Causes beyond settings ")
     both = audit(Cluster(SIX, (SINGLE, ONE_RACK)), CARD, goals=Goals())
     assert both.below_verdict[1] == "Goals missed by: single and one-rack."
 

@@ -61,7 +61,7 @@ def test_numbers_are_those_of_evaluate(around: Neighbourhood) -> None:
 
 
 def test_parts_and_floor_are_sent() -> None:
-    """Where a card holds what no setting changes, the decided part is below the whole."""
+    """Where a card holds what is beyond settings, the decided part is below the whole."""
     card = load_model("three_az_cloud")
     cluster = Cluster.uniform(brokers=3, racks=3)
     setting = Neighbourhood(cluster, card, LOAD, Goals(), START).setting(

@@ -180,7 +180,7 @@ def test_both_parts_are_said_with_their_intervals() -> None:
         assert len(first.split()) <= 25
         assert second == found.no_setting_changes
         assert re.fullmatch(
-            r"Whatever you set, expect another .+ of refused writes \(site power outages\) and a "
+            r"Causes beyond settings add .+ of refused writes \(site power outages\) and a "
             r"lost record once in .+ \(site power outages\).*\.",
             second,
         )
@@ -200,17 +200,17 @@ def test_both_parts_are_said_with_their_intervals() -> None:
         both = frame["by_settings"] + frame["beyond_settings"]
         assert both["write_unavailability"] == pytest.approx(frame.value["write_unavailability"])
     shown = significant(exact.beyond_settings("write_unavailability"))
-    assert f"{shown} (95 %: " in exact.explain().partition("what no setting changes:")[2]
+    assert f"{shown} (95 %: " in exact.explain().partition("causes beyond settings:")[2]
     assert "beyond settings" in sampled.explain()
     plain = advisor.evaluate(SIX, CONFIGS[0], ALONE, LOAD)
     assert "ettings decide" not in plain.explain() + repr(plain)
-    assert plain.no_setting_changes.startswith("Whatever you set, expect ")
+    assert plain.no_setting_changes.startswith("Causes beyond settings ")
     assert "by settings" not in plain._repr_html_()
     unacknowledged = advisor.evaluate(SIX, CONFIGS[3], BOTH, LOAD)
     assert "lost record" not in unacknowledged.no_setting_changes
     only = advisor.evaluate(SIX, CONFIGS[1], FailureModel.from_dict({"cluster": SITE, **SPARE}))
     assert re.fullmatch(
-        r"Whatever you set, expect .+ of refused writes \(site power outages\) and a lost record "
+        r"Causes beyond settings .+ of refused writes \(site power outages\) and a lost record "
         r".+\.",
         only.no_setting_changes,
     )
