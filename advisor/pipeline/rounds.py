@@ -13,7 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from advisor.errors import InputError, shown
@@ -32,6 +32,9 @@ from advisor.reliability.sampler.plan import Block, Plan
 Sample = Callable[[Sequence[Block], bool, Enough], list[Row]]
 """Runs blocks and keeps the finished ones or not, until it is enough; returns the rows of those
 before the first that is not finished."""
+
+BUT_FOR_RARE = "the interval is narrow enough but for failures too rare to occur in them"
+"""What is added to why no more years were sampled."""
 
 # The first round takes one core an eighth of a second, the next one four times as long.
 _FIRST_SHARE = 256
@@ -52,18 +55,29 @@ class Stop:
     seconds : float, optional
         Wall clock, from when this was made.
     clumping, largest_weight : float, optional
-        Of the plan.
+    failure_rates : tuple of float
+        All three of the plan.
     """
 
     relative_width: float | None = None
     seconds: float | None = None
     clumping: float | None = None
     largest_weight: float | None = None
+    failure_rates: tuple[float, ...] = ()
     begun: float = field(default_factory=lambda: time.monotonic())
 
     def __post_init__(self) -> None:
         _check("relative_width", self.relative_width, "such as 0.2 for 20 % of the value")
         _check("seconds", self.seconds, "such as 60 for a minute")
+
+    def of(self, plan: Plan) -> Stop:
+        """The same rule, for the intervals of a plan."""
+        return replace(
+            self,
+            clumping=plan.clumping,
+            largest_weight=plan.largest_weight,
+            failure_rates=plan.failure_rates,
+        )
 
     @property
     def given(self) -> bool:
@@ -86,8 +100,8 @@ class Stop:
         if not any(row.lost_years for row in rows):
             return math.inf
         years = sum(row.years for row in rows)
-        weight = self.largest_weight
-        found = loss_chance(history_of(rows), years, self.clumping, weight)
+        known = self.clumping, self.largest_weight, self.failure_rates
+        found = loss_chance(history_of(rows), years, *known)
         return (found.high - found.low) / found.value
 
 
@@ -120,6 +134,8 @@ def sample_in_rounds(
     sample(whole, True, lambda _done: True)
     run = _Rounds(sample, plan, whole, stop)
     why = run.short_rounds() or run.whole_rounds()
+    if why != NARROW and replace(stop, failure_rates=()).is_narrow(run.rows):
+        why = f"{why}; {BUT_FOR_RARE}"
     return run.rows, run.blocks, why
 
 

@@ -110,7 +110,8 @@ def simulate(
         Stop after the first round of blocks in which the 95 % interval of the loss probability is
         at most this wide, as a part of its value: 0.2 is from 10 % below to 10 % above. The same
         seed and inputs still give identical results on every engine. Without losses the interval
-        is never narrow.
+        is never narrow. With "splitting" it stays wide while some kind of failure is too rare to
+        occur in the years done; where nothing else does, ``why`` says so.
     seconds : float, optional
         Stop when this much time has passed, the start of Spark included; a round of an eighth of a
         second of one core is always finished. How many years were done depends on the machine.
@@ -191,7 +192,7 @@ def simulate(
         if method != IMPORTANCE:
             core_seconds(plan, years)
         plan, why_method = with_method(plan, method, int(years), seed)
-    stop = replace(stop, clumping=plan.clumping, largest_weight=plan.largest_weight)
+    stop = stop.of(plan)
     expected = core_seconds(plan, years)
     if engine == QUICKEST:
         engine = "local" if expected < QUICKER_HERE_S else "spark"

@@ -12,7 +12,7 @@ import pytest
 from advisor import Cluster, Config, FailureModel, simulate
 from advisor.errors import InputError
 from advisor.pipeline import rounds, sampling
-from advisor.pipeline.rounds import Stop, sample_in_rounds
+from advisor.pipeline.rounds import BUT_FOR_RARE, Stop, sample_in_rounds
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
@@ -161,6 +161,23 @@ def test_without_losses_no_interval_is_narrow() -> None:
     """An upper bound is as wide as its value, whatever the years; it is not an interval."""
     assert Stop().width([Row(0, 10**9, "", 0, 0.0, 0.0, 0, 0, 0, (), ())]) == math.inf
     assert rounds_of(Sampler(), 40 * BLOCK, relative_width=5.0)[2] == ALL_DONE
+
+
+@pytest.mark.parametrize(
+    ("per_year", "why"), [(0.0, NARROW), (1e-3, f"{ALL_DONE}; {BUT_FOR_RARE}")]
+)
+def test_failures_too_rare_for_the_years_keep_the_interval_wide(per_year: float, why: str) -> None:
+    """The rule stops by the interval of the result; else all years are done, and it says why."""
+    disks = {"destroyed": {"per_year": 1.0, "hours": 12.0}}
+    rare = {"power": {"per_year": per_year, "minutes": 20.0}}
+    model = FailureModel.from_dict({"broker": {**disks, **rare}})
+    options: dict[str, Any] = {"engine": "local", "method": "splitting", "relative_width": 0.3}
+    found = simulate(Cluster.uniform(2, 2), CONFIG, model, years=2_000, **options)
+    assert found.why == why
+    lost = found.loss_probability_per_year
+    assert (lost.high - lost.low <= 0.3 * lost.value) == (why == NARROW)
+    assert lost.high < 1.3 * lost.value + 2 * per_year
+    assert ("Stopped after these years: " + why in repr(found)) == (why != ALL_DONE)
 
 
 def test_a_checkpoint_of_another_run_is_refused_before_anything_runs(

@@ -99,14 +99,10 @@ def narrowing(result: Sampled) -> list[Estimate]:
     places = {
         round(math.exp(math.log(last + 1) * i / _MOST_POINTS)) - 1 for i in range(_MOST_POINTS)
     }
-    per_block, weight = result.years / len(result.history), result.largest_weight
+    per_block = result.years / len(result.history)
+    known = result.clumping, result.largest_weight, result.failure_rates
     return [
-        loss_chance(
-            result.history[: place + 1],
-            round((place + 1) * per_block),
-            result.clumping,
-            weight,
-        )
+        loss_chance(result.history[: place + 1], round((place + 1) * per_block), *known)
         for place in sorted({*places, last})
     ]
 

@@ -61,8 +61,9 @@ class Sampled(MeasureTable):
     history : tuple of tuple of float
         Of each block: its years (with "importance" those at risk), and the years with a loss (but
         for "crude" their weight); with "importance" also squares of weights, and the largest.
-    clumping : float, optional
-        Where years depend on each other: the most losses that come together.
+    clumping, largest_weight : float, optional
+    failure_rates : tuple of float
+        As of `Plan`: what else the interval of the loss probability depends on, block by block.
     outages : tuple of (float, float, float)
         Write outages of partitions by length: from how many seconds, below how many, their number.
     why : str
@@ -73,8 +74,6 @@ class Sampled(MeasureTable):
         "crude", "importance" or "splitting"; and why, if it was chosen.
     weights : Weights, optional
         Of the losses, but for "crude".
-    largest_weight : float, optional
-        Of a cycle or path, but for "crude".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -122,6 +121,7 @@ class Sampled(MeasureTable):
     why_method: str = field(default="", compare=False)
     weights: units.Weights | None = None
     largest_weight: float | None = None
+    failure_rates: tuple[float, ...] = ()
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")

@@ -41,7 +41,9 @@ from advisor.reliability.sampler.intervals.rates import (
     Ratio,
     loss_chance,
     rate,
+    unseen_failures,
     waiting_time,
+    with_unseen_failures,
     years_as_one,
 )
 from advisor.reliability.sampler.plan import Block, Plan
@@ -116,9 +118,7 @@ class _Books:
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
         self.largest_weight = plan.largest_weight
-        self.unseen_failures = (
-            0.0 if plan.splitting is None else plan.unseen_failures_per_year(self.years)
-        )
+        self.unseen_failures = unseen_failures(plan.failure_rates, self.years)
         self.missing = plan.bias is not None and not plan.bias.finds_losses
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
@@ -136,7 +136,7 @@ class _Books:
         if self.missing:
             return _with_a_missing_kind(found, self.ratio(entry, halves).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
-        found = _with_unseen_failures(found, self.unseen_failures * entry.largest)
+        found = with_unseen_failures(found, self.unseen_failures * entry.largest)
         unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
         return _with_the_unseen(found, unseen) if unseen else found
 
@@ -193,11 +193,11 @@ def merge(
         name: _never(years) if entry is None else books.estimate(entry)
         for name, entry in rates.items()
     }
-    lost = loss_chance(books.history, years, plan.clumping, plan.largest_weight)
-    lost = _with_unseen_failures(lost, books.unseen_failures)
+    known = plan.clumping, plan.largest_weight, plan.failure_rates
+    lost = loss_chance(books.history, years, *known)
     if books.missing:
         lost = _with_a_missing_kind(lost, books.ratio(books.first_losses).most)
-    lost = replace(lost, high=min(lost.high, 1.0))
+        lost = replace(lost, high=min(lost.high, 1.0))
     waiting = waiting_time(books.ratio(books.first_losses), years)
     if waiting.seen:
         waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + books.unseen_failures))
@@ -223,6 +223,7 @@ def merge(
         method=plan.method,
         weights=None if plan.largest_weight is None else _weights(ordered),
         largest_weight=plan.largest_weight,
+        failure_rates=plan.failure_rates,
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
@@ -294,14 +295,6 @@ def _with_the_unseen(found: Estimate, most: float) -> Estimate:
         return found
     high = found.high + NONE_SEEN / found.n * most
     return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
-
-
-def _with_unseen_failures(found: Estimate, most: float) -> Estimate:
-    """Widen an interval by what rare failures may add that nothing brings about."""
-    if not (found.seen and most > 0.0):
-        return found
-    why = "the upper end allows for failures too rare to occur in these years"
-    return replace(found, high=found.high + most, method=f"{found.method}; {why}")
 
 
 def _with_a_missing_kind(found: Estimate, most: float) -> Estimate:

@@ -19,8 +19,6 @@ from advisor.reliability.failures.times.time_distribution import TimeDistributio
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 
-# What is expected so often is missed by one run in 150.
-_SURELY_SEEN = 5.0
 # Groups are followed where there are so many sets for each broker.
 _FEWEST_BY_GROUP = 4
 
@@ -288,20 +286,23 @@ class Plan:
             if course.course in self.mechanisms
         )
 
-    def unseen_failures_per_year(self, years: float) -> float:
-        """Rate of failures too rare to have occurred for sure in so many years, cluster-wide.
+    @property
+    def failure_rates(self) -> tuple[float, ...]:
+        """Failures a year of each kind that retrials do not make likelier, cluster-wide.
 
         Strikes of each course, and those that come with one of its probabilities: a leader that
-        limps and dies, an outage that spreads. Retrials do not make them likelier.
+        limps and dies, an outage that spreads. Cycles make all of them likelier, and years as they
+        come have intervals that allow for what was not seen: none for either.
         """
-        found = 0.0
+        if self.splitting is None:
+            return ()
+        found = []
         for course in self.table.courses:
             here = self.mechanisms.get(course.course, Occurrence())
             strikes = HOURS_PER_YEAR * here.per_hour * self.targets(course.scope)
-            for chance in (1.0, here.share, here.spreads, here.overlaps, here.dies):
-                if strikes * chance * years < _SURELY_SEEN:
-                    found += strikes * chance
-        return found
+            chances = (1.0, here.share, here.spreads, here.overlaps, here.dies)
+            found += [strikes * chance for chance in chances if strikes * chance > 0.0]
+        return tuple(found)
 
     @property
     def clumping(self) -> float | None:

@@ -51,6 +51,21 @@ def test_the_interval_narrows_to_that_of_the_result() -> None:
     assert list(values.get_ydata()) == [each.value for each in points]
 
 
+def test_failures_too_rare_for_the_years_widen_the_interval_at_every_point() -> None:
+    """Of paths that split: fewer years leave more of them, and the last is the estimate itself."""
+    disks = {"destroyed": {"per_year": 1.0, "hours": 12.0}}
+    rare = {"power": {"per_year": 2e-3, "minutes": 20.0}}
+    model = advisor.FailureModel.from_dict({"broker": {**disks, **rare}})
+    pair = advisor.Config(replication_factor=2, min_insync_replicas=1)
+    result = advisor.simulate(CLUSTER, pair, model, LOAD, 3_200, engine="local", method="splitting")
+    points = narrowing(result)
+    assert points[-1] == result.loss_probability_per_year
+    by_years = {each.n: each for each in points}
+    assert by_years[1_200].high > by_years[1_200].value + 4e-3
+    # From 1,250 years on power fails five times, as expected.
+    assert by_years[1_300].high < by_years[1_300].value + 4e-3
+
+
 def test_many_blocks_are_thinned_and_the_last_is_kept() -> None:
     """A long run is drawn from so few points that no one waits for it."""
     from dataclasses import replace

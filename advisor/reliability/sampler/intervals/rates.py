@@ -31,6 +31,8 @@ NONE_SEEN = -math.log(0.05)
 """Poisson: no event is seen with 5 % probability if this many were to be expected."""
 _FEW = 30
 _FULL_BLOCKS = 0.75
+# What is expected so often is missed by one run in 150.
+_SURELY_SEEN = 5.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def loss_chance(
     years: int,
     clumping: float | None,
     largest_weight: float | None = None,
+    failure_rates: Sequence[float] = (),
 ) -> Estimate:
     """Probability of a loss within a year that begins healthy.
 
@@ -88,7 +91,22 @@ def loss_chance(
         None if the years or cycles are independent; else as `Plan.clumping`.
     largest_weight : float, optional
         The most that a cycle or path can weigh; None for years as they come.
+    failure_rates : sequence of float
+        As `Plan.failure_rates`, in failures a year: the upper end allows for those that are too
+        rare to occur in these years.
     """
+    found = _chance_of_what_was_seen(history, years, clumping, largest_weight)
+    found = with_unseen_failures(found, unseen_failures(failure_rates, years))
+    return replace(found, high=min(found.high, 1.0))
+
+
+def _chance_of_what_was_seen(
+    history: Sequence[tuple[float, ...]],
+    years: int,
+    clumping: float | None,
+    largest_weight: float | None,
+) -> Estimate:
+    """Probability of a loss within a year, without what these years cannot show."""
     if largest_weight is None:
         return loss_share([(int(each), int(lost)) for each, lost in history], clumping)
     at_risk, due, *weights = zip(*history, strict=True)
@@ -107,6 +125,19 @@ def loss_chance(
     # Fewer cycles are drawn than begin in these years.
     high = -math.expm1(-NONE_SEEN * largest_weight / exposure)
     return Estimate(high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound")
+
+
+def unseen_failures(failure_rates: Sequence[float], years: float) -> float:
+    """Failures a year, of those of kinds expected less than five times in so many years."""
+    return math.fsum(each for each in failure_rates if each * years < _SURELY_SEEN)
+
+
+def with_unseen_failures(found: Estimate, most: float) -> Estimate:
+    """Widen an interval by the most that rare failures add, which nothing makes likelier."""
+    if not (found.seen and most > 0.0):
+        return found
+    why = "the upper end allows for failures too rare to occur in these years"
+    return replace(found, high=found.high + most, method=f"{found.method}; {why}")
 
 
 def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:
