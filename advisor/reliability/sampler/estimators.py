@@ -37,6 +37,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     UNWRITABLE,
 )
 from advisor.reliability.sampler.intervals.rates import (
+    HEAVIER,
     NONE_SEEN,
     Ratio,
     loss_chance,
@@ -119,6 +120,7 @@ class _Books:
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
         self.largest_weight = plan.largest_weight
         self.unseen_failures = unseen_failures(plan.failure_rates, self.years)
+        self.splits = plan.splitting is not None
         self.missing = plan.bias is not None and not plan.bias.finds_losses
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
@@ -147,7 +149,9 @@ class _Books:
         if self.largest_weight is not None:
             # Fewer cycles are drawn than begin in these years, and each may weigh more.
             most *= self.largest_weight * self.years / math.fsum(self.span)
-        return Ratio(amounts, entry.exposures, most, weighted=self.largest_weight is not None)
+        weighted = self.largest_weight is not None
+        heavier = HEAVIER if self.splits else 1.0
+        return Ratio(amounts, entry.exposures, most, weighted, heavier)
 
     def by_cause(self, entry: _Entry) -> dict[str, float]:
         """Split a rate by mechanism."""

@@ -150,7 +150,8 @@ class Splitting:
     Attributes
     ----------
     retrials : tuple of float
-        How many begin, on average, where as many replicas of a set are out as its place says.
+        How many begin, on average, for each failure expected while the outages last, where as
+        many replicas of a set are out as its place says.
     work : float
         Of years and retrials together, in units of the years alone.
     """

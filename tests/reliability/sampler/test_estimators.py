@@ -17,7 +17,7 @@ from advisor.errors import AdvisorError, InputError
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.intervals.rates import Ratio, rate, share, waiting_time
+from advisor.reliability.sampler.intervals.rates import HEAVIER, Ratio, rate, share, waiting_time
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import MANY_RACKS, QUIET, TRIO, card, sample
@@ -81,6 +81,20 @@ def test_few_weighted_events_do_not_scatter_as_many_do() -> None:
             found = rate(Ratio(amounts, [1.0] * 32, 1.0, weighted), 32)
             held[weighted] += found.low < 4.0 * math.exp(2.0**2 / 2.0) < found.high
     assert held[False] < 0.9 * 400 < held[True]
+
+
+def test_few_long_outages_hide_longer_ones() -> None:
+    """Weights that grow with the square of an outage need room for one heavier than was seen."""
+    rng = np.random.default_rng(5)
+    held = {1.0: 0, HEAVIER: 0}
+    for _ in range(400):
+        # Of 20 outages, whose lengths have a gamma distribution of shape 0.5 and mean 1.
+        numbers = rng.poisson(20.0 / 32.0, 32)
+        amounts = [float((rng.gamma(0.5, 2.0, number) ** 2).sum()) for number in numbers]
+        for heavier in held:
+            found = rate(Ratio(amounts, [1.0] * 32, 1.0, weighted=True, heavier=heavier), 32)
+            held[heavier] += found.low < 3.0 * 20.0 / 32.0 < found.high
+    assert held[1.0] < 0.9 * 400 < held[HEAVIER]
 
 
 def test_a_wait_is_the_inverse_of_a_rate() -> None:

@@ -31,6 +31,11 @@ NONE_SEEN = -math.log(0.05)
 """Poisson: no event is seen with 5 % probability if this many were to be expected."""
 _FEW = 30
 _FULL_BLOCKS = 0.75
+HEAVIER = 2.0
+"""Of paths that split: how many times as heavy as the heaviest block seen one more may be.
+
+How often retrials of one outage lose grows with the square of its length, or faster.
+"""
 # What is expected so often is missed by one run in 150.
 _SURELY_SEEN = 5.0
 
@@ -47,12 +52,15 @@ class Ratio:
         was seen.
     weighted : bool
         Whether one event may weigh far more than another.
+    heavier : float
+        The upper end from few events allows for one more, so many times the heaviest seen.
     """
 
     amounts: Sequence[float]
     exposures: Sequence[float]
     most: float
     weighted: bool = False
+    heavier: float = 1.0
 
     @property
     def is_of_few(self) -> bool:
@@ -112,7 +120,7 @@ def _chance_of_what_was_seen(
     at_risk, due, *weights = zip(*history, strict=True)
     if clumping is not None:
         most = years_as_one(len(history), years, clumping)
-        found = rate(Ratio(due, at_risk, most), years)
+        found = rate(Ratio(due, at_risk, most, weighted=True, heavier=HEAVIER), years)
         return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
     exposure = math.fsum(at_risk)
     if any(due):
@@ -193,7 +201,7 @@ def rate(found: Ratio, n: int) -> Estimate:
         return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
     value = amount / exposure
     if found.is_of_few:
-        low, high = _few(found.amounts)
+        low, high = _few(found.amounts, found.heavier)
         method = f"seen in {seen} of {len(found.amounts)} blocks, Fay-Feuer gamma interval"
         return Estimate(value, low / exposure, high / exposure, n, method)
     factor = math.exp(_relative_error(found, value) / value)
@@ -210,10 +218,10 @@ def waiting_time(found: Ratio, n: int) -> Estimate:
     return Estimate(1.0 / often.value, 1.0 / often.high, 1.0 / often.low, n, often.method)
 
 
-def _few(amounts: Sequence[float]) -> tuple[float, float]:
+def _few(amounts: Sequence[float], heavier: float) -> tuple[float, float]:
     """Gamma interval of an expected sum of few amounts."""
     squares = math.fsum(amount * amount for amount in amounts)
-    return _weighted_count(math.fsum(amounts), squares, max(amounts))
+    return _weighted_count(math.fsum(amounts), squares, heavier * max(amounts))
 
 
 def _weighted_count(total: float, squares: float, largest: float) -> tuple[float, float]:

@@ -20,8 +20,8 @@ PATH = _fields(
     "weight again counted due at_risk weights squares largest",
 )
 """One record: the current path, and the totals of all."""
-FRAME = _fields("floor level retrial left", "factor kept hours end within")
-LEVEL = _fields("sets risen begun", "retrials")
+FRAME = _fields("floor level retrial left", "factor kept hours end within mean")
+LEVEL = _fields("sets risen begun", "retrials within")
 
 
 class Paths(NamedTuple):
@@ -40,12 +40,13 @@ class Paths(NamedTuple):
         The splits that the path is in: the level below which it ends, and that after the split;
         whether the path is a ``retrial``, and how many of them are ``left``; the path's factor of
         the weight, and that ``kept`` for the path that went on; ``hours`` after which the outages
-        should have ended, when that is, and the sum of the probabilities of failures ``within``
-        them.
+        should have ended, when that is, the sum of the probabilities of failures ``within``
+        them, and the ``mean`` number of retrials.
     levels : array of LEVEL, shape (levels + 1,)
         By level, the number of replicas of a set that are out or not in sync: how many sets have
-        it, how often a path rose to it and how many retrials began there; and how many
-        ``retrials`` a path splits into there, on average.
+        it, how often a path rose to it and how many retrials began there; how many ``retrials``
+        begin there for each failure that is expected during the outages, and the sum of these
+        expected failures, ``within`` the outages of all splits.
     level_of : array of int, shape (sets,)
     chances : array of float, shape (levels, clocks of mechanisms that are not exponential)
         By split, the probability that each is due within its hours.

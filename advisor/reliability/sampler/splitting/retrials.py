@@ -9,6 +9,9 @@ a retrial is drawn R = sum of q / p over all that are due by then times as often
 itself. With m retrials on average beside the path that goes on, each of them, and this path too,
 counts with 1 / (1 + m R) (the balance heuristic of Veach and Guibas, SIGGRAPH 1995). When the path
 that goes on is back below the level, it counts in full again.
+
+m is in proportion to the failures expected while the outages last: a broker that is out for a day
+leads to a loss far more often than one that restarts, and is far rarer.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ _COPIES_LAST = 2.0
 _NONE = -1
 # Of the retrials: so many by their natural probability, the others equally by mechanism.
 _NATURAL = 0.5
+# Retrials of one split, at most, on average.
+_MOST_ON_FIRST, _MOST_ABOVE = 200.0, 100.0
 
 
 @called
@@ -44,22 +49,26 @@ def split(
     Something fails ``soon``, within so many hours, or with 0 while the outages last.
     """
     path = paths.path[0]
-    mean = paths.levels[level].retrials
     hours = _outage_hours(sim)
     if soon > 0.0:
         hours = min(hours, soon)
-    if mean <= 0.0 or hours <= 0.0:
+    if hours <= 0.0:
         return
     now, kept, frame = sim.control[0].now, 1.0, paths.frames[path.depth]
     frame.hours, frame.end = hours, now + hours
+    within = _weigh_clocks(sim, paths, path.depth)
+    if within <= 0.0:
+        return
+    paths.levels[level].within += within
+    most = _MOST_ON_FIRST if path.depth == 0 else _MOST_ABOVE
+    mean = min(paths.levels[level].retrials * within, most)
     left = int(mean)
     left += rng.random() < mean - left
     due = sim.control[0].next_strike <= now + hours or sim.control[0].next_renewal <= now + hours
     if due or left > 0:
-        if _weigh_clocks(sim, paths, path.depth) <= 0.0:
-            return
         _draw_course(rng, sim, hours)
         kept = 1.0 / (1.0 + mean * _times_as_often(sim, paths, path.depth))
+    frame.mean = mean
     frame.floor, frame.level, frame.left = before + 1, level, left
     frame.retrial, frame.factor, frame.kept = 0, kept, kept
     path.depth += 1
@@ -139,8 +148,7 @@ def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
             clock.due = draw_due(rng, sim, number)
     _play(sim)
     _draw_course(rng, sim, hours)
-    mean = paths.levels[frame.level].retrials
-    frame.factor = 1.0 / (1.0 + mean * _times_as_often(sim, paths, place))
+    frame.factor = 1.0 / (1.0 + frame.mean * _times_as_often(sim, paths, place))
 
 
 @called
