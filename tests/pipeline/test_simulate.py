@@ -70,7 +70,7 @@ def test_partitioning_changes_nothing(
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_partitioning_changes_no_retrials(spark: "SparkSession", partitions: int) -> None:
     """Paths that split are the same on Spark and here, for any number of partitions."""
-    plan = replace(PLAN, splitting=Splitting((1e3,) * PLAN.replicas, 1.0))
+    plan = replace(PLAN, splitting=Splitting((10.0,) * PLAN.replicas, 1.0))
     here = sampling.sample_locally(plan, BLOCKS, None, nothing)
     found = sampling.sample_in_session(spark, plan, BLOCKS, None, nothing, partitions=partitions)
     assert found == here
