@@ -47,8 +47,8 @@ def spread_words(placement: Copysets) -> str:
         if chance.low >= 1.0:
             break
     return (
-        f"{text} If random brokers are lost at once, the chance that some partition loses all its "
-        f"copies: {', '.join(parts)}."
+        f"{text} Chance that some partition loses all its copies if random brokers are lost at "
+        f"once: {', '.join(parts)}."
     )
 
 

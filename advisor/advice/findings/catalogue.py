@@ -70,8 +70,8 @@ _RULES = (
         RISK,
         "min.insync.replicas equals the replication factor",
         "Every broker that is down, for patching too, stops all acks=all writes to its partitions.",
-        "Set min.insync.replicas to one less than the replication factor, with two replicas after "
-        "a third was added: with min ISR 1 a single broker may lose records.",
+        "Set min.insync.replicas to one less than the replication factor. With two replicas add a "
+        "third one first: with min ISR 1 a single broker may lose records.",
     ),
     Rule(
         "KRA103",

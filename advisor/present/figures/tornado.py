@@ -21,7 +21,7 @@ from advisor.reliability.results.sensitivity import Swing, Tornado
 from advisor.reliability.results.units import FRACTIONS
 
 MOST_BARS = 10
-OUTSIDE = "in no card: bugs, operators, region"
+OUTSIDE = "beyond settings: bugs, operators, region"
 _OUTSIDE = style.BEST
 _MOST_IN_A_TABLE = 3
 _LEAST_PERCENT = 0.999e-3

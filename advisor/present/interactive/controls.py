@@ -153,18 +153,33 @@ def precomputed(
     return shown
 
 
-def left_out(elsewhere: Sequence[Mapping[str, str]]) -> str:
-    """Return what a page without a kernel lacks of other topics, failure models and versions."""
+def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str:
+    """Return what a page without a kernel lacks of other topics, failure models and versions.
+
+    Parameters
+    ----------
+    elsewhere : sequence of mapping of str to str
+        A setting of each curve of other topics, failure models and versions.
+    keys : sequence of str
+        The controls of the page.
+    """
     if not elsewhere:
         return ""
     values = elsewhere[0]
-    unclean = dict(_SWITCH)[values["unclean_leader_election_enable"]]
+    timeout = f"another delivery.timeout.ms than {values['delivery_timeout_ms']}"
+    if "unclean_leader_election_enable" in keys:
+        other = {"off": "on", "on": "off"}[dict(_SWITCH)[values["unclean_leader_election_enable"]]]
+        timeout += f" or with unclean election {other}"
     versions = len({each["kafka_version"] for each in elsewhere}) > 1
-    others = "topics and Kafka versions" if versions else "topics"
+    lacks = [
+        f"other topics{' or Kafka versions' * versions} with acks other than {values['acks']}",
+        f"other topics{', Kafka versions' * versions} or failure models with {timeout}",
+    ]
+    if versions:
+        lacks.append("other Kafka versions with other topics or failure models")
     return (
-        f"On this page, other {others} are limited to acks={values['acks']}. They and other "
-        f"failure models are limited to delivery.timeout.ms {values['delivery_timeout_ms']} and "
-        f"unclean election {unclean}. Each failure model has intervals for the setting shown first."
+        f"Not on this page: {'; '.join(lacks)}. Each failure model has intervals for the setting "
+        "shown first."
     )
 
 

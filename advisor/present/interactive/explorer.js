@@ -246,8 +246,7 @@ function mount(root, data, ask) {
     badge.className = "ae-badge ae-none";
     badge.textContent = "– No answer for this setting";
     beyond.textContent = "";
-    verdict.textContent = "Below is the last setting that could be computed" +
-      (shown ? ": " + text(find(shown).name) + "." : ".");
+    verdict.textContent = "Below is the answer before this change.";
   }
   function answerOf(values, setting) { return key(values) + JSON.stringify(setting.loss || ""); }
   function show(values, setting, changed) {

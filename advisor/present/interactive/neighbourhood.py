@@ -245,7 +245,7 @@ class Neighbourhood:
             dict(self.marks(values) for values in (self.chosen, *elsewhere)),
             self.goals,
             CONTEXT,
-            note=left_out(elsewhere),
+            note=left_out(elsewhere, list(self.chosen)),
             capped=capped(self.start),
         )
 

@@ -109,7 +109,7 @@ def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
         marks["|".join(values[name] for name in context)] = around.marks(values)[1]
     return page_json(
         *(shown, {key: start[key] for key in keys}, settings, marks, recommendation.goals),
-        *(context, _MISSING, left_out(there), capped(best)),
+        *(context, _MISSING, left_out(there, keys), capped(best)),
     )
 
 

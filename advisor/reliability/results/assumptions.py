@@ -123,8 +123,8 @@ def _racks_of_voters(cluster: Brokers, config: Config, model: FailureModel) -> t
             f"leader is elected and no ISR changes: {name_them} to be sure",
         )
     return (
-        f"{unknown}; a majority of them is left whichever racks are out, the best case: "
-        f"{name_them} to be sure",
+        f"{unknown}, so they are taken to keep a majority whichever racks are out, which is the "
+        f"best case: {name_them} to be sure",
     )
 
 
@@ -142,8 +142,8 @@ def _elections_by_operators(config: Config, model: FailureModel) -> tuple[str, .
             f"{significant(hours)} hours on average ({DECISION_HOURS})",
         )
     return (
-        f"{where} no operator elects another replica. Writes stop until a replaced, empty broker "
-        f"leads, and the whole log is lost; set {DECISION_HOURS} if your operators act sooner",
+        f"{where} writes stop until a replaced, empty broker leads, and the whole log is lost. "
+        f"Set {DECISION_HOURS} if your operators elect another replica sooner",
     )
 
 
@@ -197,10 +197,10 @@ def _leaders_that_go_on(
     lasts = significant(60.0 * model.repair_hours(entry.name))
     gone = "records are dropped" if config.acks == 0 else "acknowledged records are lost"
     return (
-        f"a leader takes no records with acks={config.acks} once its rack is cut off. Real ones "
-        "go on for clients on their side and drop all of it when the network is back, after "
-        f"{lasts} minutes on average. If producers run in the racks of the brokers, more {gone} "
-        "than shown; acks=all prevents it",
+        f"a leader whose rack is cut off takes no more records with acks={config.acks} here. A "
+        "real one goes on serving the clients in its rack, and drops those records when the "
+        f"network is back, after {lasts} minutes on average. If producers run in the racks of the "
+        f"brokers, more {gone} than shown; acks=all prevents it",
     )
 
 

@@ -30,11 +30,12 @@ class Tolerance:
         if self.while_writable < 0:
             return (
                 "no write succeeds, even with every broker up; brokers you can lose: "
-                f"{self.while_readable} while readable"
+                f"{self.while_readable} with reads going on"
             )
         return (
             f"brokers you can lose: {self.without_loss} without losing acknowledged records, "
-            f"{self.while_writable} while writable, {self.while_readable} while readable"
+            f"{self.while_writable} with writes going on, "
+            f"{self.while_readable} with reads going on"
         )
 
 

@@ -30,7 +30,7 @@ MEASURES = tuple(UNITS)
 WORDS = {
     "loss_probability_per_year": "chance of data loss in a year",
     "loss_events_per_year": "data losses",
-    "mean_years_to_loss": "time between data losses",
+    "mean_years_to_loss": "time to the first data loss",
     "acked_records_lost_per_year": "acknowledged records lost",
     "write_unavailability": "writes refused",
     "read_unavailability": "reads not served",

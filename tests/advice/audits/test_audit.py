@@ -168,7 +168,7 @@ def test_assumptions_are_noted() -> None:
     assert outside == f"{capital(OUTSIDE_EVERY_CARD)}."
     known = assumptions(Cluster(SIX, (GOOD,)), Config(replication_factor=3), CARD)
     assert said == [f"{capital(text)}." for text in known[:-1]]
-    assert [text for text in said if "no operator elects another replica" in text]
+    assert [text for text in said if "if your operators elect another replica sooner" in text]
 
 
 def test_text_and_html_of_an_audit() -> None:
@@ -290,7 +290,7 @@ def test_a_loss_probability_that_is_not_exact_has_bounds() -> None:
 def test_only_the_first_certain_loss_is_reported() -> None:
     """If two lost brokers always lose a partition, three and four are not reported."""
     said = spread_words(copysets([(1, 2), (1, 3), (2, 3)], 3))
-    assert said.endswith("some partition loses all its copies: 100 % for two brokers.")
+    assert said.endswith("brokers are lost at once: 100 % for two brokers.")
 
 
 def test_equal_topics_are_solved_once() -> None:

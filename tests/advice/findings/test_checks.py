@@ -331,4 +331,4 @@ def test_values_are_those_of_the_partitions_that_have_them() -> None:
     said = {f.code: f.detail for f in check_topic(above, cluster, config_of(above, "4.1", {}))}
     assert said["KRA102"] == "min ISR and RF are both 3 (min ISR 4 counts as 3)."
     # One less than two replicas would be the setting that loses records.
-    assert "after a third was added" in RULES["KRA102"].remedy
+    assert "add a third one first" in RULES["KRA102"].remedy

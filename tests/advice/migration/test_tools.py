@@ -173,7 +173,7 @@ def test_unclean_election_is_switched_off_where_it_is_on() -> None:
 def test_nothing_to_do_is_said() -> None:
     """A topic that is as recommended gets no command except the brokers' default."""
     made = plan(topic("t", (1, 2, 3), min_insync_replicas="2"))
-    assert made.steps[0] == "# Every topic is already as recommended."
+    assert made.steps[0] == "# Nothing to change: every topic has these settings already."
 
 
 def test_java_producer_names_idempotence() -> None:

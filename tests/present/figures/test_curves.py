@@ -221,7 +221,10 @@ def test_no_curve_crosses_what_no_setting_changes() -> None:
     for ax in plain.axes:
         assert not any(c.get_paths() for c in ax.collections if c.get_zorder() == 0.5)
     words = {text.get_text() for text in figure.texts} - {text.get_text() for text in plain.texts}
-    assert words == {"grey area: out of reach at that RF and min ISR", "dotted: what settings decide, alone"}
+    assert words == {
+        "grey area: out of reach at that RF and min ISR",
+        "dotted: what settings decide, alone",
+    }
 
 
 def test_dominance_counts_what_settings_decide() -> None:

@@ -125,7 +125,7 @@ def test_a_min_isr_above_the_replication_factor_is_capped_since_3_7(
     """It is drawn where Kafka puts it, and said."""
     setting = chosen(around, replication_factor="2", min_insync_replicas="3")
     assert setting["at"] == [2, 2]
-    assert any("takes it for 2" in note for note in setting["notes"])
+    assert any("takes it for 2" in words for _, words in setting["notes"])
 
 
 def test_a_card_without_an_answer_says_so(around: Neighbourhood) -> None:
@@ -240,7 +240,7 @@ def test_a_page_switches_topic_and_card() -> None:
             not in (page["settings"])
         )
     assert page["note"].startswith(
-        "On this page, other topics and Kafka versions are limited to acks=all. They and other "
+        "Not on this page: other topics or Kafka versions with acks other than all; other topics, "
     )
 
 

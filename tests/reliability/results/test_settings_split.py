@@ -189,7 +189,9 @@ def test_both_parts_are_said_with_their_intervals() -> None:
             "<th scope='col'>by settings</th><th scope='col'>beyond settings</th>"
             in found._repr_html_()
         )
-        row = re.search("<tr><th[^>]*>time between data losses</th>.*?</tr>", found._repr_html_())
+        row = re.search(
+            "<tr><th[^>]*>time to the first data loss</th>.*?</tr>", found._repr_html_()
+        )
         assert row is not None
         assert row[0].count("<td>–</td>") == 2
         data = found.to_dict()
