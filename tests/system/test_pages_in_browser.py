@@ -93,17 +93,26 @@ def test_no_table_is_cut_off(browser: Browser, shipped: Path, medium: str, width
     assert cut == []
 
 
-# Sizes of the words in pictures, as the screen shows them; tables that nothing scrolls into view.
+# Sizes of the words in pictures, as the screen shows them; what nothing scrolls into view.
 SIZES = """() => [...document.querySelectorAll("svg text")]
   .filter(word => word.textContent.trim() && word.getBoundingClientRect().width > 0)
   .map(word => [parseFloat(getComputedStyle(word).fontSize) * Math.hypot(
     word.getScreenCTM().a, word.getScreenCTM().b), word.textContent])"""
 CUT_OFF = """() => {
-  const scrolls = part => part && (/auto|scroll/.test(getComputedStyle(part).overflowX) ||
-    scrolls(part.parentElement));
+  const cut = part => {
+    const place = part.getBoundingClientRect();
+    const right = Math.max(place.right, place.left + part.scrollWidth);
+    const first = part.tagName === "svg" ? part.parentElement : part;
+    for (let box = first; box && box !== document.body; box = box.parentElement) {
+      const flow = getComputedStyle(box).overflowX;
+      if (/auto|scroll/.test(flow)) return false;
+      if (flow !== "visible" && right > box.getBoundingClientRect().right + 1) return true;
+    }
+    return right > innerWidth;
+  };
   return [...document.querySelectorAll("table, pre, code, svg")].filter(part =>
-    part.getBoundingClientRect().right > innerWidth && !scrolls(part.parentElement) &&
-    getComputedStyle(part).visibility === "visible").map(part => part.outerHTML.slice(0, 90));
+    getComputedStyle(part).visibility === "visible" && cut(part))
+    .map(part => part.outerHTML.slice(0, 90));
 }"""
 
 
