@@ -20,6 +20,7 @@ _NAMES = 60
 _LETTER = 5.6  # mean width of one in a line of words, and of a bold one
 _BOLD = 7.0
 _DIGIT = 6.4
+_CLEAR = 6  # behind a long number, so that the next is not read as its end
 _CELL = 26
 _GAP = 34
 _HIGH = 19
@@ -151,13 +152,13 @@ def draw(
 
 def _scale(columns: Columns) -> Iterator[tuple[float, str]]:
     """Yield the offsets above the cells and how many a gap leaves out, as many as fit."""
-    marks = [(columns.x(n) + columns.cell / 2, str(n)) for n in columns.offsets]
-    marks += [(columns.x(low) + _GAP / 2, f"+{high - low}") for low, high in columns.gaps]
+    marks = [(columns.x(n) + columns.cell / 2, f"{n:,}") for n in columns.offsets]
+    marks += [(columns.x(low) + _GAP / 2, f"+{high - low:,}") for low, high in columns.gaps]
     right = 0.0
     for x, words in sorted(marks):
         half = _DIGIT * len(words) / 2
         if x - half >= right:
-            right = x + half + 1
+            right = x + half + (1 if len(words) < 3 else _CLEAR)
             yield x, words
 
 
@@ -245,7 +246,11 @@ class _Row:
                 parts.append(line([(x + 1, high), (x + width - 1, low)], "gone"))
         for low, high in self.columns.gaps:
             if min(before.leo, high) > max(log.leo, low):
-                parts.append(box(self.columns.x(low) + 1, self._y + 1, _GAP - 2, _HIGH - 2, "gone"))
+                x, y = self.columns.x(low), self._y
+                parts.append(box(x + 1, y + 1, _GAP - 2, _HIGH - 2, "gone"))
+                if log.leo <= low:
+                    parts.append(text(x + _GAP / 2, y + 13, "⋯", "middle soft"))
+                parts.append(line([(x + 1, y + _HIGH - 1), (x + _GAP - 1, y + 1)], "gone"))
         return parts
 
     def _marks(self) -> list[str]:
@@ -254,7 +259,7 @@ class _Row:
         if self.row.hw is not None:
             x = self.columns.x(self.row.hw)
             parts.append(line([(x, self._y - 4), (x, self._y + _HIGH + 2)], "ink"))
-            words = f"HW {self.row.hw}"
+            words = f"HW {self.row.hw:,}"
             side = "middle" if x > 26 else ""
             parts.append(text(max(x, _LEFT), self._y - 6, words, f"small {side}".strip()))
         below = self._y + _HIGH + 11
@@ -267,7 +272,7 @@ class _Row:
             at += length
         end = self.columns.x(log.leo)
         parts.append(line([(end, self._y), (end, below - 6)], "rule"))
-        words = f"LEO {log.leo}"
+        words = f"LEO {log.leo:,}"
         fits = end + 3 + _LETTER * len(words) <= WIDTH
         where, side = (end + 3, "") if fits else (WIDTH - 2, " end")
         parts.append(text(where, below, words, f"small{side}"))

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -113,8 +114,25 @@ def test_long_logs_are_cut_in_the_middle() -> None:
     story = advisor.play(SCENARIOS / "replica-lag-max-messages.txt").story()
     for step in story.steps:
         assert step.picture.svg.count("<rect") < 40
-    assert "+3998" in story.steps[-1].picture.svg
-    assert "LEO 4011" in story.steps[-1].picture.svg
+    drawn = story.steps[-1].picture.svg
+    assert "+3,998" in drawn
+    assert "LEO 4,011" in drawn
+    scale = re.findall(r'<text x="([\d.]+)" y="10"[^>]*>([+\d,]+)<', drawn)
+    assert len(scale) > 3
+    for (one, first), (two, second) in pairwise(scale):
+        between = float(two) - float(one) - 6.4 * (len(first) + len(second)) / 2
+        assert between >= (6 if len(first) > 2 else 1) - 0.1
+
+
+def test_what_is_left_out_of_a_lost_log_is_crossed_too() -> None:
+    """Each frame of lost records has its diagonal, with dots where several share one."""
+    text = "cluster brokers=1 kafka=3.9\ntopic t replicas=1 min_insync_replicas=1\n"
+    text += "produce t-0 30 acks=all\ndestroy 1"
+    drawn = advisor.play(text).story().steps[-1].picture.svg
+    frames = re.findall(r'<rect [^>]*class="gone"', drawn)
+    crosses = re.findall(r'<(?:path|line|polyline) [^>]*class="gone"', drawn)
+    assert len(crosses) == len(frames) > 1
+    assert drawn.count("⋯") == 1
 
 
 def test_comments_of_a_scenario_are_its_words() -> None:
