@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
+from matplotlib.transforms import offset_copy
 
 from advisor.advice.prices import Prices, monthly_cost
 from advisor.present.figures import style
@@ -23,12 +24,14 @@ _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
     (_REFUSED, "Availability: writes refused", style.AVAILABILITY, time_per_year),
 )
 _SAME = 1.15  # values closer than this factor share a label
+_APART = 7.0  # points between dots of the same cost
 
 
 def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: float = 1.0) -> Chart:
     """Draw losses and refused writes over their cost a month, a dot for each setting.
 
-    Lines are 95 % intervals. The dashed line is what is beyond settings: none can be better.
+    Up is better in both panels. Settings of the same cost stand side by side. Lines are 95 %
+    intervals. The dashed line is what is beyond settings: none can be better.
 
     Parameters
     ----------
@@ -75,27 +78,41 @@ def _draw(
     ax: Axes,
     panel: tuple[str, str, str, Callable[[float], str]],
     results: Sequence[Reliability],
-    dollars: Sequence[float],
+    dollars: list[float],
 ) -> None:
     measure, title, colour, say = panel
     labels: list[tuple[float, float, str]] = []
-    for result, usd in zip(results, dollars, strict=True):
+    figure = ax.get_figure(root=True)
+    for result, usd, aside in zip(results, dollars, _aside(dollars), strict=True):
         value, low, high = _measured(result, measure)
-        ax.plot([usd, usd], [low, high], color=colour, alpha=0.3, linewidth=3)
-        ax.plot([usd], [value], "o", color=colour, markersize=6)
+        lines = ax.plot([usd, usd], [low, high], color=colour, alpha=0.3, linewidth=3)
+        lines += ax.plot([usd], [value], "o", color=colour, markersize=6)
+        for line in lines:
+            line.set_transform(offset_copy(ax.transData, figure, aside, units="points"))
         name = f"{result.config.replication_factor}/{result.config.min_insync_replicas}"
         _add_label(labels, usd, value, name)
     # On a ground of their own, so that no line crosses a name.
     ground = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}
     look: dict[str, Any] = {"textcoords": "offset points", "va": "center", "bbox": ground}
+    widest = dict(zip(dollars, _aside(dollars), strict=True))
     for usd, value, names in labels:
-        ax.annotate(names, (usd, value), xytext=(9, 0), fontsize=8, **look)
+        ax.annotate(names, (usd, value), xytext=(9 + widest[usd], 0), fontsize=8, **look)
     floor = _floor(results, measure)
     if 0.0 < floor < math.inf:
         ax.axhline(floor, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     style.log_scale(ax, say)
-    ax.margins(x=0.1)
+    if measure == _REFUSED:
+        ax.invert_yaxis()
+    ax.margins(x=0.25)
     ax.set_title(f"{title} (RF / min ISR)", pad=5)
+
+
+def _aside(dollars: list[float]) -> list[float]:
+    """Return how many points to the right of its cost each dot stands: equal costs side by side."""
+    return [
+        _APART * (dollars[:place].count(usd) - (dollars.count(usd) - 1) / 2)
+        for place, usd in enumerate(dollars)
+    ]
 
 
 def _add_label(labels: list[tuple[float, float, str]], usd: float, value: float, name: str) -> None:

@@ -1,7 +1,13 @@
 """What nines cost, and the logarithmic axes of measures."""
 
+from itertools import pairwise
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+import advisor
+from advisor.advice.prices import load_prices
+from advisor.present import plot_cost
 from advisor.present.figures import style
 from advisor.present.labels import once_in_years, short
 
@@ -15,3 +21,33 @@ def test_a_tick_says_where_it_is() -> None:
     assert names == ["once in 100 years", "once in 10,000 years", "once in\n10 million years"]
     style.log_scale(ax, short)
     assert ax.yaxis.get_major_formatter()(1e4, 0) == short(1e4)
+
+
+def test_better_is_up_and_equal_costs_stand_side_by_side() -> None:
+    """The rarer loss and the shorter refusal are higher; no dot hides another, no name is cut."""
+    card = {
+        "broker": {
+            "crash": {"per_year": {"value": 2, "low": 1, "high": 5}, "minutes": 5},
+            "destroyed": {"per_year": 0.1, "hours": 12},
+        }
+    }
+    model, cluster = advisor.FailureModel.from_dict(card), advisor.Cluster.uniform(3, racks=3)
+    results = [
+        advisor.evaluate(
+            cluster,
+            advisor.Config(replication_factor=3, min_insync_replicas=least, acks="all"),
+            model,
+        )
+        for least in (1, 2, 3)
+    ]
+    figure = plot_cost(results, load_prices("gcp-us")).figure
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for ax, best in zip(figure.axes, (max, min), strict=True):
+        dots = [line for line in ax.lines if line.get_marker() == "o"]
+        places = [dot.get_transform().transform(dot.get_xydata())[0] for dot in dots]
+        assert all(b[0] - a[0] > 5 for a, b in pairwise(places))
+        values = [float(dot.get_ydata()[0]) for dot in dots]
+        assert max(places, key=lambda place: place[1])[1] == places[values.index(best(values))][1]
+        for name in ax.texts:
+            assert name.get_window_extent(canvas.get_renderer()).x1 <= figure.bbox.x1
