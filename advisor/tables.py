@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 MOST_ROWS = 30
 """Rows that a repr shows of what may have thousands."""
 
+_LEFT = " style='text-align:left'"
+_WHOLE = " style='white-space:nowrap'"
+_MOST_LETTERS = 12  # of a number that is not broken over lines
+
 
 def data_frame(
     rows: Sequence[Any], columns: Sequence[str] | None = None, what: str = "to_frame()"
@@ -48,19 +52,25 @@ def data_frame(
 def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
     """Return rows as an HTML table with escaped values; "" without rows.
 
-    The first column heads its row. A table wider than the page scrolls, by keyboard too. Colours
-    are left to the page, so that dark pages work.
+    The first column heads its row. It and columns of words are aligned left. A table wider than the
+    page scrolls, by keyboard too. Colours are left to the page, so that dark pages work.
 
-    >>> print(html_table([{"n": 1, "x": "<"}], "Two columns"))
+    >>> print(html_table([{"n": 1, "x": 2}], "Two columns"))
     <div style='overflow-x:auto' tabindex='0' role='group' aria-label='Two columns'><table>\
-<caption>Two columns</caption><thead><tr><th scope='col'>n</th><th scope='col'>x</th>\
-</tr></thead><tbody><tr><th scope='row' style='text-align:left'>1</th><td>&lt;</td></tr></tbody>\
-</table></div>
+<caption>Two columns</caption><thead><tr><th scope='col' style='text-align:left'>n</th>\
+<th scope='col'>x</th></tr></thead><tbody><tr><th scope='row' style='text-align:left'>1</th>\
+<td>2</td></tr></tbody></table></div>
     """
     if not rows:
         return ""
-    head = "".join(f"<th scope='col'>{html.escape(str(name))}</th>" for name in rows[0])
-    body = "".join(_html_row([str(value) for value in row.values()]) for row in rows)
+    texts = [[str(value) for value in row.values()] for row in rows]
+    columns = list(zip(*texts, strict=True))
+    left = [place == 0 or _is_words(each) for place, each in enumerate(columns)]
+    head = "".join(
+        f"<th scope='col'{_LEFT * aside}>{html.escape(str(name))}</th>"
+        for name, aside in zip(rows[0], left, strict=True)
+    )
+    body = "".join(_html_row(row, left) for row in texts)
     title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     label = f" aria-label='{html.escape(caption)}'" if caption else ""
     return (
@@ -69,10 +79,27 @@ def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
     )
 
 
-def _html_row(texts: Sequence[str]) -> str:
-    name, *cells = map(html.escape, texts)
-    words = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f"<tr><th scope='row' style='text-align:left'>{name}</th>{words}</tr>"
+def _is_number(text: str) -> bool:
+    return text[:1].isdigit() or (text[:1] == "-" and text[1:2].isdigit())
+
+
+def _is_words(column: Sequence[str]) -> bool:
+    """Whether a column has texts, and no number; "none" and a dash stand for either."""
+    return not any(map(_is_number, column)) and not {*column} <= {"", "none", "–"}
+
+
+def _html_row(texts: Sequence[str], left: Sequence[bool]) -> str:
+    name, *cells = texts
+    words = "".join(
+        f"<td{_LEFT if aside else _WHOLE * _is_plain(cell)}>{html.escape(cell)}</td>"
+        for cell, aside in zip(cells, left[1:], strict=True)
+    )
+    return f"<tr><th scope='row'{_LEFT}>{html.escape(name)}</th>{words}</tr>"
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is a short number that a browser could break, such as 4.0e-5."""
+    return _is_number(text) and "-" in text and len(text) <= _MOST_LETTERS
 
 
 def more_rows(rows: Sequence[object], noun: str, where: str) -> str:

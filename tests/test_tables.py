@@ -64,9 +64,10 @@ def test_a_measure_table_has_one_line_per_measure() -> None:
         "<div style='overflow-x:auto' tabindex='0' role='group' "
         "aria-label='Measures with their 95 % intervals'>"
         "<table><caption>Measures with their 95 % intervals</caption>"
-        "<thead><tr><th scope='col'>measure</th><th scope='col'>in words</th></tr></thead><tbody>"
+        "<thead><tr><th scope='col' style='text-align:left'>measure</th>"
+        "<th scope='col' style='text-align:left'>in words</th></tr></thead><tbody>"
         "<tr><th scope='row' style='text-align:left'>loss</th>"
-        "<td>&lt;b&gt;half&lt;/b&gt;</td></tr></tbody></table></div>"
+        "<td style='text-align:left'>&lt;b&gt;half&lt;/b&gt;</td></tr></tbody></table></div>"
     )
 
 
@@ -76,3 +77,11 @@ def test_html_is_escaped() -> None:
     assert html_table([]) == ""
     assert html_list(["<i>"]) == "<ul><li>&lt;i&gt;</li></ul>"
     assert html_verdict("<i>") == "<p><strong>&lt;i&gt;</strong></p>"
+
+
+def test_words_are_aligned_left_and_numbers_are_not_broken() -> None:
+    """Heads stand above their columns, and a small number keeps its exponent."""
+    page = html_table([{"name": "a", "value": "4.0e-5", "why": "seen"}])
+    assert "<th scope='col' style='text-align:left'>name</th><th scope='col'>value</th>" in page
+    assert "<th scope='col' style='text-align:left'>why</th>" in page
+    assert "<td style='white-space:nowrap'>4.0e-5</td><td style='text-align:left'>seen" in page

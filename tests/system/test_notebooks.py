@@ -82,7 +82,7 @@ def test_tables_say_what_they_lack(notebook: nbformat.NotebookNode) -> None:
     for cell in code_cells(notebook):
         for output in cell.outputs:
             page = output.get("data", {}).get("text/html", "")
-            values = [html.unescape(text) for text in re.findall(r"<td>(.*?)</td>", page)]
+            values = [html.unescape(text) for text in re.findall(r"<td[^>]*>(.*?)</td>", page)]
             for value in values:
                 assert value not in ("NaN", "<NA>", "None")
                 assert not re.fullmatch(r"\(.*\)", value)
