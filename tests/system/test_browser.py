@@ -1,5 +1,6 @@
 """In a real browser: the explorer in JupyterLab."""
 
+import json
 import os
 import secrets
 import shutil
@@ -9,7 +10,9 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import nbformat
 import pytest
@@ -143,6 +146,24 @@ def run_all(browser: Browser, address: str) -> Page:
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     return page
+
+
+@contextmanager
+def running(browser: Browser, address: str) -> Iterator[Page]:
+    """Run every cell of a notebook; at the end close its page, and stop what computes behind it."""
+    page = run_all(browser, address)
+    try:
+        yield page
+    finally:
+        page.close()
+        place, token = urlsplit(address), parse_qs(urlsplit(address).query)["token"][0]
+        kernels = f"{place.scheme}://{place.netloc}/api/kernels"
+        allowed = {"Authorization": f"token {token}"}
+        with urllib.request.urlopen(urllib.request.Request(kernels, headers=allowed)) as told:
+            names = [kernel["id"] for kernel in json.load(told)]
+        for name in names:
+            ended = urllib.request.Request(f"{kernels}/{name}", headers=allowed, method="DELETE")
+            urllib.request.urlopen(ended).close()
 
 
 def cells_of(page: Page) -> list[bool]:
@@ -323,50 +344,51 @@ def first_picture(page: Page) -> None:
     curve = page.locator(".ae-durability polyline").first
     curve.wait_for(state="attached", timeout=2 * WAIT_MS)
     cell = page.locator(".jp-Notebook .jp-Cell", has=page.locator(".advisor-explorer"))
-    cell.locator(".jp-InputPrompt").first.get_by_text("[*]:").wait_for(state="detached")
+    cell.locator(".jp-InputPrompt").first.get_by_text("[*]:").wait_for(
+        state="detached", timeout=WAIT_MS
+    )
 
 
 def test_the_first_notebooks_cell_ends_with_a_picture(browser: Browser, lab: str) -> None:
     """What an exported page offers besides is computed after it, by other processes."""
-    page = run_all(browser, lab.format(name=FIRST))
-    first_picture(page)
-    page.close()
+    with running(browser, lab.format(name=FIRST)) as page:
+        first_picture(page)
 
 
 def test_the_kernel_answers_while_the_page_is_computed(browser: Browser, lab: str) -> None:
     """Two changes at once lead to what no page has; only the kernel can answer."""
-    page = run_all(browser, lab.format(name=CARD))
-    first_picture(page)
-    page.locator(".ae-row [id$='-kafka_version']").select_option("3.0")
-    page.locator(".ae-row [id$='-acks']").select_option("1")
-    page.locator(".ae-legend").get_by_text("acks=1").wait_for(timeout=WAIT_MS)
-    page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
-    page.close()
+    with running(browser, lab.format(name=CARD)) as page:
+        first_picture(page)
+        page.locator(".ae-row [id$='-kafka_version']").select_option("3.0")
+        page.locator(".ae-row [id$='-acks']").select_option("1")
+        page.locator(".ae-legend").get_by_text("acks=1").wait_for(timeout=WAIT_MS)
+        page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
 
 
 def test_an_output_written_again_keeps_what_was_chosen(
     browser: Browser, lab: str, place: Path
 ) -> None:
     """The kernel completes an output that the reader works with: setting and focus stay."""
-    page = run_all(browser, lab.format(name=WRITTEN_AGAIN))
-    explorer = page.locator(".advisor-explorer")
-    explorer.wait_for(timeout=2 * WAIT_MS)
-    field = page.locator(".ae-row [id$='-acks']")
-    field.select_option("1")
-    field.focus()
-    before = page.locator(".jp-OutputArea-output .lm-Widget").first.evaluate_handle("part => part")
-    place.joinpath("notebooks", "go").touch()
-    page.wait_for_function("part => !part.isConnected", arg=before, timeout=WAIT_MS)
-    explorer.wait_for(timeout=WAIT_MS)
-    assert explorer.count() == 1
-    assert field.input_value() == "1"
-    page.wait_for_function(
-        "() => (document.activeElement.id || '').endsWith('-acks')", timeout=WAIT_MS
-    )
-    assert "chosen: RF 3, min ISR 2, acks=1" in page.locator(".ae-legend").inner_text()
-    field.select_option("0")
-    page.wait_for_function(
-        "() => document.querySelector('.ae-legend').innerText.includes('min ISR 2, acks=0')",
-        timeout=WAIT_MS,
-    )
-    page.close()
+    with running(browser, lab.format(name=WRITTEN_AGAIN)) as page:
+        explorer = page.locator(".advisor-explorer")
+        explorer.wait_for(timeout=2 * WAIT_MS)
+        field = page.locator(".ae-row [id$='-acks']")
+        field.select_option("1")
+        field.focus()
+        before = page.locator(".jp-OutputArea-output .lm-Widget").first.evaluate_handle(
+            "part => part"
+        )
+        place.joinpath("notebooks", "go").touch()
+        page.wait_for_function("part => !part.isConnected", arg=before, timeout=WAIT_MS)
+        explorer.wait_for(timeout=WAIT_MS)
+        assert explorer.count() == 1
+        assert field.input_value() == "1"
+        page.wait_for_function(
+            "() => (document.activeElement.id || '').endsWith('-acks')", timeout=WAIT_MS
+        )
+        assert "chosen: RF 3, min ISR 2, acks=1" in page.locator(".ae-legend").inner_text()
+        field.select_option("0")
+        page.wait_for_function(
+            "() => document.querySelector('.ae-legend').innerText.includes('min ISR 2, acks=0')",
+            timeout=WAIT_MS,
+        )
