@@ -246,7 +246,8 @@ function mount(root, data, ask) {
     badge.className = "ae-badge ae-none";
     badge.textContent = "– No answer for this setting";
     beyond.textContent = "";
-    verdict.textContent = "Below is the answer before this change.";
+    verdict.textContent = "Below is the answer before this change" +
+      (shown ? ": " + text(find(shown).name) + "." : ".");
   }
   function answerOf(values, setting) { return key(values) + JSON.stringify(setting.loss || ""); }
   function show(values, setting, changed) {
