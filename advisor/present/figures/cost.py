@@ -20,7 +20,7 @@ from advisor.reliability.results.settings_split import BEYOND_SETTINGS
 
 _LOSS, _REFUSED = "mean_years_to_loss", "write_unavailability"
 _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
-    (_LOSS, "Durability: an acknowledged record is lost", style.DURABILITY, once_in_years),
+    (_LOSS, "Durability: time between lost records", style.DURABILITY, once_in_years),
     (_REFUSED, "Availability: writes refused", style.AVAILABILITY, time_per_year),
 )
 _SAME = 1.15  # values closer than this factor share a label

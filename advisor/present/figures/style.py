@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from advisor.formatting import ONCE, years
+from advisor.formatting import years
 from advisor.present.labels import once_in_years
 
 INK = "#222222"
@@ -29,7 +29,6 @@ MUTED = "#6b6b6b"
 FAINT = "#d9d9d9"
 PAPER = "#fefefe"
 NARROW_INCHES = 5.0
-_BESIDE_AXIS = 20  # letters of a label that fit beside an axis
 GREY = "#a8a8a8"
 DURABILITY = "#0072b2"
 AVAILABILITY = "#009e73"
@@ -207,18 +206,12 @@ def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
     ax.yaxis.set_major_locator(
         LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7)
     )
-    # A tick is a place on the axis: it has a number, however rare that would be.
-    name = _years_apart if say is once_in_years else say
+    # A tick is a place on the axis, no statement of how often: it has its number.
+    name = years if say is once_in_years else say
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: name(value)))
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.grid(axis="y", color=FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
-
-
-def _years_apart(mean_years: float) -> str:
-    """Return the label of a tick, in two lines if it is too long for the room beside an axis."""
-    words = f"{ONCE}{years(mean_years)}"
-    return words.replace(ONCE, "once in\n") if len(words) > _BESIDE_AXIS else words
 
 
 def svg(figure: Figure, name: str, description: str) -> str:

@@ -18,7 +18,7 @@ def test_a_tick_says_where_it_is() -> None:
     ax.plot([1, 2], [10.0, 3e7])
     style.log_scale(ax, once_in_years)
     names = [ax.yaxis.get_major_formatter()(value, 0) for value in (100.0, 1e4, 1e7)]
-    assert names == ["once in 100 years", "once in 10,000 years", "once in\n10 million years"]
+    assert names == ["100 years", "10,000 years", "10 million years"]
     style.log_scale(ax, short)
     assert ax.yaxis.get_major_formatter()(1e4, 0) == short(1e4)
 
