@@ -87,6 +87,7 @@ def test_a_program_that_runs_a_notebook_waits_for_the_page(notebook: Any) -> Non
     assert [data["text/plain"] for data in shell.shown] == [view.verdict] * 2
     assert len(page_of(first)["settings"]) == 6
     assert last["text/html"] == view.html
+    # The page is complete: from now on it is shown as any object with a mimebundle.
     with pytest.raises(NotImplementedError):
         view._ipython_display_()
 
