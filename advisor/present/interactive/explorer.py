@@ -159,7 +159,7 @@ class Explorer(anywidget.AnyWidget):
         return {**page, "controls": self._around.controls}
 
     def _asked(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        """Answer with a setting; with its curve and marks; or with what may be chosen next."""
+        """Answer with a setting. Other processes find its curve, and what may be chosen next."""
         values = {name: str(value) for name, value in content["values"].items()}
         around = self._around
         if content.get("kind") == "ahead":
@@ -169,12 +169,12 @@ class Explorer(anywidget.AnyWidget):
                 self._ahead(content)
                 around.prepare(values)
             return
+        if content.get("kind") == "around":
+            self._worker.look_around(values, lambda answer: self._reply(content, answer))
+            return
         answer = Answer({}, {})
         try:
-            if content.get("kind") == "around":
-                answer = around.answer(values)
-            else:
-                answer = Answer({around.key(values): around.setting(values)}, {})
+            answer = Answer({around.key(values): around.setting(values)}, {})
         finally:
             # Also when interrupted: the page asks its next question after the reply.
             self._reply(content, answer)

@@ -198,6 +198,10 @@ class Neighbourhood:
                 place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
                 yield {**values, **place}
 
+    def lacking(self, values: Values) -> list[dict[str, str]]:
+        """Return the settings of the same curve that are not computed."""
+        return [other for other in self.around(values) if self.key(other) not in self._settings]
+
     def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
         """Return the present and the recommended setting of a topic, under their key; cached."""
         context = setting_key(CONTEXT, values)

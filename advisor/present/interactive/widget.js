@@ -25,8 +25,8 @@ export default () => {
     explorer.learn = mount(root, page, (values, reply, kind) => {
       const question = { id: own + replies.size, values, kind };
       replies.set(question.id, reply);
-      if (kind === "ahead") {
-        explorer.send(question); // another process works on it and answers in parts
+      if (kind !== "setting") {
+        explorer.send(question); // other processes work on it and answer in parts
       } else if (open) {
         next = question;
       } else {

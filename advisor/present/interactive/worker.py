@@ -35,11 +35,26 @@ class Worker:
     def __init__(self, around: Neighbourhood) -> None:
         self._around = around
         self._pool: ProcessPoolExecutor | None = None
-        self._waiting: list[Future[Answer]] = []
+        self._near: list[Future[Answer]] = []
+        self._ahead: list[Future[Answer]] = []
         self.stopped = False
 
+    def look_around(self, values: Values, tell: Callable[[Answer], None]) -> None:
+        """Compute the other settings of a curve, then its marks; earlier questions end.
+
+        Parameters
+        ----------
+        values : mapping of str to str
+            Value of each control.
+        tell : callable
+            Called with each answer, from a thread.
+        """
+        self._drop(self._near + self._ahead)
+        tasks = [settings([other]) for other in self._around.lacking(values)]
+        self._near = self._ask([*tasks, marks(values)], tell)
+
     def look_ahead(self, values: Values, tell: Callable[[Answer], None]) -> None:
-        """Compute a setting's intervals and what one change leads to; earlier questions end.
+        """Compute a setting's intervals and what one change leads to; this replaces earlier ones.
 
         The settings that one change leads to come before their curves.
 
@@ -50,23 +65,11 @@ class Worker:
         tell : callable
             Called with each answer, from a thread.
         """
-        for future in self._waiting:
-            future.cancel()
+        self._drop(self._ahead)
         ahead = list(self._around.ahead(values))
         tasks = [] if self._around.ranged(values) else [with_intervals(values)]
         tasks += [settings([other]) for other in ahead] + [curve(other) for other in ahead]
-
-        def answered(future: Future[Answer]) -> None:
-            if future.cancelled():
-                return
-            if future.exception() is not None:
-                self._pool = None  # the next question starts other processes
-                return
-            tell(self._around.keep(future.result()))
-
-        self._waiting = [self._submit(task) for task in tasks]
-        for future in self._waiting:
-            future.add_done_callback(answered)
+        self._ahead = self._ask(tasks, tell)
 
     def answers(self, tasks: Sequence[Task]) -> Iterator[Answer]:
         """Run tasks; yield what each found as it comes, until the processes end.
@@ -92,6 +95,26 @@ class Worker:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
+    def _ask(
+        self, tasks: Sequence[Task], tell: Callable[[Answer], None]
+    ) -> list[Future[Answer]]:
+        def answered(future: Future[Answer]) -> None:
+            if future.cancelled():
+                return
+            if future.exception() is not None:
+                self._pool = None  # the next question starts other processes
+                return
+            tell(self._around.keep(future.result()))
+
+        asked = [self._submit(task) for task in tasks]
+        for future in asked:
+            future.add_done_callback(answered)
+        return asked
+
+    def _drop(self, waiting: Sequence[Future[Answer]]) -> None:
+        for future in waiting:
+            future.cancel()
+
     def _submit(self, task: Task) -> Future[Answer]:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
@@ -108,6 +131,11 @@ def settings(every: Sequence[Values]) -> Task:
 def curve(values: Values) -> Task:
     """Return the task to compute a setting, those of its curve and what is marked there."""
     return partial(_curve, dict(values))
+
+
+def marks(values: Values) -> Task:
+    """Return the task to find the present and the recommended setting."""
+    return partial(_marks, dict(values))
 
 
 def with_intervals(values: Values) -> Task:
@@ -142,6 +170,11 @@ def _settings(every: Sequence[Values]) -> Answer:
 
 def _curve(values: Values) -> Answer:
     return _OWN[0].answer(values)
+
+
+def _marks(values: Values) -> Answer:
+    context, marked = _OWN[0].marks(values)
+    return Answer({}, {context: marked})
 
 
 def _with_intervals(values: Values) -> Answer:

@@ -38,18 +38,35 @@ def view() -> Explorer:
     return explorer(described(), MODEL, LOAD, config=START, cards=())
 
 
-def test_the_kernel_answers_with_the_setting_first(view: Explorer) -> None:
-    """A question is for a setting, or for the curve and the marks around it."""
-    sent: list[Any] = []
-    view.send = lambda content: sent.append(content)
+def test_the_kernel_answers_with_the_setting_alone(view: Explorer) -> None:
+    """The curve around it comes in parts, so that the kernel is free for the next choice."""
+    sent: Queue[Any] = Queue()
+    view.send = sent.put
     values = {**view._around.chosen, "retries": "5"}
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    view._asked(view, {"id": "a1", "values": values, "kind": "around"}, [])
     key = view._around.key(values)
-    assert list(sent[0]["settings"]) == [key]
-    assert len(sent[1]["settings"]) == 6
-    assert [len(reply["marks"]) for reply in sent] == [0, 1]
-    assert {reply["id"] for reply in sent} == {"a1"}
+    wanted = {key: view._around.setting(values)}
+    assert sent.get_nowait() == {"id": "a1", "settings": wanted, "marks": {}}
+    view._asked(view, {"id": "a2", "values": values, "kind": "around"}, [])
+    parts = [sent.get(timeout=120) for _ in range(6)]
+    assert {part["id"] for part in parts} == {"a2"}
+    assert sorted(len(part["settings"]) for part in parts) == [0, 1, 1, 1, 1, 1]
+    assert sum(len(part["marks"]) for part in parts) == 1
+    assert not list(view._around.lacking(values))
+    view._worker.stop()
+
+
+def test_a_new_choice_drops_what_waits_for_the_last() -> None:
+    """Its curve is not on the screen any more."""
+    own = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
+    worker, found = Worker(own), Queue[Answer]()
+    before = [{**own.chosen, "retries": str(n)} for n in range(40, 60)]
+    for values in [*before, own.chosen]:
+        worker.look_around(values, found.put)
+    while own.lacking(own.chosen):
+        found.get(timeout=120)
+    assert sum(own.key(values) in own._settings for values in before) < len(before) / 2
+    worker.stop()
 
 
 def test_an_interrupted_question_is_replied_to(
