@@ -159,7 +159,7 @@ class Structure:
         return np.where(stops, left[self.rate], 0.0)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def structure(
     setup: ChainConstants, setting: fault_processes.Setting, guide: NominalRates
 ) -> Structure:

@@ -113,7 +113,7 @@ class Chain(Protocol):
         """Transitions that leave no log."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def lost_gaps(chain: Chain) -> LostGaps:
     """The gaps that the transitions of a chain lose."""
     hit = chain.gap_map == GAP_LOST

@@ -58,7 +58,7 @@ def _ends_soonest(parameters: ChainParameters) -> str:
     )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     """Build the state space of one replica set and solve its chain.
 

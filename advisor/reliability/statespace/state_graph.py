@@ -286,7 +286,7 @@ def shared_constants(setup: ChainConstants, setting: fault_processes.Setting) ->
     return replace(setup, acks=1) if never_refused else setup
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=24)
 def graph(setup: ChainConstants, setting: fault_processes.Setting) -> Graph:
     """The state space of these constants and setting, one per process."""
     return Graph(setup, setting)
