@@ -12,6 +12,20 @@ from advisor.formatting import span
 from advisor.present.labels import as_given, short
 from advisor.reliability.failures.failure_model import FailureModel, Quantity
 
+_CHANCES = ("brokers", "dies", "not_returning", "overlap", "spreads", "stops", "unclean")
+_UNITS = {
+    "per_year": "per year",
+    "minutes": "minutes",
+    "unclean_minutes": "minutes",
+    "hours": "hours",
+    "seconds": "seconds",
+    "kraft_sessions": "session timeouts",
+    "zookeeper_sessions": "session timeouts",
+    "ms_per_leader": "ms per leader",
+    "bytes_per_second": "bytes per second",
+    "shape": "(gamma shape)",
+    **dict.fromkeys(_CHANCES, "(chance)"),
+}
 _NAMED = re.compile(r"\[([a-z0-9-]+)\]")
 
 
@@ -33,17 +47,23 @@ def card_in_words(model: FailureModel) -> dict[str, Any]:
     }
 
 
-def range_in_words(low: float, high: float) -> str:
-    """Return "0.2 to 2.8"; "" if both ends are equal."""
-    return span(as_given(low), as_given(high)) if low < high else ""
+def unit_of(path: str) -> str:
+    """Return the unit of a card's number: "per year", "minutes"; "" of what no card contains."""
+    return _UNITS.get(path.rpartition(".")[2], "")
+
+
+def range_in_words(path: str, low: float, high: float) -> str:
+    """Return "0.2 to 2.8 per year"; "" if both ends are equal."""
+    return f"{span(as_given(low), as_given(high))} {unit_of(path)}".rstrip() if low < high else ""
 
 
 def _row(path: str, quantity: Quantity) -> dict[str, str]:
     entry = catalog.evidence().get(quantity.evidence)
+    ranged = quantity.low < quantity.high
     return {
         "path": path,
-        "value": as_given(quantity.value),
-        "range": range_in_words(quantity.low, quantity.high),
+        "value": f"{as_given(quantity.value)} {unit_of(path)}".rstrip(),
+        "range": span(as_given(quantity.low), as_given(quantity.high)) if ranged else "",
         "evidence": quantity.evidence if entry is None else f"{_where(entry)}: {entry.note}",
     }
 

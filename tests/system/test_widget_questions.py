@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
@@ -49,10 +50,25 @@ def choose(page: Page, retries: str) -> None:
     field.press("Enter")
 
 
-def asked(page: Page) -> list[dict[str, object]]:
-    """Return questions about settings; what is looked ahead at is asked beside them."""
-    sent = page.evaluate("window.sent.filter(question => question.kind !== 'ahead')")
-    return [{"id": each["id"], "retries": each["values"]["retries"]} for each in sent]
+def asked(page: Page, kind: str = "setting") -> list[dict[str, Any]]:
+    """Return questions: for a setting, for the curve around it, or for what is ahead."""
+    found: list[dict[str, Any]] = page.evaluate(
+        "kind => window.sent.filter(question => question.kind === kind)", kind
+    )
+    return found
+
+
+def retries_asked(page: Page) -> list[str]:
+    return [question["values"]["retries"] for question in asked(page)]
+
+
+def answer(page: Page, view: Explorer, question: dict[str, Any]) -> None:
+    """Reply with the setting that a question asks for."""
+    values = question["values"]
+    settings = {view._around.key(values): view._around.setting(values)}
+    reply = {"id": question["id"], "settings": settings, "marks": {}}
+    page.evaluate("message => reply(message)", reply)
+    page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
 
 
 def test_of_the_questions_that_wait_only_the_latest_is_sent(page: Page, view: Explorer) -> None:
@@ -60,14 +76,11 @@ def test_of_the_questions_that_wait_only_the_latest_is_sent(page: Page, view: Ex
     for retries in ("3", "4", "5"):
         choose(page, retries)
     (first,) = asked(page)
-    assert first["retries"] == "3"
+    assert retries_asked(page) == ["3"]
     page.evaluate("message => reply(message)", {"id": first["id"], "settings": {}, "marks": {}})
     _, second = asked(page)
-    assert second["retries"] == "5"
-    values = {**view._around.chosen, "retries": "5"}
-    settings = {view._around.key(values): view._around.setting(values)}
-    page.evaluate("message => reply(message)", {**second, "settings": settings, "marks": {}})
-    page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    assert retries_asked(page) == ["3", "5"]
+    answer(page, view, second)
     assert page.locator(".ae-busy").inner_text() == ""
 
 
@@ -78,4 +91,22 @@ def test_an_interrupted_answer_is_said(page: Page) -> None:
     page.evaluate("message => reply(message)", {"id": first["id"], "settings": {}, "marks": {}})
     assert "Interrupted. Choose again." in page.locator(".ae-controls").inner_text()
     choose(page, "4")
-    assert [each["retries"] for each in asked(page)] == ["3", "4"]
+    assert retries_asked(page) == ["3", "4"]
+
+
+def test_a_choice_does_not_wait_for_the_curve_of_the_last(page: Page, view: Explorer) -> None:
+    """The next setting is asked at once; what comes late for the last one is remembered."""
+    version, legend = page.get_by_label("Kafka version"), page.locator(".ae-legend")
+    version.select_option("3.9")
+    answer(page, view, asked(page)[0])
+    (around,) = asked(page, "around")
+    version.select_option("3.7")
+    assert [each["values"]["kafka_version"] for each in asked(page)] == ["3.9", "3.7"]
+    answer(page, view, asked(page)[1])
+    context = "|".join(around["values"][name] for name in view.page["context"])
+    late = {"id": around["id"], "settings": {}, "marks": {context: []}}
+    page.evaluate("message => reply(message)", late)
+    words = "recommended: none with up to 3 replicas meets your goals"
+    assert words not in legend.inner_text()
+    version.select_option("3.9")
+    assert words in legend.inner_text()

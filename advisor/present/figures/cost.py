@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
 
 from advisor.advice.prices import Prices, monthly_cost
+from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
 from advisor.present.labels import interval, once_in_years, short, time_per_year
@@ -19,6 +20,8 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BEYOND_SETTINGS
 
 _LOSS, _REFUSED = "mean_years_to_loss", "write_unavailability"
+# A tick says where it is, a value how often something happens.
+_TICKS: dict[str, Callable[[float], str]] = {_LOSS: years, _REFUSED: time_per_year}
 _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
     (_LOSS, "Durability: time between lost records", style.DURABILITY, once_in_years),
     (_REFUSED, "Availability: writes refused", style.AVAILABILITY, time_per_year),
@@ -80,7 +83,7 @@ def _draw(
     results: Sequence[Reliability],
     dollars: list[float],
 ) -> None:
-    measure, title, colour, say = panel
+    measure, title, colour, _ = panel
     labels: list[tuple[float, float, str]] = []
     figure = ax.get_figure(root=True)
     for result, usd, aside in zip(results, dollars, _aside(dollars), strict=True):
@@ -100,7 +103,7 @@ def _draw(
     floor = _floor(results, measure)
     if 0.0 < floor < math.inf:
         ax.axhline(floor, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    style.log_scale(ax, say)
+    style.log_scale(ax, _TICKS[measure])
     if measure == _REFUSED:
         ax.invert_yaxis()
     ax.margins(x=0.25)

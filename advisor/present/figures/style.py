@@ -21,9 +21,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from advisor.formatting import years
-from advisor.present.labels import once_in_years
-
 INK = "#222222"
 MUTED = "#6b6b6b"
 FAINT = "#d9d9d9"
@@ -196,7 +193,7 @@ def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
 
 
 def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
-    """Make the vertical axis logarithmic, with a few labels in words whatever it spans."""
+    """Make the vertical axis logarithmic, with a few ticks in words whatever it spans."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     if high < 3 * low:
@@ -206,9 +203,7 @@ def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
     ax.yaxis.set_major_locator(
         LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7)
     )
-    # A tick is a place on the axis, no statement of how often: it has its number.
-    name = years if say is once_in_years else say
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: name(value)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: say(value)))
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.grid(axis="y", color=FAINT, linewidth=0.6)
     ax.set_axisbelow(True)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from advisor.errors import InputError
+from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
 from advisor.present.labels import interval, once_in_years, short, time_per_year
@@ -102,7 +103,7 @@ def plot_sweep(
             _curve(ax, index, list(values.values()), drawn)
             said.append(_in_words(name, values, drawn, say))
         ax.set_title(title, pad=6)
-        _dress(ax, number, values, say)
+        _dress(ax, number, values, years if say is once_in_years else say)
         entries = [(_MARKERS[index], _COLOURS[index], name) for index, name in enumerate(lines)]
         style.key(figure, 0.23, entries)
     words = " ".join(said)
@@ -136,13 +137,15 @@ def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:
     ax.plot(values, middle, color=colour, marker=_MARKERS[index], markersize=5, linewidth=1.6)
 
 
-def _dress(ax: Axes, number: str, values: Mapping[str, float], say: Callable[[float], str]) -> None:
+def _dress(
+    ax: Axes, number: str, values: Mapping[str, float], tick: Callable[[float], str]
+) -> None:
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(FixedLocator(list(values.values())))
     ax.xaxis.set_minor_locator(NullLocator())
     names = list(values)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda _value, place: names[place or 0]))
-    style.log_scale(ax, say)
+    style.log_scale(ax, tick)
     ax.set_xlabel(number)
 
 

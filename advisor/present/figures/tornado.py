@@ -56,7 +56,7 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
         {
             "title": title,
             "path": row.path,
-            "range": range_in_words(row.low, row.high),
+            "range": range_in_words(row.path, row.low, row.high),
             "low": say(row.result_at_low),
             "high": say(row.result_at_high),
         }
@@ -130,7 +130,7 @@ def _in_words(row: Swing, tornado: Tornado) -> str:
     say = _say(tornado.measure)
     low, high = say(row.result_at_low), say(row.result_at_high)
     unit = f" {tornado.unit}" if say is short else ""
-    return f"{row.path}, {range_in_words(row.low, row.high)}: {low} to {high}{unit}."
+    return f"{row.path}, {range_in_words(row.path, row.low, row.high)}: {low} to {high}{unit}."
 
 
 def _say(measure: str) -> Callable[[float], str]:
@@ -185,7 +185,7 @@ def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float, say: Callable[[fl
                     clip_on=False)  # fmt: skip
     ax.set_yticks(
         range(len(rows)),
-        [f"{row.path}\n{range_in_words(row.low, row.high)}" for row in rows],
+        [f"{row.path}\n{range_in_words(row.path, row.low, row.high)}" for row in rows],
     )
     ax.tick_params(axis="y", length=0, labelsize=7.5)
     ax.set_ylim(len(rows) - 0.4, -0.6)

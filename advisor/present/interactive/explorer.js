@@ -328,11 +328,11 @@ function mount(root, data, ask) {
     panel("loss", points, marked);
     panel("refused", points, marked);
     legend.textContent = "";
-    marked.forEach(function (mark) {
-      var item = el(legend, "li");
-      sign(svg(item, "svg", { width: 16, height: 16, "aria-hidden": "true" }), mark.mark, 8, 8);
-      el(item, "span", {}, markWord(mark) + ": " + text(mark.name));
-    });
+    marked.forEach(function (mark) { explain(mark.mark, markWord(mark) + ": " + text(mark.name)); });
+    var searched = marks[context(shown)] || [{ mark: "best" }];
+    if (!searched.some(function (mark) { return mark.mark === "best"; })) {
+      explain("best", data.marked.best + ": " + data.unmarked);
+    }
     var ranges = points.concat(marked).some(function (s) {
       return s.loss && s.loss[1] < s.loss[2];
     });
@@ -342,6 +342,11 @@ function mount(root, data, ask) {
       el(item, "span", { class: "ae-key ae-key-" + entry[0], "aria-hidden": "true" });
       el(item, "span", {}, entry[1]);
     });
+  }
+  function explain(kind, words) {
+    var item = el(legend, "li");
+    sign(svg(item, "svg", { width: 16, height: 16, "aria-hidden": "true" }), kind, 8, 8);
+    el(item, "span", {}, words);
   }
   function slots(all) {
     var at = {}, x = 0, before = null;

@@ -13,7 +13,7 @@ from advisor.advice.choice import GOAL_WORDS, Choice, judged
 from advisor.advice.goals import Goals, limit_words
 from advisor.advice.phrases import listed
 from advisor.formatting import one_in
-from advisor.present.interactive.controls import MOST_REPLICAS, STILL
+from advisor.present.interactive.controls import MOST_REPLICAS, SMALL_REPLICAS, STILL
 from advisor.present.labels import per_year, time_per_year
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
@@ -22,6 +22,7 @@ from advisor.reliability.results.explanation import verdict
 
 _MISSING = "This page has no answer for this combination. Run the notebook to compute it."
 _MARKED = {"chosen": "chosen", "today": "today", "best": "recommended"}
+_UNMARKED = f"none with up to {SMALL_REPLICAS} replicas meets your goals"
 _DIGITS = 5
 _DECADES = 25
 _PERCENTS = 3  # decades of percents: below 0.1 % they have too many zeros
@@ -138,6 +139,7 @@ def page_json(
         "texts": list(texts),
         "marks": {name: list(each) for name, each in marks.items()},
         "marked": _MARKED,
+        "unmarked": _UNMARKED,
         "places": sorted(map(list, places)),
         "most": max(MOST_REPLICAS, *(rf for rf, _ in places), 0),
         "missing": missing,

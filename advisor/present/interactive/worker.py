@@ -95,9 +95,7 @@ class Worker:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
-    def _ask(
-        self, tasks: Sequence[Task], tell: Callable[[Answer], None]
-    ) -> list[Future[Answer]]:
+    def _ask(self, tasks: Sequence[Task], tell: Callable[[Answer], None]) -> list[Future[Answer]]:
         def answered(future: Future[Answer]) -> None:
             if future.cancelled():
                 return

@@ -45,8 +45,8 @@ def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
     rows = [_row([topic], planned) for topic in worst] + [_row(kind, planned) for kind in groups]
     return {
         "caption": f"{audit.verdict} {audit.no_setting_changes} Order: topics that do not "
-        f"work now, then those that miss a goal, then the rest by records lost. "
-        f"{WITHOUT_INTERVALS}",
+        "work now, then those that miss a goal, then the rest by records lost a year (listed by "
+        f"advisor audit --json). {WITHOUT_INTERVALS}",
         "rows": rows,
         "hidden": _hidden(audit, rest),
     }

@@ -145,14 +145,16 @@ def test_cited_sources_are_listed_once() -> None:
 
 
 def test_numbers_of_a_card_are_as_they_were_given() -> None:
-    """Numbers of shipped cards have no exponent and read back as their value."""
+    """Numbers of shipped cards have a unit, no exponent, and read back as their value."""
     for name in catalog.model_names():
         card = load_model(name)
         for row, quantity in zip(
             card_in_words(card)["rows"], card.quantities.values(), strict=True
         ):
-            assert "e" not in row["value"].removesuffix(" million")
-            number = float(row["value"].split()[0]) * (1e6 if "million" in row["value"] else 1)
+            number, _, unit = row["value"].partition(" ")
+            assert "e" not in number
+            assert unit.removeprefix("million ")
+            number = float(number) * (1e6 if unit.startswith("million ") else 1)
             assert number == pytest.approx(quantity.value, rel=1e-5)
 
 
@@ -160,7 +162,7 @@ def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendati
     """The card's only number with a range appears once per measure, with both ends."""
     swings = largest_swings(advice.best.reliability)
     assert [row["path"] for row in swings] == ["broker.crash.per_year"] * 2
-    assert {row["range"] for row in swings} == {"1 to 5"}
+    assert {row["range"] for row in swings} == {"1 to 5 per year"}
     assert all(row["low"] in text and row["high"] in text for row in swings)
     assert text.count("What to measure first") == 1
     assert "was not computed" not in text
