@@ -248,11 +248,11 @@ def test_a_failed_write_keeps_the_old_file(
     monkeypatch.setattr("advisor.present.report.page.render_report", lambda *_, **__: "page")
     monkeypatch.setattr("advisor.present.report.page.os.replace", full)
     with pytest.raises(InputError, match=r"report\.html: this cannot be written \(No space left"):
-        write_report(advice, target)
+        write_report(advice, target, cards=[])
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert target.read_text() == "mine"
     with pytest.raises(InputError, match="cannot be written"):
-        write_report(advice, tmp_path / "nowhere" / "report.html")
+        write_report(advice, tmp_path / "nowhere" / "report.html", cards=[])
 
 
 @pytest.mark.parametrize(
