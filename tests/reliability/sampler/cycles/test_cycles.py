@@ -137,3 +137,19 @@ def test_weights_average_to_one() -> None:
     truth = away / (1.0 + away)
     assert math.isclose(found.write_unavailability.value, truth, rel_tol=0.05)
     assert found.write_unavailability.low < truth < found.write_unavailability.high
+
+
+@pytest.mark.parametrize("name", ["single_rack", "three_az_cloud"])
+def test_a_bias_is_finite_after_outages_that_end_together(name: str) -> None:
+    """Brokers of one outage come back at the same moment; no failure can come in between."""
+    plan = plan_for(
+        ZONES,
+        Config(replication_factor=3, min_insync_replicas=2),
+        without_beyond(load_model(name)),
+        replace(QUIET, partitions=1),
+    )
+    for seed in (2, 6, 7):
+        bias = find_bias(plan, seed).bias
+        assert np.isfinite([bias.beginning, *bias.following]).all()
+        assert bias.overlaps > 0.0
+        assert bias.finds_losses
