@@ -54,16 +54,19 @@ def unit_of(path: str) -> str:
 
 def range_in_words(path: str, low: float, high: float) -> str:
     """Return "0.2 to 2.8 per year"; "" if both ends are equal."""
-    return f"{span(as_given(low), as_given(high))} {unit_of(path)}".rstrip() if low < high else ""
+    return f"{_range(low, high)} {unit_of(path)}".rstrip() if low < high else ""
+
+
+def _range(low: float, high: float) -> str:
+    return span(as_given(low), as_given(high)) if low < high else ""
 
 
 def _row(path: str, quantity: Quantity) -> dict[str, str]:
     entry = catalog.evidence().get(quantity.evidence)
-    ranged = quantity.low < quantity.high
     return {
         "path": path,
         "value": f"{as_given(quantity.value)} {unit_of(path)}".rstrip(),
-        "range": span(as_given(quantity.low), as_given(quantity.high)) if ranged else "",
+        "range": _range(quantity.low, quantity.high),
         "evidence": quantity.evidence if entry is None else f"{_where(entry)}: {entry.note}",
     }
 

@@ -103,7 +103,7 @@ def plot_sweep(
             _curve(ax, index, list(values.values()), drawn)
             said.append(_in_words(name, values, drawn, say))
         ax.set_title(title, pad=6)
-        _dress(ax, number, values, years if say is once_in_years else say)
+        _dress(ax, number, values, years if measure == "mean_years_to_loss" else say)
         entries = [(_MARKERS[index], _COLOURS[index], name) for index, name in enumerate(lines)]
         style.key(figure, 0.23, entries)
     words = " ".join(said)

@@ -198,6 +198,13 @@ class Neighbourhood:
                 place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
                 yield {**values, **place}
 
+    def known_around(self, values: Values) -> Answer:
+        """Return what is computed of a curve, apart from the setting itself, and of its marks."""
+        own, context = self.key(values), setting_key(CONTEXT, values)
+        keys = [key for key in map(self.key, self.around(values)) if key != own]
+        settings = {key: self._settings[key] for key in keys if key in self._settings}
+        return Answer(settings, {c: self._marks[c] for c in (context,) if c in self._marks})
+
     def lacking(self, values: Values) -> list[dict[str, str]]:
         """Return the settings of the same curve that are not computed."""
         return [other for other in self.around(values) if self.key(other) not in self._settings]

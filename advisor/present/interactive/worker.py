@@ -40,18 +40,18 @@ class Worker:
         self.stopped = False
 
     def look_around(self, values: Values, tell: Callable[[Answer], None]) -> None:
-        """Compute the other settings of a curve, then its marks; earlier questions end.
+        """Tell what is known of a curve and its marks, compute the rest; earlier questions end.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        tell : callable
-            Called with each answer, from a thread.
+        Takes what `look_ahead` takes. A page that was loaded again lacks what is known here.
         """
-        self._drop(self._near + self._ahead)
+        _drop(self._near + self._ahead)
+        known = self._around.known_around(values)
+        if known.settings or known.marks:
+            tell(known)
         tasks = [settings([other]) for other in self._around.lacking(values)]
-        self._near = self._ask([*tasks, marks(values)], tell)
+        if not known.marks:
+            tasks.append(marks(values))
+        self._near = self._ask(tasks, tell)
 
     def look_ahead(self, values: Values, tell: Callable[[Answer], None]) -> None:
         """Compute a setting's intervals and what one change leads to; this replaces earlier ones.
@@ -65,7 +65,7 @@ class Worker:
         tell : callable
             Called with each answer, from a thread.
         """
-        self._drop(self._ahead)
+        _drop(self._ahead)
         ahead = list(self._around.ahead(values))
         tasks = [] if self._around.ranged(values) else [with_intervals(values)]
         tasks += [settings([other]) for other in ahead] + [curve(other) for other in ahead]
@@ -109,16 +109,17 @@ class Worker:
             future.add_done_callback(answered)
         return asked
 
-    def _drop(self, waiting: Sequence[Future[Answer]]) -> None:
-        for future in waiting:
-            future.cancel()
-
     def _submit(self, task: Task) -> Future[Answer]:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
                 _PROCESSES, get_context("spawn"), _begin, (self._around.forgetful(),)
             )
         return self._pool.submit(task)
+
+
+def _drop(waiting: Sequence[Future[Answer]]) -> None:
+    for future in waiting:
+        future.cancel()
 
 
 def settings(every: Sequence[Values]) -> Task:

@@ -53,6 +53,10 @@ def test_the_kernel_answers_with_the_setting_alone(view: Explorer) -> None:
     assert sorted(len(part["settings"]) for part in parts) == [0, 1, 1, 1, 1, 1]
     assert sum(len(part["marks"]) for part in parts) == 1
     assert not list(view._around.lacking(values))
+    # A page that was loaded again has forgotten them, and is told at once.
+    view._asked(view, {"id": "a3", "values": values, "kind": "around"}, [])
+    again = sent.get_nowait()
+    assert (len(again["settings"]), len(again["marks"])) == (5, 1)
     view._worker.stop()
 
 

@@ -46,7 +46,7 @@ def next_failure(
 ) -> float:
     """Hours until the next failure, whose course and target are set; -1 if none comes so soon."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    # Of outages that end at the same moment, nothing comes between the ends.
+    # No failure can come between outages that end at the same moment.
     biased = control.weighing != UNBIASED and 0.0 < hours < np.inf
     share = _share(sim, cycle.boost, hours) if biased else 0.0
     wanted = 0.0
