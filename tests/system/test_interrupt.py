@@ -64,6 +64,7 @@ def interrupted(client: BlockingKernelClient, manager, stacks: Path) -> dict[str
     try:
         told = client.get_shell_msg(timeout=AT_MOST_S)["content"]
     except Empty:
+        assert client.is_alive(), "The interrupt ended the kernel."
         os.kill(manager.provisioner.pid, signal.SIGUSR1)
         time.sleep(1.0)
         raise AssertionError(

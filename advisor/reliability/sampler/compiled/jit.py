@@ -7,7 +7,9 @@ references need counting; without the counting they run eight times as fast.
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from numba import __version__, config, njit
+from numba import __version__, config, njit, typeof
 from numba.core.caching import UserWideCacheLocator
 
 from advisor.files import cache_folder
@@ -70,7 +72,10 @@ class Entry:
     def __call__(self, *arguments: Any) -> int:
         """Run the kernel; without one that is ready it is compiled first, and a line says so."""
         words = "Compiling the sampler, once: this takes a minute or two"
-        with nullcontext() if self.is_ready else status_line(words):
+        if not self.compiled.signatures:
+            with nullcontext() if self.is_ready else status_line(words):
+                self.compiled.compile(tuple(map(typeof, arguments)))
+        with _interrupts_deferred():
             return int(self.compiled(*arguments))
 
 
@@ -127,6 +132,27 @@ def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
             return Entry(njit(**_OPTIONS, cache=True)(function))
         except RuntimeError:
             return Entry(njit(**_OPTIONS)(function))
+
+
+@contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Let an interrupt wait until the kernel returns.
+
+    On the way into a kernel numba calls Python to find the addresses of the random generator, and
+    does not check whether that failed: an interrupt there ends the process (numba 0.68).
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *what: came.append(what))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
 
 
 @contextmanager
