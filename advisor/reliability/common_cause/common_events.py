@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -22,26 +22,94 @@ from advisor.reliability.common_cause.outage_class import (
 )
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
-from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.common_cause.survivors import Destruction, Exposure
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.solver.generator import IntArray, Vector, sums
+
+# A certain loss would have the logarithm of 0.
+_MOST = 1.0 - 1e-12
 
 Pattern = tuple[int, ...]
 Event = tuple[str, str, bool]
 """Mechanism, scope, and whether it finds destroyed brokers, which are out for long."""
 
 
+def combine_tails(
+    losses: Mapping[Pattern, Mapping[str, float]],
+    by_leader: Mapping[Pattern, ReplicaSetClass],
+    survival: JointSurvival,
+    along: Callable[[str], float],
+    sites: Mapping[str, int],
+    tails: Tails,
+) -> dict[str, float]:
+    """Add the tails that leaders drop where a failure takes other sites along.
+
+    A rack that fails takes each other one along with probability p; a restart falls together with
+    that of one other broker. If the leaders of a site then drop no tail with probability s, a
+    failure of the first site drops none with ``s prod(1 - p + p s)`` over the other racks, or
+    ``s (1 - p + p mean(s))`` over the other brokers.
+
+    Parameters
+    ----------
+    losses : mapping of pattern to mapping of mechanism to float
+        Tails of one partition that are dropped, per year.
+    by_leader : mapping of pattern to ReplicaSetClass
+        With the leaders' sites alone.
+    along : callable
+        The probability p of a mechanism, or 0.
+    sites : mapping of scope to int
+        How many brokers and racks the cluster has, with leaders or without.
+
+    Returns
+    -------
+    dict of mechanism to float
+        Probability that the leaders of a site that is struck drop none: the mean of all sites.
+    """
+    kept = {}
+    for mechanism in {name for found in losses.values() for name in found}:
+        chance, often, at = along(mechanism), survival.strikes(mechanism), scope_of(mechanism)
+        if not chance or not often:
+            continue
+        others = sites[at] - 1
+        struck = often * (1.0 + chance * (others if at == Scope.RACK.value else 1))
+        logs: dict[Hashable, float] = defaultdict(float)
+        for pattern, members in by_leader.items():
+            share = losses[pattern].get(mechanism, 0.0) / struck / tails.per_failure
+            for (scope, spanned), exposure in members.exposure.items():
+                if scope == at:
+                    for site, count in exposure.items():
+                        none = math.log1p(-min(share / spanned, _MOST))
+                        logs[site] += tails.per_failure * count * none
+        none_at = np.ones(max(sites[at], len(logs)))
+        none_at[: len(logs)] = np.exp([*logs.values()])
+        if at == Scope.RACK.value:
+            none_along = 1.0 - chance + chance * none_at
+            without = none_at * float(none_along.prod()) / none_along
+        else:
+            elsewhere = (none_at.sum() - none_at) / max(others, 1)
+            without = none_at * (1.0 - chance + chance * elsewhere)
+        survival.add_independent(mechanism, often * float((1.0 - without).sum()))
+        kept[mechanism] = math.exp(math.fsum(logs.values()) / len(logs))
+    return kept
+
+
 def combine_picked(
     losses: Mapping[Pattern, SetLosses],
     sets: Mapping[Pattern, ReplicaSetClass],
+    by_leader: Mapping[Pattern, ReplicaSetClass],
     brokers: PickedBrokers,
     survival: JointSurvival,
 ) -> float:
     """Add the losses of events that pick brokers by chance; return their error per year.
 
     Where a broker of a set was out before, as many sets are taken to lose together.
+
+    Parameters
+    ----------
+    by_leader : mapping of pattern to ReplicaSetClass
+        Partitions whose leaders may drop tails.
     """
     off = 0.0
     for mechanism in {name for found in losses.values() for name in found.picked}:
@@ -50,10 +118,19 @@ def combine_picked(
         }
         share = next(iter(by_pattern.values())).share(survival.strikes(mechanism))
         chances = {pattern: np.array(picked.chances) for pattern, picked in by_pattern.items()}
-        found = brokers.any_loss(chances, share)
+        dropped = {
+            p: (np.array(by_pattern[p].tails), members.on_set)
+            for p, members in by_leader.items()
+            if p in by_pattern and any(by_pattern[p].tails)
+        }
+        found = brokers.any_loss(chances, share, dropped)
         ratio = found.probability / found.total if found.total else 1.0
         whole = math.fsum(each.per_year * sets[p].sets for p, each in by_pattern.items())
         others = math.fsum(each.others_per_year * sets[p].sets for p, each in by_pattern.items())
+        whole += math.fsum(by_pattern[p].tails_per_year * by_leader[p].partitions for p in dropped)
+        others += math.fsum(
+            by_pattern[p].other_tails_per_year * by_leader[p].partitions for p in dropped
+        )
         survival.add_at_site(mechanism, "cluster", CLUSTER, ratio * (whole + others), 1)
         off += (found.error + found.dependence) * survival.strikes(mechanism) + ratio * others
     return off

@@ -19,8 +19,7 @@ partitions that others lead: those it leads itself lose nothing.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -28,12 +27,13 @@ from typing import NamedTuple
 from advisor.reliability.common_cause.common_events import (
     combine_common_events,
     combine_picked,
+    combine_tails,
     destruction,
 )
 from advisor.reliability.common_cause.joint_survival import JointSurvival
 from advisor.reliability.common_cause.outage_class import scope_of
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
-from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.setting import Exchangeable
 from advisor.reliability.failures.uncertainty import Interval
@@ -41,23 +41,6 @@ from advisor.reliability.solver.first_passage import FirstLoss
 
 # A certain loss within the year would have the logarithm of 0.
 _MOST = 1.0 - 1e-12
-
-
-class Tails(NamedTuple):
-    """Losses of unreplicated tails: records acknowledged by the leader alone.
-
-    Attributes
-    ----------
-    per_failure : int
-        Tails that a failure of the leader may drop. Kafka moves leadership back to the preferred
-        leader afterwards, which makes two.
-    leaders : int
-        The leader is one of so many replicas from the front of the list: with Kafka, the
-        preferred one nearly all the time.
-    """
-
-    per_failure: int
-    leaders: int
 
 
 Pattern = tuple[int, ...]
@@ -98,6 +81,7 @@ def any_loss(
     placement: Placement,
     exchangeable: Exchangeable = Exchangeable.FOLLOWERS,
     tails: Tails | None = None,
+    along: Callable[[str], float] = lambda _mechanism: 0.0,
 ) -> AnyLoss:
     """Probability in a year, and mean years, until at least one partition loses records.
 
@@ -110,23 +94,26 @@ def any_loss(
         ends outages which others began.
     tails : Tails, optional
         None if no record is acknowledged by a leader alone.
+    along : callable
+        Probability that what strikes a rack takes each other one along, or a restart another one.
     """
     sets = placement.replica_set_classes(exchangeable)
     alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
     if alone.sets == 1 or alone.per_year == 0:
         return alone.only(losses)
-    by_mechanism: dict[str, float] = defaultdict(float)
+    survival, kept = JointSurvival(strikes_per_year), dict[str, float]()
+    by_leader = placement.replica_set_classes(exchangeable, tails.leaders) if tails else {}
     if tails:
-        by_leader = placement.replica_set_classes(exchangeable, tails.leaders)
-        survival = JointSurvival(strikes_per_year, tails.per_failure)
-        _combine_independent({p: losses[p].tails for p in by_leader}, by_leader, survival)
-        survival.add_losses_per_year(by_mechanism)
+        dropped = {pattern: losses[pattern].tails_of_sites for pattern in by_leader}
+        sites = {"broker": placement.brokers, "rack": placement.racks}
+        kept = combine_tails(dropped, by_leader, survival, along, sites, tails)
+        rest_of_tails = {p: _without(found, kept) for p, found in dropped.items()}
+        _combine_independent(rest_of_tails, by_leader, survival, tails.per_failure)
     hazards = alone.hazards
     certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
-    survival = JointSurvival(strikes_per_year, 1)
-    certain = _combine_spread(certain, placement, survival)
+    certain = _combine_spread(certain, placement, survival, kept)
     brokers = placement.picked_brokers(exchangeable)
-    off = combine_picked(certain, sets, brokers, survival)
+    off = combine_picked(certain, sets, by_leader, brokers, survival)
     destroyed = destruction(certain, survival, placement)
     coincident_sets = placement.coincident_sets(exchangeable)
     replicas = len(next(iter(sets)))
@@ -135,7 +122,7 @@ def any_loss(
         certain, coincident_sets, destroyed, survival, min(others_out, 1.0)
     )
     _combine_independent(rest, sets, survival)
-    survival.add_losses_per_year(by_mechanism)
+    by_mechanism = survival.losses_per_year()
     rate = alone.possible(math.fsum(by_mechanism.values()))
     return alone.together(rate, _shares(by_mechanism), (off + min(more, rate)) / rate)
 
@@ -241,16 +228,27 @@ def scaled(alone: SetsAlone, nominal: AnyLoss, before: AnyLoss, after: AnyLoss) 
     return alone.together(rate, _shares(rates), nominal.error + after.error)
 
 
+def _without(per_year: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
+    return {name: often for name, often in per_year.items() if name not in names}
+
+
 def _combine_spread(
-    losses: Mapping[Pattern, SetLosses], placement: Placement, survival: JointSurvival
+    losses: Mapping[Pattern, SetLosses],
+    placement: Placement,
+    survival: JointSurvival,
+    tails_kept: Mapping[str, float],
 ) -> dict[Pattern, SetLosses]:
-    """Add losses of several racks that fail at once: all sets in the same racks lose together."""
+    """Add losses of several racks that fail at once: all sets in the same racks lose together.
+
+    Where leaders drop tails at that, they are counted: two racks or more have kept theirs.
+    """
     homes = {
         frozenset(map(placement.rack_of.__getitem__, replicas)) for replicas, _ in placement.sets
     }
     for mechanism in {name for found in losses.values() for name in found.spread}:
         often = max(found.spread.get(mechanism, 0.0) for found in losses.values())
-        survival.add_independent(mechanism, often * len(homes))
+        kept = tails_kept.get(mechanism, 1.0) ** 2
+        survival.add_independent(mechanism, often * len(homes) * kept)
     return {
         pattern: replace(
             found,
@@ -293,6 +291,7 @@ def _combine_independent(
     losses: Mapping[Pattern, Mapping[str, float]],
     sets: Mapping[Pattern, ReplicaSetClass],
     survival: JointSurvival,
+    trials: int = 1,
 ) -> None:
     """Add each set's losses at the sites it is exposed to, independent given a strike there."""
     for pattern, members in sets.items():
@@ -304,4 +303,5 @@ def _combine_independent(
             for (exposed_scope, spanned), exposure in members.exposure.items():
                 if exposed_scope == scope:
                     for site, count in exposure.items():
-                        survival.add_at_site(mechanism, scope, site, flux / spanned, count)
+                        each = flux / spanned
+                        survival.add_at_site(mechanism, scope, site, each, count, trials)

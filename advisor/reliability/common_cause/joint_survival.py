@@ -25,13 +25,10 @@ class JointSurvival:
     ----------
     strikes_per_year : callable
         How often a mechanism strikes one broker, one rack or the cluster.
-    trials : int
-        Chances to lose per strike.
     """
 
-    def __init__(self, strikes_per_year: Callable[[str], float], trials: int) -> None:
+    def __init__(self, strikes_per_year: Callable[[str], float]) -> None:
         self._strikes = lru_cache(maxsize=None)(strikes_per_year)
-        self._trials = trials
         self._log_survival: dict[tuple[str, str, Hashable], float] = defaultdict(float)
         self._independent: dict[str, float] = defaultdict(float)
 
@@ -44,10 +41,19 @@ class JointSurvival:
         self._independent[mechanism] += per_year
 
     def add_at_site(
-        self, mechanism: str, scope: str, site: Hashable, per_year: float, count: int
+        self,
+        mechanism: str,
+        scope: str,
+        site: Hashable,
+        per_year: float,
+        count: int,
+        trials: int = 1,
     ) -> None:
-        """Add ``count`` sets at a site, each losing so often, independently given a strike."""
-        strikes, trials = self._strikes(mechanism), self._trials
+        """Add ``count`` sets at a site, each losing so often, independently given a strike.
+
+        Each has so many chances to lose per strike, the ``trials``.
+        """
+        strikes = self._strikes(mechanism)
         share = per_year / strikes / trials
         log_survival = trials * math.log1p(-min(share, _MOST))
         self._log_survival[mechanism, scope, site] += log_survival * count
@@ -56,22 +62,21 @@ class JointSurvival:
 
     def add_at_sites(self, mechanism: str, scope: str, sites: IntArray, per_year: Vector) -> None:
         """Add one loss at each of several sites, which may repeat."""
-        strikes, trials = self._strikes(mechanism), self._trials
-        shares = per_year / strikes / trials
-        log_survival = trials * np.log1p(-np.minimum(shares, _MOST))
+        strikes = self._strikes(mechanism)
+        shares = per_year / strikes
+        log_survival = np.log1p(-np.minimum(shares, _MOST))
         first = int(sites.min())
         totals = np.bincount(sites - first, log_survival)
         for site in np.flatnonzero(totals).tolist():
             self._log_survival[mechanism, scope, site + first] += float(totals[site])
-        excess = float(np.maximum(shares - 1.0, 0.0).sum()) * strikes * trials
+        excess = float(np.maximum(shares - 1.0, 0.0).sum()) * strikes
         self.add_independent(mechanism, excess)
 
-    def add_losses_per_year(self, by_mechanism: dict[str, float]) -> None:
-        """Add to each mechanism how often, per year, at least one set loses by it."""
+    def losses_per_year(self) -> dict[str, float]:
+        """How often, per year, at least one set loses, by mechanism."""
         parts = defaultdict(list)
         for mechanism, often in self._independent.items():
             parts[mechanism].append(often)
         for (mechanism, _, _), log_survival in self._log_survival.items():
             parts[mechanism].append(-math.expm1(log_survival) * self._strikes(mechanism))
-        for mechanism, amounts in parts.items():
-            by_mechanism[mechanism] += math.fsum(amounts)
+        return {mechanism: math.fsum(amounts) for mechanism, amounts in parts.items()}

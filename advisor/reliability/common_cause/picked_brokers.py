@@ -23,6 +23,9 @@ from advisor.reliability.failures.mechanisms import Scope, transition
 from advisor.reliability.solver.generator import IntArray, Vector
 
 BoolArray = NDArray[np.bool_]
+LeaderTails = tuple[Vector, Mapping[tuple[int, ...], int]]
+"""Probability that a leader drops a tail, by how many of its set's brokers are picked; and how many
+partitions have each list of replicas, the leader first."""
 
 # Up to so many brokers every choice is enumerated (2 ** 16 of them).
 _ENUMERATED = 16
@@ -48,12 +51,19 @@ class PickedLosses(NamedTuple):
         Loss events a year with all brokers among those that can be picked.
     others_per_year : float
         Loss events a year with a broker of the set out before.
+    tails : tuple of float
+        Probability that the leader drops an unreplicated tail, by how many brokers are picked.
+    tails_per_year, other_tails_per_year : float
+        Events a year that drop one, as for the losses.
     """
 
     chances: tuple[float, ...]
     all_picked: float
     per_year: float
     others_per_year: float
+    tails: tuple[float, ...] = ()
+    tails_per_year: float = 0.0
+    other_tails_per_year: float = 0.0
 
     @property
     def total_per_year(self) -> float:
@@ -72,6 +82,12 @@ class PickedLosses(NamedTuple):
         )
 
 
+def _binomial(brokers: int, share: float) -> Vector:
+    """Probability that so many are picked, from 0 to all."""
+    found: Vector = stats.binom.pmf(np.arange(brokers + 1), brokers, share)
+    return found
+
+
 class Chain(Protocol):
     """The transitions of a CTMC, by the names of their rates."""
 
@@ -85,7 +101,7 @@ class Chain(Protocol):
 
 
 def picked_losses(
-    chain: Chain, replicas: int, per_year: Vector, flux: Vector, lost: Vector
+    chain: Chain, replicas: int, per_year: Vector, flux: Vector, lost: Vector, any_tail: Vector
 ) -> dict[str, PickedLosses]:
     """Losses of one set, by mechanism that picks brokers of the whole cluster by chance.
 
@@ -93,8 +109,8 @@ def picked_losses(
     ----------
     per_year : array, shape (names,)
         Rates.
-    flux, lost : array, shape (transitions,)
-        How often transitions happen, and how many of them lose, per year.
+    flux, lost, any_tail : array, shape (transitions,)
+        How often transitions happen, how many of them lose and how many drop tails, per year.
     """
     numbers: dict[str, dict[tuple[int, int], int]] = defaultdict(dict)
     for number, name in enumerate(chain.rate_names):
@@ -102,17 +118,25 @@ def picked_losses(
         if known.chosen > 0 and known.mechanism.scope is Scope.CLUSTER:
             numbers[known.mechanism.name][known.chosen, known.among] = number
     names = len(chain.rate_names)
-    happen, lose = (np.bincount(chain.rate, each, names) for each in (flux, lost))
+    happen, lose, drop = (np.bincount(chain.rate, each, names) for each in (flux, lost, any_tail))
     found = {}
     for mechanism, by_count in numbers.items():
         whole = [by_count.get((count, replicas)) for count in range(1, replicas + 1)]
-        every = math.fsum(lose[list(by_count.values())])
-        if whole[-1] is None or not every:
+        every = [math.fsum(each[list(by_count.values())]) for each in (lose, drop)]
+        if whole[-1] is None or not any(every):
             continue
-        losing = math.fsum(lose[n] for n in whole if n is not None)
-        chances = [lose[n] / happen[n] if n is not None and happen[n] else 0.0 for n in whole]
+        losing, dropping = (
+            math.fsum(each[n] for n in whole if n is not None) for each in (lose, drop)
+        )
+        chances, tails = (
+            (0.0, *(each[n] / happen[n] if n is not None and happen[n] else 0.0 for n in whole))
+            for each in (lose, drop)
+        )
         all_picked = float(per_year[whole[-1]])
-        found[mechanism] = PickedLosses((0.0, *chances), all_picked, losing, every - losing)
+        found[mechanism] = PickedLosses(
+            *(chances, all_picked, losing, max(every[0] - losing, 0.0)),
+            *(tails, dropping, max(every[1] - dropping, 0.0)),
+        )
     return found
 
 
@@ -124,7 +148,7 @@ class AnyPicked(NamedTuple):
     probability : float
         That any set loses.
     total : float
-        Mean number of sets that lose.
+        Mean number of sets that lose, and of leaders that drop tails.
     error : float
         Standard error of the probability; 0 where all choices are enumerated.
     dependence : float
@@ -151,7 +175,7 @@ class PickedBrokers:
         held = {pattern: np.array(members) for pattern, members in sets.items() if members}
         ids = np.unique(np.concatenate([members.ravel() for members in held.values()]))
         self._sets = {pattern: np.searchsorted(ids, members) for pattern, members in held.items()}
-        self._brokers = len(ids)
+        self._ids, self._brokers = ids, len(ids)
         # The two estimates of a first loss ask for the same.
         self._known: dict[tuple[tuple[tuple[tuple[int, ...], bytes], ...], float], AnyPicked] = {}
 
@@ -160,7 +184,12 @@ class PickedBrokers:
         """How many brokers hold replicas."""
         return self._brokers
 
-    def any_loss(self, chances: Mapping[tuple[int, ...], Vector], share: float) -> AnyPicked:
+    def any_loss(
+        self,
+        chances: Mapping[tuple[int, ...], Vector],
+        share: float,
+        tails: Mapping[tuple[int, ...], LeaderTails] | None = None,
+    ) -> AnyPicked:
         """Whether any set loses in an event; sets lose independently given who is picked.
 
         Parameters
@@ -169,21 +198,71 @@ class PickedBrokers:
             Probability of a loss by how many of a set's brokers are picked.
         share : float
             Probability of each broker to be picked.
+        tails : mapping of pattern to LeaderTails, optional
+            A leader drops a tail only if it is itself picked.
         """
         chances = {pattern: some for pattern, some in chances.items() if pattern in self._sets}
         key = tuple((pattern, some.tobytes()) for pattern, some in chances.items()), share
+        if tails:
+            return self._with_tails(chances, share, tails)
         if key not in self._known:
             self._known[key] = self._any_loss(chances, share)
         return self._known[key]
 
+    def _with_tails(
+        self,
+        chances: Mapping[tuple[int, ...], Vector],
+        share: float,
+        tails: Mapping[tuple[int, ...], LeaderTails],
+    ) -> AnyPicked:
+        """The same with tails; on large clusters they and whole sets are taken for independent."""
+        of_sets = self._any_loss(chances, share)
+        dropped = math.fsum(
+            float(_binomial(len(some) - 1, share) @ some) * sum(on_set.values())
+            for some, on_set in tails.values()
+        )
+        total = of_sets.total + dropped
+        if self._brokers <= _ENUMERATED:
+            survival = {p: np.log1p(-np.minimum(some, _MOST)) for p, some in chances.items()}
+            log_survival = self._by_choice(survival) + self._tails_by_choice(tails)
+            lost = -np.expm1(np.minimum(log_survival, 0.0))
+            by_size = np.bincount(self._sizes, lost) / np.bincount(self._sizes)
+            probability = float(_binomial(self._brokers, share) @ by_size)
+            return AnyPicked(probability, total, 0.0, of_sets.dependence)
+        kept: dict[int, float] = defaultdict(float)
+        for some, on_set in tails.values():
+            one = float(_binomial(len(some) - 1, share) @ some) / share
+            for replicas, count in on_set.items():
+                kept[replicas[0]] += count * math.log1p(-min(one, _MOST))
+        none = math.prod(1.0 - share + share * math.exp(log) for log in kept.values())
+        both = (1.0 - none) * of_sets.probability
+        probability = 1.0 - none + of_sets.probability - both
+        return AnyPicked(probability, total, of_sets.error + both, of_sets.dependence)
+
+    def _tails_by_choice(self, tails: Mapping[tuple[int, ...], LeaderTails]) -> Vector:
+        """Sum of the log-probabilities that no leader drops a tail, for every choice of brokers."""
+        whole = np.zeros(1 << self._brokers)
+        for some, on_set in tails.values():
+            counts = np.arange(1, len(some))
+            # The leader is one of those picked in as many cases as any other broker.
+            given_leader = np.minimum(some[1:] * (len(some) - 1) / counts, _MOST)
+            by_followers = np.log1p(-given_leader)
+            bits = np.int64(1) << np.searchsorted(self._ids, np.array([*on_set]))
+            partitions = np.array([*on_set.values()], dtype=float)
+            for size in range(len(by_followers)):
+                amount = float(np.diff(by_followers, size)[0])
+                for others in combinations(range(1, bits.shape[1]), size):
+                    part = bits[:, 0] + bits[:, list(others)].sum(axis=1)
+                    whole += np.bincount(part, amount * partitions, len(whole))
+        return self._over_parts(whole)
+
     def _any_loss(self, chances: Mapping[tuple[int, ...], Vector], share: float) -> AnyPicked:
         total = 0.0
         for pattern, some in chances.items():
-            picked = np.arange(len(some))
-            odds = stats.binom.pmf(picked, picked[-1], share)
+            odds = _binomial(len(some) - 1, share)
             total += float(odds @ some) * len(self._sets[pattern])
         survival = {p: np.log1p(-np.minimum(some, _MOST)) for p, some in chances.items()}
-        odds = stats.binom.pmf(np.arange(self._brokers + 1), self._brokers, share)
+        odds = _binomial(self._brokers, share)
         if self._brokers <= _ENUMERATED:
             lost = -np.expm1(np.minimum(self._by_choice(survival), 0.0))
             more = np.minimum(self._by_choice(chances), 1.0) - lost
@@ -305,6 +384,10 @@ class PickedBrokers:
             parts = [float(np.diff(by_count, size)[0]) for size in range(1, len(by_count))]
             for amount, (choices, sets) in zip(parts, self._parts[pattern], strict=True):
                 whole[choices] += amount * sets
+        return self._over_parts(whole)
+
+    def _over_parts(self, whole: Vector) -> Vector:
+        """Sum over all parts of each choice, in place."""
         for broker in range(self._brokers):
             halves = whole.reshape(-1, 2, 1 << broker)
             halves[:, 1] += halves[:, 0]

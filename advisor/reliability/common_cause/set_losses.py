@@ -25,13 +25,31 @@ from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.solver.generator import Vector
 
 
+class Tails(NamedTuple):
+    """Losses of unreplicated tails: records acknowledged by the leader alone.
+
+    Attributes
+    ----------
+    per_failure : int
+        Tails that a failure of the leader may drop. Kafka moves leadership back to the preferred
+        leader afterwards, which makes two.
+    leaders : int
+        The leader is one of so many replicas from the front of the list: with Kafka, the
+        preferred one nearly all the time.
+    """
+
+    per_failure: int
+    leaders: int
+
+
 class YearlyLosses(NamedTuple):
     """How often a year each transition of a chain happens and loses.
 
     Attributes
     ----------
-    flux, at_once, early : arrays, shape (transitions,)
-        That it happens; loses by itself; or by a power failure within the flush window after it.
+    flux, at_once, early, any_tail : arrays, shape (transitions,)
+        That it happens; loses by itself; by a power failure within the flush window after it; or
+        drops one unreplicated tail or more.
     alone : array, shape (counts + 1, states)
         Share of each state by how many brokers were struck alone since nothing was out.
     healthy : float
@@ -41,6 +59,7 @@ class YearlyLosses(NamedTuple):
     flux: Vector
     at_once: Vector
     early: Vector
+    any_tail: Vector
     alone: Vector
     healthy: float
 
@@ -80,6 +99,11 @@ class SetLosses:
     visits: Mapping[OutageClass, float] = field(default_factory=dict)
     out: float = 0.0
     spread: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def tails_of_sites(self) -> dict[str, float]:
+        """Tails by mechanisms that strike a broker, a rack or all; no brokers by chance."""
+        return {name: often for name, often in self.tails.items() if name not in self.picked}
 
     def first_only(self, hazard_per_year: float, tails: bool) -> SetLosses:
         """Yearly losses except tails, scaled to the rate of first losses.
@@ -133,7 +157,12 @@ class SetLosses:
             self,
             shared=shared,
             picked=picked_losses(
-                chain, replicas, rates * HOURS_PER_YEAR, yearly.flux, yearly.at_once
+                chain,
+                replicas,
+                rates * HOURS_PER_YEAR,
+                yearly.flux,
+                yearly.at_once,
+                yearly.any_tail,
             ),
             replacement_hours=table().mean_hours(table().replacement, rates_per_hour),
             visits=visits(chain, classes, yearly.flux),

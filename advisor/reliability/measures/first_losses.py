@@ -16,6 +16,7 @@ from advisor.reliability.common_cause.first_loss import (
 from advisor.reliability.common_cause.like_topics import LikeTopics, Pair
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.failures.setting import Exchangeable
 from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.measures.solved_chain import SetMeasures
@@ -72,6 +73,7 @@ def _combined(
         case.exchangeable,
         case.chain.constants.acks != "all",
         case.events_per_year,
+        _along(case),
         tuple(
             (pattern, sets[pattern].losses[which])
             for pattern in placement.replica_set_classes(case.exchangeable)
@@ -85,7 +87,7 @@ def fitted_to(known: LikeTopics) -> FirstLosses:
     def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
         kind = (
             *(case.chain.constants, case.chain.mechanisms, case.config.replication_factor),
-            *(case.exchangeable, case.events_per_year),
+            *(case.exchangeable, case.events_per_year, _along(case)),
         )
         given = _alone(case, sets), case.placement, case.exchangeable
         return known.first_losses(kind, *given, lambda: computed(case, sets))
@@ -135,6 +137,13 @@ def _alone(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[SetsAlone, 
     return one, other
 
 
+def _along(case: Case) -> tuple[tuple[str, float], ...]:
+    """Probability that what strikes a rack takes another along, or a restart another restart."""
+    known = [table()[name] for name in case.model.mechanisms]
+    paths = {each.name: each.path(each.spreads or each.overlaps) for each in known}
+    return tuple((name, case.model.get(path, 0.0)) for name, path in paths.items() if path)
+
+
 # A placement of many partitions takes tens of megabytes, so only the last few are kept.
 @lru_cache(maxsize=8)
 def _remembered(
@@ -142,6 +151,7 @@ def _remembered(
     exchangeable: Exchangeable,
     leader_tails: bool,
     events_per_year: tuple[tuple[str, float], ...],
+    along: tuple[tuple[str, float], ...],
     losses: tuple[tuple[Pattern, SetLosses], ...],
 ) -> AnyLoss:
     """Combine the sets' losses, on which the producers' timeouts have no influence.
@@ -150,11 +160,13 @@ def _remembered(
     ----------
     leader_tails : bool
         Records are acknowledged that only the leader has.
-    events_per_year : tuple of (mechanism, float)
+    events_per_year, along : tuple of (mechanism, float)
+        How often each strikes, and the probability that it takes others along.
     losses : tuple of (pattern, SetLosses)
     """
-    events = dict(events_per_year)
+    events, chances = dict(events_per_year), dict(along)
     tails = KAFKA_TAILS if leader_tails else None
     return any_loss(
-        dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails
+        *(dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails),
+        lambda name: chances.get(name, 0.0),
     )

@@ -257,9 +257,9 @@ class SolvedChain:
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
-        parts = YearlyLosses(per_year, at_once, early, alone, float(self.pi[0]))
-        given = self.rates, self.destruction, parts
-        whole = SetLosses(first, events, tails=tails)
+        tailing = per_year * chances.any_tail
+        parts = YearlyLosses(per_year, at_once, early, tailing, alone, float(self.pi[0]))
+        given, whole = (self.rates, self.destruction, parts), SetLosses(first, events, tails=tails)
         losses = whole.of_transitions(self.chain, separate, separate, *given)
         if not self.parameters.joint_outages:
             return losses, losses

@@ -15,8 +15,9 @@ from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.rules import ASYNCHRONOUS
 from advisor.reliability.case import Case
-from advisor.reliability.common_cause.first_loss import Tails, any_loss
+from advisor.reliability.common_cause.first_loss import any_loss
 from advisor.reliability.common_cause.placement import Brokers
+from advisor.reliability.common_cause.set_losses import Tails
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel

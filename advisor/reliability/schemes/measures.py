@@ -183,6 +183,7 @@ class SchemeSolution:
                 per_year,
                 per_year * found.at_once,
                 uncertain * found.window,
+                uncertain * found.any_tail,
                 struck_alone.not_known(len(self.pi)),
                 float(self.pi[0]),
             ),

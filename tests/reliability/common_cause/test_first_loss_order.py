@@ -12,11 +12,10 @@ from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability.common_cause.first_loss import (
     KAFKA_TAILS,
     AnyLoss,
-    Tails,
     any_loss,
 )
 from advisor.reliability.common_cause.placement import place
-from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.solver.first_passage import FirstLoss
 from sampled_runs import AT_ONCE, card
 
