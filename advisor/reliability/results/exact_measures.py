@@ -279,7 +279,7 @@ class ExactMeasures:
         """
         found = {name: self._interval_of(name, drawn) for name in MEASURES}
         if self.decided is not self:
-            return found | self._intervals_of_parts(drawn, decided)
+            return found | settings_split.capped(self._intervals_of_parts(drawn, decided), found)
         nothing = {_key(name, BEYOND_SETTINGS): (0.0, 0.0) for name in MEASURES}
         by = {_key(name, BY_SETTINGS): ends for name, ends in found.items()}
         years = {BY_SETTINGS: found["mean_years_to_loss"], BEYOND_SETTINGS: (math.inf,) * 2}

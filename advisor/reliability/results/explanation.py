@@ -294,15 +294,11 @@ def parts_table(result: ExactMeasures) -> list[str]:
 
 def numerical_error(result: ExactMeasures) -> str:
     """Numerical error in words; the uncertainty of the card is another matter."""
-    off = [
-        f"{name} by {formatting.significant(result.error_bounds[name])}"
-        for name in MEASURES
-        if result.error_bounds[name] > _SMALLEST_ERROR * getattr(result, name)
-    ]
     rest = "no value is off by more than a millionth of itself"
-    if off:
-        rest = ", ".join([*off, "and any other value by a millionth of itself at most"])
-        rest = rest.replace(" by ", " may be off by ", 1)
+    if off := _off_by(result, MEASURES):
+        rest = f"{off}, and any other value by a millionth of itself at most"
+    if result.decided is not result and (off := _off_by(result.decided, (LOSSES, STOPS))):
+        rest += f"; of what settings decide alone, {off}"
     left = "no state is left out"
     if result.truncated_entries_per_year:
         entered = formatting.significant(result.truncated_entries_per_year)
@@ -311,6 +307,16 @@ def numerical_error(result: ExactMeasures) -> str:
     magnitudes = f" Orders of magnitude, without a certain digit: {', '.join(vague)}."
     between = formatting.dependence(*result.bounds)
     return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
+
+
+def _off_by(result: ExactMeasures, measures: Sequence[str]) -> str:
+    """Errors that matter, such as "loss_probability_per_year may be off by 1e-8"; "" for none."""
+    off = [
+        f"{name} by {formatting.significant(result.error_bounds[name])}"
+        for name in measures
+        if result.error_bounds[name] > _SMALLEST_ERROR * getattr(result, name)
+    ]
+    return ", ".join(off).replace(" by ", " may be off by ", 1)
 
 
 def explain(result: ExactMeasures, tornado: Callable[[str], Tornado]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor import formatting, plotting
+from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results import explanation
 from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.exact_measures import ExactMeasures
@@ -172,9 +173,9 @@ class Reliability(ExactMeasures, MeasureTable):
         return {
             "measures": {name: getattr(self, name) for name in MEASURES},
             "intervals": {name: list(self.interval(name)) for name in MEASURES},
-            **{part: {name: getattr(self, part)(name) for name in MEASURES} for part in PARTS},
+            **{part: {n: self._alone(n, part) for n in MEASURES} for part in PARTS},
             "part_intervals": {
-                part: {name: list(self.interval(name, part)) for name in MEASURES} for part in PARTS
+                part: {n: list(self._interval_alone(n, part)) for n in MEASURES} for part in PARTS
             },
             "tolerates": vars(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
@@ -189,6 +190,18 @@ class Reliability(ExactMeasures, MeasureTable):
             "model": self.model.name,
         }
 
+    def _alone(self, name: str, part: str) -> float:
+        """A part of a measure; of the mean years to a loss, those until this part alone loses."""
+        if name in WITHOUT_PARTS:
+            return self.years_between(part)
+        value: float = getattr(self, part)(name)
+        return value
+
+    def _interval_alone(self, name: str, part: str) -> Interval:
+        if name in WITHOUT_PARTS:
+            return self.years_between_interval(part)
+        return self.interval(name, part)
+
     def _frame_rows(self) -> list[tuple[object, ...]]:
         return [
             (
@@ -196,7 +209,7 @@ class Reliability(ExactMeasures, MeasureTable):
                 getattr(self, name),
                 *self.interval(name),
                 UNITS[name],
-                *(getattr(self, part)(name) for part in PARTS),
+                *(self._alone(name, part) for part in PARTS),
             )
             for name in MEASURES
         ]

@@ -21,6 +21,7 @@ from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import PER_YEAR, decided_by_settings
+from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.units import Estimate
 
 BY_SETTINGS, BEYOND_SETTINGS = "by_settings", "beyond_settings"
@@ -244,3 +245,21 @@ def years_of_parts(waited: Estimate, parts: tuple[Estimate, Estimate]) -> tuple[
         # Where only the other part lost records, this one has a bound.
         return Amount(squared / parts[0].high, seen=False), Amount(rest)
     return Amount(by), Amount(rest)
+
+
+def capped(parts: Mapping[str, Interval], whole: Mapping[str, Interval]) -> dict[str, Interval]:
+    """Cut the intervals of parts at the upper ends of the whole, which no part can exceed.
+
+    A part's own numerical error may be far larger than the part where the whole's is small.
+
+    Parameters
+    ----------
+    parts, whole : mapping of str to (float, float)
+        By part and measure, and by measure.
+    """
+    found = dict(parts)
+    for name in whole.keys() - {*WITHOUT_PARTS}:
+        for key in (f"{part} {name}" for part in PARTS):
+            low, high = parts[key]
+            found[key] = min(low, whole[name][1]), min(high, whole[name][1])
+    return found

@@ -12,7 +12,7 @@ from advisor.errors import InputError
 from advisor.formatting import significant
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
-from advisor.reliability.results.settings_split import beyond_causes
+from advisor.reliability.results.settings_split import PARTS, beyond_causes
 from advisor.reliability.results.units import MEASURES
 from sampled_runs import FAR, off_by, sample
 
@@ -198,6 +198,9 @@ def test_both_parts_are_said_with_their_intervals() -> None:
         for part in ("by_settings", "beyond_settings"):
             assert set(data[part]) == set(MEASURES)
         json.dumps(data)
+        if found is exact:
+            kept = data["by_settings"]["mean_years_to_loss"]
+            assert kept == exact.decided.mean_years_to_loss > exact.mean_years_to_loss
         frame = found.to_frame()
         both = frame["by_settings"] + frame["beyond_settings"]
         assert both["write_unavailability"] == pytest.approx(frame.value["write_unavailability"])
@@ -217,3 +220,14 @@ def test_both_parts_are_said_with_their_intervals() -> None:
         only.no_setting_changes,
     )
     assert "another" not in only.no_setting_changes
+
+
+def test_no_part_is_larger_than_the_whole() -> None:
+    """Nor are the ends of their intervals, where a part's numerical error exceeds the part."""
+    cluster = advisor.Cluster.uniform(4, 2)
+    config = advisor.Config(replication_factor=4, min_insync_replicas=2)
+    found = advisor.evaluate(cluster, config, "two_az", advisor.Workload(partitions=8))
+    for name in MEASURES:
+        if name != "mean_years_to_loss":
+            most = found.interval(name)[1]
+            assert all(found.interval(name, part)[1] <= most for part in PARTS)
