@@ -16,20 +16,26 @@ that a block's outcome does not depend on where or after which other block it is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from advisor.errors import AdvisorError
 from advisor.reliability.sampler.compiled.memory_layout import FINISHED, MISSING, KernelState
-from advisor.reliability.sampler.compiled.transition_tables import Table, tables
+from advisor.reliability.sampler.compiled.transition_tables import Table, Tables, tables
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block, Plan, RollingRestarts
+
+if TYPE_CHECKING:
+    from advisor.reliability.sampler.compiled.jit import Entry
 
 _NEVER_RECOVERED = (
     "all brokers and replicas are well at once less than once in ten years: outages so frequent "
     "and long are outside this model"
 )
+# An interrupt waits for these many.
+_ENTRIES_IN_A_ROW = 100
 
 
 # Places in `Row.cycles`.
@@ -175,19 +181,75 @@ def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.compiled.kernel import run
 
-    run_with_tables(plan, sim, lambda table: run(rng, table, sim))
+    run_with_tables(plan, sim, run, lambda table: (rng, table, sim))
 
 
-def run_with_tables(plan: Plan, sim: KernelState, run: Callable[[Table], int]) -> None:
-    """Run a kernel, and fill in the transition table whenever it lacks an entry."""
+def run_with_tables(
+    plan: Plan, sim: KernelState, run: Entry, arguments: Callable[[Table], tuple[Any, ...]]
+) -> None:
+    """Run a kernel, and fill in the transition table whenever it lacks an entry.
+
+    Parameters
+    ----------
+    run : Entry
+    arguments : callable
+        What the kernel takes, with a table.
+    """
+    # Imported here: numba takes a second to import.
+    from advisor.reliability.sampler.compiled.jit import Entry
+
     growing = tables(plan.setup, plan.replicas)
-    control = sim.control[0]
-    while True:
-        code = run(growing.table)
-        if code == FINISHED:
-            return
-        if code != MISSING:
-            raise AdvisorError(_NEVER_RECOVERED)
-        growing.fill(
-            int(control["miss_state"]), int(control["miss_event"]), int(control["miss_mask"])
-        )
+    code = run(*arguments(growing.table))
+    if code == MISSING:
+        again = Entry(_Again(_shortest_way_into(run), growing, sim.control[0], arguments))
+        while code == MISSING:
+            code = again()
+    if code != FINISHED:
+        raise AdvisorError(_NEVER_RECOVERED)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Fills in missing entries and goes on, for a while: an `Entry` defers interrupts meanwhile.
+
+    A pilot lacks 100,000 entries, and the way into a kernel would take most of its time.
+
+    Attributes
+    ----------
+    run : callable
+        The kernel.
+    growing : Tables
+    control : record of CONTROL
+        Names the missing entry.
+    arguments : callable
+        As of `run_with_tables`.
+    signatures : bool
+        What an `Entry` asks a kernel that is compiled.
+    """
+
+    run: Callable[..., int]
+    growing: Tables
+    control: Any
+    arguments: Callable[[Table], tuple[Any, ...]]
+    signatures: bool = True
+
+    def __call__(self) -> int:
+        code = MISSING
+        for _ in range(_ENTRIES_IN_A_ROW):
+            self.growing.fill(
+                *(int(self.control[name]) for name in ("miss_state", "miss_event", "miss_mask"))
+            )
+            code = int(self.run(*self.arguments(self.growing.table)))
+            if code != MISSING:
+                break
+        return code
+
+
+def _shortest_way_into(run: Entry) -> Callable[..., int]:
+    """Return what a kernel was compiled to; numba's dispatcher finds that by the types, each time.
+
+    It took the same types just now: where it knows one compilation, that is it.
+    """
+    known = list(run.compiled.overloads.values())
+    found: Callable[..., int] = known[0].entry_point if len(known) == 1 else run.compiled
+    return found

@@ -3,6 +3,16 @@
 import subprocess
 import sys
 
+import pytest
+
+from advisor import Cluster, Config, load_model
+from advisor.reliability.sampler.block import run_block
+from advisor.reliability.sampler.compiled.jit import Entry
+from advisor.reliability.sampler.compiled.transition_tables import Tables, tables
+from advisor.reliability.sampler.plan import Block
+from advisor.reliability.sampler.plan_reader import plan_for
+from advisor.reliability.workload import Workload
+
 # Numba looks up the addresses of the random generator in Python, and ends the process if that
 # fails. A process of its own, so that this ends no others.
 INTERRUPTED_ON_THE_WAY_IN = """
@@ -39,3 +49,29 @@ def test_an_interrupt_on_the_way_into_a_kernel_ends_the_call_alone() -> None:
     ended = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("Interrupted, and nothing is kept; ")
+
+
+def test_missing_entries_are_filled_in_without_asking_for_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The way in through numba's dispatcher takes longer than what one entry is filled in for."""
+    config, load = Config(replication_factor=3, min_insync_replicas=2), Workload(partitions=12)
+    plan = plan_for(Cluster.uniform(6, 3), config, load_model("three_az_cloud"), load, None)
+    block = Block(7, 0, 300)
+    done = run_block(plan, block)
+    asked, filled, enter, fill = [], [], Entry.__call__, Tables.fill
+
+    def entered(self: Entry, *arguments: object) -> int:
+        asked.append(1)
+        return enter(self, *arguments)
+
+    def noted(self: Tables, state: int, event: int, mask: int) -> None:
+        filled.append(1)
+        fill(self, state, event, mask)
+
+    monkeypatch.setattr(Entry, "__call__", entered)
+    monkeypatch.setattr(Tables, "fill", noted)
+    tables.cache_clear()
+    assert run_block(plan, block) == done
+    assert len(filled) > 100
+    assert len(asked) < len(filled) / 10

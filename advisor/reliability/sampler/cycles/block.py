@@ -69,7 +69,7 @@ def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles,
     sim = new_state(plan)
     done = new_cycles(sim, bias, _begun_by(bias, cycles))
     rng = generator(block)
-    run_with_tables(plan, sim, lambda table: run(rng, table, sim, done))
+    run_with_tables(plan, sim, run, lambda table: (rng, table, sim, done))
     return done, sim.control[0]
 
 

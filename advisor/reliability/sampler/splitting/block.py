@@ -81,5 +81,5 @@ def sample(plan: Plan, retrials: tuple[float, ...], block: Block) -> tuple[Paths
     sim.control[0]["years_left"] = block.years
     paths = new_paths(sim, retrials)
     rng = generator(block)
-    run_with_tables(plan, sim, lambda table: run(rng, table, sim, paths))
+    run_with_tables(plan, sim, run, lambda table: (rng, table, sim, paths))
     return paths, float(sim.control[0]["now"])
