@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.sampler.block import Row, generator, mark, run_with_tables
 from advisor.reliability.sampler.cycles import block as cycles
 from advisor.reliability.sampler.initial_state import new_state
@@ -64,8 +65,15 @@ def _kernel_of(plan: Plan) -> Entry:
     return run
 
 
-def sample(plan: Plan, retrials: tuple[float, ...], block: Block) -> tuple[Paths, float]:
+def sample(
+    plan: Plan, retrials: tuple[float, ...], block: Block, span_hours: float = HOURS_PER_YEAR
+) -> tuple[Paths, float]:
     """Live the years of a block, with its random numbers.
+
+    Parameters
+    ----------
+    span_hours : float
+        Of each year: a pilot may live shorter ones.
 
     Returns
     -------
@@ -78,7 +86,7 @@ def sample(plan: Plan, retrials: tuple[float, ...], block: Block) -> tuple[Paths
     from advisor.reliability.sampler.splitting.kernel import run
 
     sim = new_state(plan, grouped=False)
-    sim.control[0]["years_left"] = block.years
+    sim.control[0]["years_left"], sim.control[0]["span_hours"] = block.years, span_hours
     paths = new_paths(sim, retrials)
     rng = generator(block)
     run_with_tables(plan, sim, run, lambda table: (rng, table, sim, paths))

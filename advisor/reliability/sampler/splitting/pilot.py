@@ -4,21 +4,36 @@ Above the first level several times as many as keep about as many paths on each 
 number of times that one from the level below gets there. On the first level so many that all
 retrials are a few times the work of the years themselves. All by the failures expected while the
 outages last, which the first run finds out without retrials.
+
+Retrials of retrials may have thousands of times as many events as the years. So each run is lived
+in parts, each as long as all before it, until another one could take too many.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.sampler.plan import Block, Plan, Splitting
 from advisor.reliability.sampler.splitting.block import sample
 from advisor.reliability.sampler.splitting.memory import Paths
+
+Vector = NDArray[np.float64]
 
 # Random numbers of the pilot are those of blocks that no run has.
 _FIRST_BLOCK = 2**63
 _EVENTS = 20_000.0
 _MOST_YEARS = 20_000
 _RUNS = 4
+# The first part of a run, and how many events a run may have: two or three seconds of one core.
+_PARTS = 64
+_MOST_EVENTS = 2_500_000.0
+# What is copied for a retrial, of each broker and replica, in units of the rest of the work.
+_KEPT_BESIDE = 0.02
 _FEWEST, _MOST = 1.0, 20.0
 # Of those that get to a level, most do so by frequent failures, and lose nothing.
 _FROM_EACH = 20.0
@@ -42,6 +57,50 @@ class Found(NamedTuple):
     losses_per_year: float
 
 
+@dataclass(frozen=True)
+class _Run:
+    """What was counted with some retrials.
+
+    Attributes
+    ----------
+    years : float
+        That were lived.
+    main_events, retrial_events, due : float
+        As in `Paths`.
+    risen, begun, within : array of float, shape (levels + 1,)
+        As in `Paths`.
+    """
+
+    years: float
+    main_events: float
+    retrial_events: float
+    due: float
+    risen: Vector
+    begun: Vector
+    within: Vector
+
+    @classmethod
+    def of(cls, paths: Paths, years: float) -> _Run:
+        path = paths.path[0]
+        counts = (float(path[name]) for name in ("main_events", "retrial_events", "due"))
+        levels = (paths.levels[name].astype(float) for name in ("risen", "begun", "within"))
+        return cls(years, *counts, *levels)
+
+    def and_of(self, other: _Run) -> _Run:
+        """Both together."""
+        return _Run(*(getattr(self, each) + getattr(other, each) for each in self.__annotations__))
+
+    @property
+    def events(self) -> float:
+        """Of all paths."""
+        return self.main_events + self.retrial_events
+
+    @property
+    def steps_per_year(self) -> float:
+        """Events, and a year is a step, too."""
+        return self.events / self.years + 1.0
+
+
 def find_retrials(plan: Plan, seed: int) -> Found:
     """Find how many retrials to begin on each level.
 
@@ -52,31 +111,58 @@ def find_retrials(plan: Plan, seed: int) -> Found:
     """
     years = max(1, min(_MOST_YEARS, int(_EVENTS / (1.0 + 2.0 * plan.strikes_per_year))))
     retrials = (0.0,) * plan.replicas
-    work = 0.0
-    for number in range(_RUNS):
-        paths, _ = sample(plan, retrials, Block(seed, _FIRST_BLOCK + number, years))
-        retrials, work = _better(paths, retrials, years)
-    return Found(Splitting(retrials, work), float(paths.path[0]["due"]) / years)
+    first = done = _run(plan, retrials, seed, 0, years)
+    for number in range(1, _RUNS):
+        retrials = _better(done, retrials)
+        done = _run(plan, retrials, seed, number, years)
+    found = _better(done, retrials)
+    work = _work(first, done, found[0] / max(retrials[0], _LEAST))
+    return Found(Splitting(found, work), done.due / done.years)
 
 
-def _better(
-    paths: Paths, retrials: tuple[float, ...], years: int
-) -> tuple[tuple[float, ...], float]:
-    """Find retrials from what was counted with others, and the work of all by that of the years."""
-    levels, path = paths.levels, paths.path[0]
+def _run(plan: Plan, retrials: tuple[float, ...], seed: int, number: int, years: int) -> _Run:
+    """Live years in parts, as many as few enough events allow."""
+    most = _MOST_EVENTS / (1.0 + _KEPT_BESIDE * (len(plan.racks) + plan.replicas * len(plan.sets)))
+    spans = max(years, _PARTS)
+    hours = HOURS_PER_YEAR * years / spans
+    done, lived, part = None, 0, spans // _PARTS
+    for place in range(_PARTS):
+        block = Block(seed, _FIRST_BLOCK + number * _PARTS + place, part)
+        paths, _ = sample(plan, retrials, block, hours)
+        more = _Run.of(paths, part * hours / HOURS_PER_YEAR)
+        done = more if done is None else done.and_of(more)
+        lived += part
+        part = min(lived, spans - lived)
+        if part == 0 or done.events * (1.0 + part / lived) > most:
+            break
+    assert done is not None
+    return done
+
+
+def _better(done: _Run, retrials: tuple[float, ...]) -> tuple[float, ...]:
+    """Find retrials from what was counted with others."""
     found, each = [retrials[0]], 0.0
-    for level in range(1, len(levels)):
-        if levels["risen"][level] > 0:
-            each = float(levels["within"][level] / levels["risen"][level])
+    for level in range(1, len(done.risen)):
+        if done.risen[level] > 0:
+            each = done.within[level] / done.risen[level]
         if level > 1:
-            needed = levels["begun"][level - 1] / max(levels["risen"][level], 1)
+            needed = done.begun[level - 1] / max(done.risen[level], 1.0)
             wanted = min(max(needed, _FEWEST), _MOST)
             found.append(_FROM_EACH * wanted / max(each, _LEAST))
         elif retrials[0] == 0.0:
             found[0] = 1.0 / max(each, _LEAST)
-    # A year is a step, too.
-    main = float(path["main_events"]) + years
-    beside = float(path["retrial_events"]) / max(retrials[0], _LEAST)
+    # Here the main path has the retrials that begin on it above the first level.
+    beside = done.retrial_events / max(retrials[0], _LEAST)
     if beside > 0.0:
-        found[0] = max(_EVENTS_BESIDE * main / beside, _LEAST_ON_FIRST)
-    return tuple(map(float, found)), float(1.0 + _TIMES_AS_LONG * path["retrial_events"] / main)
+        found[0] = max(_EVENTS_BESIDE * (done.main_events + done.years) / beside, _LEAST_ON_FIRST)
+    return tuple(map(float, found))
+
+
+def _work(first: _Run, last: _Run, times: float) -> float:
+    """Work of years and retrials together, by that of the years alone, which the first run lived.
+
+    Retrials of the first level are begun some times as often as in the last run.
+    """
+    retrials = (last.main_events + times * last.retrial_events) / last.years + 1.0
+    beside = max(retrials - first.steps_per_year, 0.0)
+    return float(1.0 + _TIMES_AS_LONG * beside / first.steps_per_year)

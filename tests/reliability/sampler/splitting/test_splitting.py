@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from advisor import Cluster, Config, Workload, evaluate, simulate
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.errors import InputError
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import (
@@ -19,9 +20,11 @@ from advisor.reliability.results.units import (
     Weights,
     method_lines,
 )
+from advisor.reliability.sampler.block_cutting import seconds_per_block
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Block, Splitting
 from advisor.reliability.sampler.plan_reader import plan_for
+from advisor.reliability.sampler.splitting import block, pilot
 from advisor.reliability.sampler.splitting.block import run_block
 from advisor.reliability.sampler.splitting.pilot import find_retrials
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
@@ -298,3 +301,42 @@ def test_nothing_to_split_is_refused() -> None:
     )
     with pytest.raises(InputError, match="method='splitting' cannot sample this: nothing fails"):
         with_method(plan, SPLITTING, 1000, 1)
+
+
+def test_the_work_of_retrials_of_retrials_is_known_and_the_pilot_stays_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where paths split a lot, a year has a thousand times as many events as without retrials."""
+    model = FailureModel.from_dict(
+        {
+            "broker": {
+                "lag": {"per_year": 71.8, "minutes": 168.8},
+                "restart": {
+                    **{"per_year": 1.23, "minutes": 34.4},
+                    **{"unclean": 1, "unclean_minutes": 3.9},
+                },
+            },
+            "rack": {"power": {"per_year": 0.76, "minutes": 29.4}},
+            "cluster": {"crash": {"per_year": 0.285, "brokers": 0.5, "minutes": 8}},
+        }
+    )
+    config = Config(replication_factor=4, min_insync_replicas=3)
+    plan = plan_for(Cluster.uniform(4, 3), config, model, Workload(partitions=3), None)
+    events = 0.0
+
+    def counted(*asked: Any) -> Any:
+        nonlocal events
+        found = block.sample(*asked)
+        events += sum(float(found[0].path[0][name]) for name in ("main_events", "retrial_events"))
+        return found
+
+    monkeypatch.setattr(pilot, "sample", counted)
+    split = replace(plan, splitting=find_retrials(plan, 7).splitting)
+    assert events < 8e6
+    with_retrials, alone = (
+        seconds_per_block(each, 2) - seconds_per_block(each, 1) for each in (split, plan)
+    )
+    rows = [run_block(split, Block(7, index, 1)) for index in range(2)]
+    plain = run_block(plan, Block(7, 0, 100)).events / 100
+    # An event of a retrial takes several times as long.
+    assert 2.0 < with_retrials / alone / (sum(row.events for row in rows) / 2 / plain) < 15.0
