@@ -215,7 +215,7 @@ def check_options(engine: object, years: object, checkpoint: object, progress: o
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
         raise InputError(f"engine={shown(engine)}: there are {names}")
     expect("checkpoint", checkpoint, str | Path | None, "the path of a folder, or None")
-    if checkpoint is not None and not str(checkpoint).isprintable():
+    if checkpoint is not None and not (str(checkpoint) and str(checkpoint).isprintable()):
         raise InputError(f"checkpoint={shown(str(checkpoint))}: give the path of a folder")
     if isinstance(years, int) and abs(years) > MOST_YEARS:
         raise InputError(f"years={shown(years)} is more than can be sampled; give fewer")

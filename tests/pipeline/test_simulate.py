@@ -205,6 +205,13 @@ def test_a_file_is_no_checkpoint(tmp_path: Path) -> None:
         run(engine="local", checkpoint=tmp_path)
 
 
+def test_an_empty_path_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It would be the folder that the process happens to be in."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="checkpoint='': give the path of a folder"):
+        run(engine="local", checkpoint="")
+
+
 def test_an_error_in_a_worker_is_one_sentence(spark: "SparkSession") -> None:
     """An error in a worker arrives as the same error, without Spark's traceback."""
 
