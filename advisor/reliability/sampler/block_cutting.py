@@ -21,6 +21,7 @@ _WORK_OF_A_GROUP = 0.15
 _SECONDS_TO_BEGIN = 2e-3
 _SECONDS_TO_BEGIN_A_SLOT = 3e-6
 SECONDS_PER_BLOCK = 1.0
+_MOST_YEARS = 10**15
 FEWEST_BLOCKS = 32
 
 
@@ -62,9 +63,9 @@ def years_per_block(plan: Plan) -> int:
     Returns
     -------
     int
-        From 1.
+        From 1; at most as many as a run may have, where failures are hardly ever sampled.
     """
-    years = SECONDS_PER_BLOCK / _seconds_per_year(plan)
+    years = SECONDS_PER_BLOCK / max(_seconds_per_year(plan), SECONDS_PER_BLOCK / _MOST_YEARS)
     digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
     return int(max(1, math.floor(years / digits) * digits))
 

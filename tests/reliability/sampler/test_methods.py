@@ -119,3 +119,19 @@ def test_a_sample_by_importance_says_so() -> None:
     assert " unweighted ones; " in repr(found)
     assert found.to_dict()["weights"]["losses"] == found.weights.losses
     assert found.loss_probability_per_year.seen
+
+
+@pytest.mark.parametrize("per_year", [1e-3, 1e-9, 1e-15])
+def test_failures_that_never_overlap_have_cycles(per_year: float) -> None:
+    """The pilot sees no cycle with a second failure; each loses what the broker had."""
+    found = simulate(
+        Cluster.uniform(1, 1),
+        Config(replication_factor=1, min_insync_replicas=1),
+        FailureModel.from_dict({"broker": {"destroyed": {"per_year": per_year, "hours": 12}}}),
+        years=10,
+        engine="local",
+        method="importance",
+    )
+    losses = found.loss_events_per_year
+    assert losses.low <= per_year <= losses.high
+    assert losses.seen
