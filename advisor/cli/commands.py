@@ -75,7 +75,11 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
 @click.option("--years", type=float, default=1e6, help="Years to sample; 1,000,000 unless given.")
 @click.option("--method", help="crude or importance; chosen by what a pilot expects if left out.")
 @click.option("--relative-width", type=float, help="Stop once the loss interval is as narrow: 0.2.")
-@click.option("--seconds", type=float, help="Stop when so much time has passed.")
+@click.option(
+    "--seconds",
+    type=float,
+    help="Stop when so much time has passed. A pilot, of some ten seconds, is always finished.",
+)
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
 @click.option("--engine", default="spark", show_default=True, help="spark or local.")
 @with_options(CHECKPOINT)

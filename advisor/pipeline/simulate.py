@@ -114,7 +114,9 @@ def simulate(
         occur in the years done; where nothing else does, ``why`` says so.
     seconds : float, optional
         Stop when this much time has passed, the start of Spark included; a round of an eighth of a
-        second of one core is always finished. How many years were done depends on the machine.
+        second of one core is always finished, and so is the pilot of "importance" or "splitting",
+        which takes some ten seconds of one core at most. How many years were done depends on the
+        machine.
     placement : sequence of tuple of int, optional
         Broker ids of the replicas of each partition. Default: as Kafka places a new topic.
     checkpoint : str or path, optional
@@ -153,6 +155,10 @@ def simulate(
     "splitting" makes failures that follow other failures likelier, but no single failure that loses
     records at once. Its upper ends allow for failures too rare to occur in the sampled years. With
     fewer than 30 effective losses (``weights``) its interval may be an order of magnitude off.
+
+    Cycles of "importance", and blocks of years, begin with logs as long as their retention. Where a
+    set loses its log more than once within it, too many records are lost: the lower end of
+    ``acked_records_lost_per_year`` allows for it.
 
     A rule that looks at the data and stops when the interval is narrow prefers samples in which
     losses happen to be frequent, because these get there first. So the loss probability is a

@@ -38,12 +38,15 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.intervals.rates import (
     HEAVIER,
-    NONE_SEEN,
     Ratio,
+    fullness,
     loss_chance,
     rate,
     unseen_failures,
     waiting_time,
+    with_a_missing_kind,
+    with_shorter_logs,
+    with_the_unseen,
     with_unseen_failures,
     years_as_one,
 )
@@ -110,9 +113,13 @@ class _Books:
         The pilot may have missed how most losses happen.
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
+    fullness : float
+        As of `fullness`: all logs are full when a block, or a cycle, begins.
     """
 
-    def __init__(self, ordered: Sequence[Row], plan: Plan, model: FailureModel) -> None:
+    def __init__(
+        self, ordered: Sequence[Row], plan: Plan, model: FailureModel, retention_years: float
+    ) -> None:
         shape = (len(ordered), 2, ENTRIES, -1)
         self.totals = np.array([row.causes for row in ordered]).reshape(shape)
         self.history = history_of(ordered)
@@ -126,6 +133,14 @@ class _Books:
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
         self._names = (*plan.table.names, CONFIGURATION)
         self._destroyed = transition_rates.shares_of_destruction(model)
+        self.fullness = self._fullness(plan, retention_years)
+
+    def _fullness(self, plan: Plan, retention_years: float) -> float:
+        hours = [years * HOURS_PER_YEAR for years in self.span]
+        losses = self.estimate(_Entry((LOSS_EVENTS,), self.span, 1.0, largest=1.0)).high
+        stopped = self.estimate(_Entry((UNWRITABLE,), hours, 1.0)).high
+        share = 1.0 if plan.bias is not None else min(1.0, retention_years / min(self.span))
+        return fullness(losses * retention_years, min(stopped, 1.0), share)
 
     @property
     def first_losses(self) -> _Entry:
@@ -135,12 +150,14 @@ class _Books:
     def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
         found = rate(self.ratio(entry, halves), self.years)
+        if RECORDS_LOST in entry.rows:
+            found = with_shorter_logs(found, self.fullness)
         if self.missing:
-            return _with_a_missing_kind(found, self.ratio(entry, halves).most)
+            return with_a_missing_kind(found, self.ratio(entry, halves).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
         found = with_unseen_failures(found, self.unseen_failures * entry.largest)
         unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
-        return _with_the_unseen(found, unseen) if unseen else found
+        return with_the_unseen(found, unseen) if unseen else found
 
     def ratio(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Ratio:
         """What the blocks counted."""
@@ -191,7 +208,7 @@ def merge(
         If a row is missing, duplicated or from another run.
     """
     ordered = _in_order(rows, blocks, plan)
-    books = _Books(ordered, plan, model)
+    books = _Books(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
     years, rates = books.years, _rates(plan, books)
     whole: dict[str, Any] = {
         name: _never(years) if entry is None else books.estimate(entry)
@@ -200,7 +217,7 @@ def merge(
     known = plan.clumping, plan.largest_weight, plan.failure_rates
     lost = loss_chance(books.history, years, *known)
     if books.missing:
-        lost = _with_a_missing_kind(lost, books.ratio(books.first_losses).most)
+        lost = with_a_missing_kind(lost, books.ratio(books.first_losses).most)
         lost = replace(lost, high=min(lost.high, 1.0))
     waiting = waiting_time(books.ratio(books.first_losses), years)
     if waiting.seen:
@@ -287,27 +304,6 @@ def _where_nothing_happens(found: Sampled) -> Sampled:
     }
     known["mean_years_to_loss"] = Estimate(math.inf, math.inf, math.inf, found.years, why)
     return replace(found, **known)
-
-
-def _with_the_unseen(found: Estimate, most: float) -> Estimate:
-    """Widen the interval of a mean that one rare event could dominate.
-
-    The loss of everything that a replica set retains outweighs all smaller losses, and may be too
-    rare to have been seen: up to 3 expected in n years.
-    """
-    if not found.seen:
-        return found
-    high = found.high + NONE_SEEN / found.n * most
-    return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
-
-
-def _with_a_missing_kind(found: Estimate, most: float) -> Estimate:
-    """Widen an interval by what the pilot may have missed: 3 of the heaviest cycles, unseen."""
-    if not found.seen:
-        return found
-    high = found.high + NONE_SEEN / found.n * most
-    why = "few losses in the pilot: most of them may be of a kind that was not drawn"
-    return replace(found, high=high, method=f"{found.method}; {why}")
 
 
 def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[Row]:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from advisor import Cluster, Config, FailureModel, Workload, load_model, simulate
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.errors import InputError
 from advisor.reliability.results.settings_split import without_beyond
+from advisor.reliability.sampler.intervals.rates import fullness
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.plan_reader import plan_for
@@ -135,3 +136,29 @@ def test_failures_that_never_overlap_have_cycles(per_year: float) -> None:
     losses = found.loss_events_per_year
     assert losses.low <= per_year <= losses.high
     assert losses.seen
+
+
+@pytest.mark.parametrize("hours", [168.0, 8760.0, 87_600.0])
+@pytest.mark.parametrize(("method", "years"), [("importance", 10**6), ("crude", 20_000)])
+def test_records_lost_allow_for_logs_that_are_not_full_again(
+    hours: float, method: str, years: int
+) -> None:
+    """Cycles and blocks begin with full logs, also where a log is lost before it is full."""
+    asked = (
+        Cluster.uniform(1, 1),
+        Config(replication_factor=1, min_insync_replicas=1),
+        FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1.0, "hours": 1.0}}}),
+        Workload(partitions=1, records_per_second=1.0, retention_hours=hours),
+    )
+    exact = evaluate(*asked).acked_records_lost_per_year
+    found = simulate(*asked, years=years, engine="local", method=method)
+    lost = found.acked_records_lost_per_year
+    assert lost.low <= exact <= lost.high
+
+
+def test_rare_losses_are_of_full_logs() -> None:
+    """Where a log is long full again before it is lost, the lower end stays where it was."""
+    assert fullness(1e-9, 1e-4, 1.0) == pytest.approx(1.0, abs=1e-8)
+    assert fullness(0.0, 0.1, 1.0) == 1.0
+    assert fullness(10.0, 0.0, 1.0) == pytest.approx(0.1, rel=1e-4)
+    assert fullness(10.0, 1.0, 1.0) == 0.0

@@ -38,6 +38,8 @@ How often retrials of one outage lose grows with the square of its length, or fa
 """
 # What is expected so often is missed by one run in 150.
 _SURELY_SEEN = 5.0
+# What three digits show.
+_NEARLY_FULL = 0.999
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,58 @@ def with_unseen_failures(found: Estimate, most: float) -> Estimate:
         return found
     why = "the upper end allows for failures too rare to occur in these years"
     return replace(found, high=found.high + most, method=f"{found.method}; {why}")
+
+
+def with_the_unseen(found: Estimate, most: float) -> Estimate:
+    """Widen the interval of a mean that one rare event could dominate.
+
+    The loss of everything that a replica set retains outweighs all smaller losses, and may be too
+    rare to have been seen: up to 3 expected in n years.
+    """
+    if not found.seen:
+        return found
+    high = found.high + NONE_SEEN / found.n * most
+    return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
+
+
+def with_a_missing_kind(found: Estimate, most: float) -> Estimate:
+    """Widen an interval by what the pilot may have missed: 3 of the heaviest cycles, unseen."""
+    if not found.seen:
+        return found
+    high = found.high + NONE_SEEN / found.n * most
+    why = "few losses in the pilot: most of them may be of a kind that was not drawn"
+    return replace(found, high=high, method=f"{found.method}; {why}")
+
+
+def fullness(losses: float, stopped: float, share: float) -> float:
+    """How many of the records that full logs would lose are lost at the least.
+
+    A log that was lost some time ago has what was written since. With so many losses, at random
+    moments, within the retention it has (1 - exp(-losses)) / losses of a full one on average.
+
+    Parameters
+    ----------
+    losses : float
+        The most that a replica set has within the retention, on average.
+    stopped : float
+        Part of the time without writes: a log grows later than it was lost.
+    share : float
+        Part of the sampled time within a retention of a moment at which all logs were full.
+    """
+    if losses <= 0.0:
+        return 1.0
+    usual = -math.expm1(-losses) / losses * (1.0 - min(stopped, losses))
+    if usual <= 0.0:
+        return 0.0
+    return usual / (usual + share * (1.0 - usual))
+
+
+def with_shorter_logs(found: Estimate, least: float) -> Estimate:
+    """Lower the lower end by `fullness`."""
+    if not found.seen or least == 1.0:
+        return found
+    why = "; the lower end allows for logs that are not full again" if least < _NEARLY_FULL else ""
+    return replace(found, low=found.low * least, method=f"{found.method}{why}")
 
 
 def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:

@@ -82,9 +82,11 @@ class _Run:
     @classmethod
     def of(cls, paths: Paths, years: float) -> _Run:
         path = paths.path[0]
-        counts = (float(path[name]) for name in ("main_events", "retrial_events", "due"))
-        levels = (paths.levels[name].astype(float) for name in ("risen", "begun", "within"))
-        return cls(years, *counts, *levels)
+        counts = [float(path[name]) for name in ("main_events", "retrial_events", "due")]
+        risen, begun, within = (
+            paths.levels[name].astype(np.float64) for name in ("risen", "begun", "within")
+        )
+        return cls(years, counts[0], counts[1], counts[2], risen, begun, within)
 
     def and_of(self, other: _Run) -> _Run:
         """Both together."""

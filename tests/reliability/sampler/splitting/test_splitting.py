@@ -312,8 +312,10 @@ def test_the_work_of_retrials_of_retrials_is_known_and_the_pilot_stays_short(
             "broker": {
                 "lag": {"per_year": 71.8, "minutes": 168.8},
                 "restart": {
-                    **{"per_year": 1.23, "minutes": 34.4},
-                    **{"unclean": 1, "unclean_minutes": 3.9},
+                    "per_year": 1.23,
+                    "minutes": 34.4,
+                    "unclean": 1,
+                    "unclean_minutes": 3.9,
                 },
             },
             "rack": {"power": {"per_year": 0.76, "minutes": 29.4}},
