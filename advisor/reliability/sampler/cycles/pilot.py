@@ -41,8 +41,6 @@ _RUNS = (
 )
 MOST_RUNS = len(_RUNS)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
-# With more replicas a partition has many times as many states, and new ones take most of the time.
-_FEW_REPLICAS, _MORE_STATES = 3, 6.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
 # Failures are brought about with this probability while outages last.
@@ -217,7 +215,6 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
     """
     known = _nothing_known(plan)
     each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
-    each_step *= _MORE_STATES ** max(plan.replicas - _FEW_REPLICAS, 0)
     affordable = _RUNS[0][0] / each_step
     for number, (most, share) in enumerate(_RUNS):
         if number > 0:
