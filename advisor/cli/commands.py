@@ -78,7 +78,7 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
 @click.option(
     "--seconds",
     type=float,
-    help="Stop when so much time has passed. A pilot, of some ten seconds, is always finished.",
+    help="Stop when so much time has passed; a pilot of ten seconds or more is finished first.",
 )
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
 @click.option("--engine", default="spark", show_default=True, help="spark or local.")

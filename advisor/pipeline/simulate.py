@@ -115,8 +115,8 @@ def simulate(
     seconds : float, optional
         Stop when this much time has passed, the start of Spark included; a round of an eighth of a
         second of one core is always finished, and so is the pilot of "importance" or "splitting",
-        which takes some ten seconds of one core at most. How many years were done depends on the
-        machine.
+        which takes some ten seconds of one core, with four replicas or more up to a minute. How
+        many years were done depends on the machine.
     placement : sequence of tuple of int, optional
         Broker ids of the replicas of each partition. Default: as Kafka places a new topic.
     checkpoint : str or path, optional

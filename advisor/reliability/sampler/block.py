@@ -16,14 +16,13 @@ that a block's outcome does not depend on where or after which other block it is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from advisor.errors import AdvisorError
 from advisor.reliability.sampler.compiled.memory_layout import FINISHED, MISSING, KernelState
-from advisor.reliability.sampler.compiled.transition_tables import Table, Tables, tables
+from advisor.reliability.sampler.compiled.transition_tables import Table, tables
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block, Plan, RollingRestarts
 
@@ -196,60 +195,18 @@ def run_with_tables(
         What the kernel takes, with a table.
     """
     # Imported here: numba takes a second to import.
-    from advisor.reliability.sampler.compiled.jit import Entry
+    from advisor.reliability.sampler.compiled.jit import interrupts_deferred
 
-    growing = tables(plan.setup, plan.replicas)
+    growing, control = tables(plan.setup, plan.replicas), sim.control[0]
     code = run(*arguments(growing.table))
-    if code == MISSING:
-        again = Entry(_Again(_shortest_way_into(run), growing, sim.control[0], arguments))
-        while code == MISSING:
-            code = again()
+    while code == MISSING:
+        # A pilot lacks 100,000 entries: the usual way in would take most of its time.
+        with interrupts_deferred():
+            for _ in range(_ENTRIES_IN_A_ROW):
+                missing = (control[name] for name in ("miss_state", "miss_event", "miss_mask"))
+                growing.fill(*map(int, missing))
+                code = int(run.shortest_way_in(*arguments(growing.table)))
+                if code != MISSING:
+                    break
     if code != FINISHED:
         raise AdvisorError(_NEVER_RECOVERED)
-
-
-@dataclass(frozen=True)
-class _Again:
-    """Fills in missing entries and goes on, for a while: an `Entry` defers interrupts meanwhile.
-
-    A pilot lacks 100,000 entries, and the way into a kernel would take most of its time.
-
-    Attributes
-    ----------
-    run : callable
-        The kernel.
-    growing : Tables
-    control : record of CONTROL
-        Names the missing entry.
-    arguments : callable
-        As of `run_with_tables`.
-    signatures : bool
-        What an `Entry` asks a kernel that is compiled.
-    """
-
-    run: Callable[..., int]
-    growing: Tables
-    control: Any
-    arguments: Callable[[Table], tuple[Any, ...]]
-    signatures: bool = True
-
-    def __call__(self) -> int:
-        code = MISSING
-        for _ in range(_ENTRIES_IN_A_ROW):
-            self.growing.fill(
-                *(int(self.control[name]) for name in ("miss_state", "miss_event", "miss_mask"))
-            )
-            code = int(self.run(*self.arguments(self.growing.table)))
-            if code != MISSING:
-                break
-        return code
-
-
-def _shortest_way_into(run: Entry) -> Callable[..., int]:
-    """Return what a kernel was compiled to; numba's dispatcher finds that by the types, each time.
-
-    It took the same types just now: where it knows one compilation, that is it.
-    """
-    known = list(run.compiled.overloads.values())
-    found: Callable[..., int] = known[0].entry_point if len(known) == 1 else run.compiled
-    return found

@@ -57,6 +57,16 @@ class Entry:
     compiled: Any
 
     @property
+    def shortest_way_in(self) -> Callable[..., int]:
+        """What it was compiled to, for arguments of the same types as before.
+
+        Numba's dispatcher looks it up by the types of all arrays at each call.
+        """
+        known = list(self.compiled.overloads.values())
+        found: Callable[..., int] = known[0].entry_point if len(known) == 1 else self.compiled
+        return found
+
+    @property
     def can_be_kept(self) -> bool:
         """Whether other processes find what this one compiles."""
         return self.compiled.stats.cache_path is not None
@@ -75,7 +85,7 @@ class Entry:
         if not self.compiled.signatures:
             with nullcontext() if self.is_ready else status_line(words):
                 self.compiled.compile(tuple(map(typeof, arguments)))
-        with _interrupts_deferred():
+        with interrupts_deferred():
             return int(self.compiled(*arguments))
 
 
@@ -135,7 +145,7 @@ def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
 
 
 @contextmanager
-def _interrupts_deferred() -> Iterator[None]:
+def interrupts_deferred() -> Iterator[None]:
     """Let an interrupt wait until the kernel returns.
 
     On the way into a kernel numba calls Python to find the addresses of the random generator, and
