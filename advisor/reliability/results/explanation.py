@@ -174,7 +174,9 @@ def no_setting_changes(outlook: Outlook) -> str:
     if negligible and math.isfinite(outlook.times_rarer):
         by_causes = outlook.beyond[LOSSES]
         whose = "the losses that settings decide" if by_causes else "the failures in this card"
-        text += f", {significant(outlook.times_rarer)} times as often as {whose}"
+        # Where the settings lost nothing yet, their years are the fewest that there may be.
+        least = "" if outlook.years[0].seen else "at least "
+        text += f", {least}{significant(outlook.times_rarer)} times as often as {whose}"
     return f"{text}."
 
 
