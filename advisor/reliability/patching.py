@@ -96,8 +96,8 @@ def patching(
     One that waits begins when all is healthy, as it would in operation. One that does not wait
     begins after some time of failures and repairs (ten times the longest mean outage), with
     whatever is out then; what began even earlier is left out. The first failure after that is
-    sampled more often than it happens, and weighted accordingly. What people and bugs do to whole
-    clusters is counted as in `Reliability.beyond_settings`, that is, not here.
+    sampled more often than it happens, and weighted accordingly. Causes beyond settings, such as
+    wiped logs, are left out (see `Reliability.beyond_settings`).
 
     Examples
     --------

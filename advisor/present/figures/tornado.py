@@ -21,7 +21,7 @@ from advisor.reliability.results.sensitivity import Swing, Tornado
 from advisor.reliability.results.units import FRACTIONS
 
 MOST_BARS = 10
-OUTSIDE = "beyond settings: bugs, operators, region"
+OUTSIDE = "beyond settings: wiped logs"
 _OUTSIDE = style.BEST
 _MOST_IN_A_TABLE = 3
 _LEAST_PERCENT = 0.999e-3
@@ -79,9 +79,10 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. Default: those of a new figure.
     outside : bool
-        Whether to add a hatched bar for losses that a card may leave out: bugs, operators, a lost
-        region (``cluster-wiped`` in ``data/failure_rates.csv``, known to a factor of ten). For a
-        card that counts such losses among its own it says the same twice.
+        Whether to add a hatched bar for wiped logs: people or automation that destroy the logs of
+        several brokers (``cluster-wiped`` in ``data/failure_rates.csv``, known to a factor of ten).
+        For a card that counts such losses among its own it says the same twice. Software bugs and
+        the loss of a region are in no bar, since no source says how often they lose records.
 
     Returns
     -------
@@ -117,7 +118,7 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
 
 
 def _outside(measure: str) -> Swing:
-    """Return the bar of what cards leave out, which is about how often, in every measure."""
+    """Return the bar of wiped logs, as often as the evidence says, in the units of a measure."""
     if measure not in _RATES:
         raise InputError(f"outside=True needs one of {', '.join(_RATES)}, not {measure}")
     known = evidence()["cluster-wiped"]

@@ -167,7 +167,7 @@ def no_setting_changes(outlook: Outlook) -> str:
         parts.append(f"a lost record {once_in(lost.value)}{_named(outlook.beyond[LOSSES])}")
     elif negligible:
         years = f"{OPERATOR_LOSS_YEARS:,.0f}"
-        parts.append(f"data loss by bugs and operator errors, about once in {years} years")
+        parts.append(f"data loss by operator errors, about once in {years} years")
     if not parts:
         return f"Causes beyond settings {_LEFT_OUT}."
     text = f"Causes beyond settings add {' and '.join(parts)}"

@@ -37,7 +37,7 @@ Tables for readers leave them out; sentences say how often each part alone loses
 # Smaller shares of what is beyond settings are not named.
 _SMALLEST_SHARE = 0.02
 LOSSES, STOPS = "loss_probability_per_year", "write_unavailability"
-# Losses so many times rarer than those of people and bugs cannot be distinguished: how often
+# Losses so many times rarer than those of people cannot be distinguished: how often
 # those happen is known to a factor of ten (cluster-wiped in data/failure_rates.csv).
 _RARER = 10.0
 
@@ -202,7 +202,7 @@ class Outlook(NamedTuple):
 
     @property
     def is_negligible(self) -> bool:
-        """Whether losses by settings cannot be told from those of people and bugs."""
+        """Whether losses by settings cannot be told from those of people."""
         return self.times_rarer > _RARER or is_rare(self.years[0].value)
 
 

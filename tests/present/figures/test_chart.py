@@ -59,12 +59,14 @@ def test_plots_of_results_are_shown_with_words(name: str, monkeypatch: pytest.Mo
     assert shown[0] == shown[1]
 
 
-def test_a_tornado_of_losses_has_a_bar_for_what_no_card_contains() -> None:
-    """It is named and hatched, from the evidence; measures that count no losses have none."""
+def test_a_tornado_of_losses_has_a_bar_for_wiped_logs() -> None:
+    """Named for what the evidence counts, and hatched; measures that count no losses have none."""
     result = advisor.evaluate(CLUSTER, CONFIG, CARD)
     ax = plot_tornado(result.tornado("loss_events_per_year"), outside=True)
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels[0].startswith(OUTSIDE)
+    assert "wiped logs" in OUTSIDE
+    assert "bugs" not in OUTSIDE
     bar = ax.patches[0]
     assert bar.get_hatch()
     assert not ax.patches[1].get_hatch()
