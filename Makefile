@@ -1,6 +1,7 @@
 # Every target sets up what it needs in .venv, from nothing but Python 3.11 or newer and make.
 #
 #   make report   the main job on a sample cluster: prints the verdict, writes out/report.html
+#   make install  everything that notebooks, simulate and live clusters need
 #   make check    style, types and the fast tests, in two minutes: run it before each commit
 #   make test     everything that is checked before a change is accepted
 #   make docs     the documentation as a site that works offline, in out/docs
@@ -32,13 +33,15 @@ unexport PYTHONDONTWRITEBYTECODE
 # With a test process for each core, a library's own threads only wait for each other.
 check test: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: report style types check test docs picture fuzz bench lock clean
+.PHONY: report install style types check test docs picture fuzz bench lock clean
 .DELETE_ON_ERROR:
 
 report: $(FOR_REPORT)
 	@mkdir -p out
 	@$(PY) -m advisor report $(CLUSTER).txt --racks $(CLUSTER).racks.toml \
 	  --model three_az_cloud --allow-lower-durability --output out/report.html
+
+install: $(READY)
 
 style: $(READY)
 	$(PY) -m ruff check .

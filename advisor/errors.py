@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from types import UnionType
 from typing import Any
 
 # Longer numbers and texts are abbreviated in messages.
 _MAX_DIGITS, _MAX_CHARACTERS = 20, 80
+_MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
 
 
 class AdvisorError(Exception):
@@ -169,14 +171,15 @@ class MissingExtraError(AdvisorError, ImportError):
     Examples
     --------
     >>> from advisor.errors import MissingExtraError
-    >>> print(MissingExtraError("a checkpoint", "spark"))
-    a checkpoint needs the extra 'spark': pip install 'kafka-replication-advisor[spark]'
+    >>> print(MissingExtraError("a checkpoint", "spark"))  # doctest: +ELLIPSIS
+    a checkpoint needs the extra 'spark': pip install 'kafka-replication-advisor[spark]'...
     """
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs the extra '{extra}': pip install 'kafka-replication-advisor[{extra}]'"
-        )
+        pip = f"pip install 'kafka-replication-advisor[{extra}]'"
+        # `make report` installs less than a checkout's other commands and notebooks need.
+        checkout = "; in this checkout: make install" * _MAKEFILE.is_file()
+        super().__init__(f"{what} needs the extra '{extra}': {pip}{checkout}")
 
 
 def _printable(text: object) -> str:

@@ -172,9 +172,10 @@ def test_a_failed_start_is_one_sentence_that_names_the_log(tmp_path: Path) -> No
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pyspark, one sentence says which extra to install."""
+    """Without pyspark, one sentence says which extra to install, and how in a checkout."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(MissingExtraError, match=r"needs the extra 'spark': pip install"):
+    said = r"needs the extra 'spark': pip install .*; in this checkout: make install$"
+    with pytest.raises(MissingExtraError, match=said):
         spark_session()
 
 
