@@ -3,21 +3,21 @@
 import re
 from pathlib import Path
 
-from advisor import load_cluster, load_model, recommend
+from advisor import audit, load_cluster, load_model, recommend
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "data" / "clusters" / "three-az-six-brokers"
 
 
 def test_the_first_answer_is_the_one_shown() -> None:
-    """`make report` prints the README's block, numbers included."""
+    """`make report` prints the README's block, numbers included, to its last line."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"`make report` prints:\n\n```\n(.*?)```", readme, flags=re.DOTALL)
     assert found is not None
     shown = " ".join(found[1].split())
     cluster = load_cluster(SAMPLE.with_suffix(".txt"), racks=SAMPLE.with_suffix(".racks.toml"))
-    answer = recommend(cluster, load_model("three_az_cloud"))
-    printed = " ".join(
-        "\n".join((answer.verdict, *answer.below_verdict, answer.tolerances)).split()
-    )
-    assert shown == printed
+    model = load_model("three_az_cloud")
+    answer, today = recommend(cluster, model), audit(cluster, model)
+    lines = [answer.verdict, *answer.below_verdict, answer.tolerances]
+    lines += [f"Today: {today.verdict}", *today.below_verdict[1:], "Report: out/report.html"]
+    assert shown == " ".join("\n".join(lines).split())
