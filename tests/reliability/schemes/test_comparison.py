@@ -180,6 +180,8 @@ def test_kafka_drops_two_tails_where_the_asynchronous_scheme_drops_one() -> None
     assert off < 0.01
     assert "asynchronous" in kafka.note
     assert "acks=1" in other.note
+    for said in ("preferred leader", "not yet replicated", "loss events"):
+        assert said in other.note
     assert not any(row.note for row in found.values() if row not in (kafka, other))
 
 
