@@ -38,10 +38,13 @@ class Cost:
     @property
     def verdict(self) -> str:
         """One sentence."""
+        waits = "no acknowledgement waits for followers"
+        if self.acknowledgement_ms:
+            added = significant(self.acknowledgement_ms)
+            waits = f"acks=all adds about {added} ms of latency (round trips only)"
         return (
             f"{in_bytes(self.bytes_stored)} stored; followers fetch "
-            f"{in_bytes(self.bytes_per_second_between_brokers)}/s, {self.abroad}; acks=all adds "
-            f"about {significant(self.acknowledgement_ms)} ms of latency (round trips only)."
+            f"{in_bytes(self.bytes_per_second_between_brokers)}/s, {self.abroad}; {waits}."
         )
 
     @property

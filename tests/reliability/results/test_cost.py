@@ -54,6 +54,8 @@ def test_who_does_not_ask_does_not_wait(acks: int) -> None:
     where = place(cluster, config(3), 5)
     every, fewer = (cost_of(config(3, one), LOAD, where, cluster) for one in ("all", acks))
     assert (fewer.acknowledgement_ms, every.acknowledgement_ms) == (0.0, 2.0)
+    assert "acks=all adds about 2 ms" in every.verdict
+    assert fewer.verdict.endswith("; no acknowledgement waits for followers.")
     assert fewer.bytes_stored == every.bytes_stored
     assert fewer.bytes_per_second_between_racks == every.bytes_per_second_between_racks
 
