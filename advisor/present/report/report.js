@@ -86,10 +86,16 @@
     return one.textContent.localeCompare(two.textContent, "en", { numeric: true });
   }
 
-  // Show only the topics that hold a text, or that miss a goal.
+  // Show only the topics with a text in their name, their settings today or their findings, or
+  // that miss a goal. What the plan would set is not searched: a topic has not got it yet.
   document.querySelectorAll(".filter").forEach(function (filter) {
     var table = filter.nextElementSibling.querySelector("table");
     var rows = Array.from(table.tBodies[0].rows);
+    function fitting(row, words) {
+      return Array.from(row.querySelectorAll("[data-searched]")).some(function (cell) {
+        return cell.textContent.toLowerCase().includes(words);
+      });
+    }
     var search = filter.querySelector("[type=search]");
     var missed = filter.querySelector("[type=checkbox]");
     var status = filter.querySelector("[role=status]");
@@ -98,8 +104,7 @@
       var words = search.value.toLowerCase();
       var count = 0;
       rows.forEach(function (row) {
-        var fits = row.textContent.toLowerCase().includes(words);
-        row.hidden = !fits || (missed.checked && !row.classList.contains("missed"));
+        row.hidden = !fitting(row, words) || (missed.checked && !row.classList.contains("missed"));
         count += row.hidden ? 0 : 1;
       });
       status.textContent = count === rows.length ? "" : count + " of " + rows.length + " rows";

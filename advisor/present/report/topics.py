@@ -73,7 +73,7 @@ def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, 
     return {
         "topic": names[0] if len(names) == 1 else f"{len(names):,} topics",
         "worst": "" if len(names) == 1 else names[0],
-        "name": first_of(_distinct(topic.choice.name for topic in topics), _EXAMPLES),
+        "name": first_of(_distinct(map(setting_today, topics)), _EXAMPLES),
         "planned": first_of(
             _distinct(planned.get(topic.topic.name, NO_CHANGE) for topic in topics), _EXAMPLES
         ),
@@ -81,6 +81,11 @@ def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, 
         "unmet": _missed(topics),
         "codes": _codes(topics),
     }
+
+
+def setting_today(topic: TopicAudit) -> str:
+    """Return the settings of a topic, spelled as in a plan: "RF 3, min ISR 2, acks=1"."""
+    return f"{setting_words([topic])}, acks={topic.choice.config.acks}"
 
 
 def _distinct(items: Iterator[str]) -> list[str]:

@@ -13,7 +13,7 @@ from advisor.cluster import Cluster, Partition, Topic
 from advisor.present.labels import between, once_in_years
 from advisor.present.report import page
 from advisor.present.report.page import render_report
-from advisor.present.report.topics import MOST_KINDS, MOST_TOPICS, audited
+from advisor.present.report.topics import MOST_KINDS, MOST_TOPICS, audited, setting_today
 
 SETTINGS = ((3, 2), (3, 1), (2, 1), (1, 1))
 TOPICS = 240
@@ -55,14 +55,14 @@ def test_the_worst_come_first_and_the_others_by_kind(advice: Recommendation, jud
     )
     for row in rows[MOST_TOPICS:]:
         one = next(t for t in judged.topics if t.topic.name == row["worst"])
-        assert row["name"] == one.choice.name
+        assert row["name"] == setting_today(one)
         assert bool(row["unmet"]) != one.ok
 
 
 def test_a_sum_tells_the_smallest_and_the_largest(advice: Recommendation, judged: Audit) -> None:
     """The ends of a row are those of its topics."""
-    own = judged.topics[-1].choice.name
-    several = [t for t in judged.topics[MOST_TOPICS:] if t.choice.name == own]
+    own = setting_today(judged.topics[-1])
+    several = [t for t in judged.topics[MOST_TOPICS:] if setting_today(t) == own]
     soonest = min(t.choice.reliability.mean_years_to_loss for t in several)
     changed = replace(several[0].choice.reliability, mean_years_to_loss=soonest / 7.0)
     other = replace(several[0], choice=replace(several[0].choice, reliability=changed))

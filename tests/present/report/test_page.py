@@ -141,7 +141,7 @@ def test_each_topic_has_its_plan_beside_today() -> None:
     goals = Goals(loss_probability_per_year=0.1, write_unavailability=0.1)
     text = render_report(recommend(cluster, MODEL, goals=goals), audit(cluster, MODEL))
     page = text[text.index("Every topic, worst first") :]
-    assert "<td>RF 3, min.insync.replicas 1, acks=all</td><td>RF 3, min ISR 2</td>" in page
+    assert "<td data-searched>RF 3, min ISR 1, acks=all</td><td>RF 3, min ISR 2</td>" in page
     assert "as recommended here" not in text
     risky = Goals(loss_probability_per_year=1.0, write_unavailability=1e-9)
     advice = recommend(cluster, MODEL, goals=risky)
