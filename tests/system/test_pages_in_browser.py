@@ -210,7 +210,9 @@ def test_every_switch_of_a_page_answers(
         field = page.locator(f".ae-row [id$='-{control['key']}']")
         assert field.get_attribute("data-lm-suppress-shortcuts") == "true"
         values = [option[0] for option in control["options"]]
+        assert field.is_disabled() == (len(values) == 1)
         if len(values) == 1:
+            assert "no other value" in (field.get_attribute("title") or "")
             continue
         field.focus()
         page.keyboard.press("Home")

@@ -94,6 +94,32 @@ def test_an_interrupted_answer_is_said(page: Page) -> None:
     assert retries_asked(page) == ["3", "4"]
 
 
+def test_the_answer_below_is_named_by_what_changed(page: Page) -> None:
+    """A setting without an answer differs from the one below; the same name would not say how."""
+    version, acks = page.get_by_label("Kafka version"), page.get_by_label("acks", exact=True)
+    before, name = version.input_value(), "RF 3, min ISR 1, acks=all"
+    version.select_option("3.9")
+    refuse(page)
+    assert below(page) == f"Kafka version {before}"
+    acks.select_option("0")
+    refuse(page)
+    assert below(page) == f"{name}, Kafka version {before}"
+    version.select_option(before)
+    refuse(page)
+    assert below(page) == name
+
+
+def below(page: Page) -> str:
+    said = page.locator(".ae-verdict").inner_text()
+    return said.removeprefix("Below is the answer before this change: ").removesuffix(".")
+
+
+def refuse(page: Page) -> None:
+    """Reply to what was asked last that there is no answer."""
+    reply = {"id": asked(page)[-1]["id"], "settings": {}, "marks": {}}
+    page.evaluate("message => reply(message)", reply)
+
+
 def test_a_choice_does_not_wait_for_the_curve_of_the_last(page: Page, view: Explorer) -> None:
     """The next setting is asked at once; what comes late for the last one is remembered."""
     version, legend = page.get_by_label("Kafka version"), page.locator(".ae-legend")

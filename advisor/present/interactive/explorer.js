@@ -102,6 +102,11 @@ function mount(root, data, ask) {
       control.options.forEach(function (option) {
         el(field, "option", { value: option[0] }, option[1]);
       });
+      if (control.options.length === 1) {
+        field.disabled = true;
+        field.title = ask ? "There is nothing else to choose." :
+          "This page holds no other value. In a notebook with a kernel you can change it.";
+      }
     } else {
       field = el(row, "input", {
         id: id, type: "number", min: control.min, max: control.max, step: control.step
@@ -247,7 +252,20 @@ function mount(root, data, ask) {
     badge.textContent = "– No answer for this setting";
     beyond.textContent = "";
     verdict.textContent = "Below is the answer before this change" +
-      (shown ? ": " + text(find(shown).name) + "." : ".");
+      (shown ? ": " + before(chosen) + "." : ".");
+  }
+  function before(values) {
+    // The setting below; and of what its name leaves out, the controls that have changed since.
+    var named = ["replication_factor", "min_insync_replicas", "acks"];
+    var changed = data.controls.filter(function (c) { return values[c.key] !== shown[c.key]; });
+    var others = changed.filter(function (c) { return named.indexOf(c.key) < 0; });
+    var said = others.map(function (c) {
+      var option = (c.options || []).find(function (o) { return o[0] === shown[c.key]; });
+      return c.label + " " + (option ? option[1] : shown[c.key]);
+    });
+    var name = text(find(shown).name);
+    return (others.length && others.length === changed.length ? said : [name].concat(said))
+      .join(", ");
   }
   function answerOf(values, setting) { return key(values) + JSON.stringify(setting.loss || ""); }
   function show(values, setting, changed) {
