@@ -28,6 +28,8 @@ _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
 )
 _SAME = 1.15  # values closer than this factor share a label
 _APART = 7.0  # points between dots of the same cost
+# A label that is nearer to the dashed line than this factor stands so many points above it.
+_NEAR, _ABOVE = 1.5, 7.0
 
 
 def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: float = 1.0) -> Chart:
@@ -72,7 +74,8 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
         for ax, panel in zip((upper, lower), _PANELS, strict=True):
             _draw(ax, panel, results, dollars)
         upper.tick_params(labelbottom=False)
-        lower.set_xlabel(f"USD a month ({prices.source})", fontsize=8)
+        moved = "\ndots of the same cost are moved apart" * (len(set(dollars)) < len(dollars))
+        lower.set_xlabel(f"USD a month ({prices.source}){moved}", fontsize=8)
         lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: short(value)))
     return Chart(figure, "cost-a-month", _in_words(results, dollars))
 
@@ -98,9 +101,12 @@ def _draw(
     ground = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}
     look: dict[str, Any] = {"textcoords": "offset points", "va": "center", "bbox": ground}
     widest = dict(zip(dollars, _aside(dollars), strict=True))
-    for usd, value, names in labels:
-        ax.annotate(names, (usd, value), xytext=(9 + widest[usd], 0), fontsize=8, **look)
     floor = _floor(results, measure)
+    for usd, value, names in labels:
+        # On the free side of the dashed line, not across it.
+        near = max(value, floor) < _NEAR * min(value, floor)
+        at, up = (floor, _ABOVE) if near else (value, 0.0)
+        ax.annotate(names, (usd, at), xytext=(9 + widest[usd], up), fontsize=8, **look)
     if 0.0 < floor < math.inf:
         ax.axhline(floor, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     style.log_scale(ax, _TICKS[measure])

@@ -37,5 +37,21 @@ def test_better_is_up_and_equal_costs_stand_side_by_side() -> None:
         assert all(b[0] - a[0] > 5 for a, b in pairwise(places))
         values = [float(dot.get_ydata()[0]) for dot in dots]
         assert max(places, key=lambda place: place[1])[1] == places[values.index(best(values))][1]
+        assert figure.axes[1].get_xlabel().endswith("dots of the same cost are moved apart")
         for name in ax.texts:
             assert name.get_window_extent(canvas.get_renderer()).x1 <= figure.bbox.x1
+
+
+def test_no_name_stands_on_the_dashed_line() -> None:
+    """Settings that lose hardly more than causes beyond them are named above the line."""
+    model, cluster = advisor.load_model("three_az_cloud"), advisor.Cluster.uniform(6, racks=3)
+    config = advisor.Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    figure = plot_cost([advisor.evaluate(cluster, config, model)], load_prices("gcp-us")).figure
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    upper = figure.axes[0]
+    (line,) = [line for line in upper.lines if line.get_linestyle() == "--"]
+    at = upper.transData.transform((1.0, float(line.get_ydata()[0])))[1]
+    (name,) = upper.texts
+    assert name.get_window_extent(canvas.get_renderer()).y0 > at
+    assert "moved apart" not in figure.axes[1].get_xlabel()
