@@ -168,6 +168,10 @@ def _from_toml(text: str, where: str, name: str, noun: str) -> dict[int, str | N
         document = read_toml(text)
     except ValueError as error:
         raise InputError(f"{where}: this is not TOML: {error}") from None
+    # "rack" for "racks": as a broker's id it would only be said to be none.
+    single = name.removesuffix("s")
+    if name not in document and isinstance(document.get(single), dict):
+        raise InputError(f"{where}: there is a table [{single}]; write [{name}]")
     table = document.get(name, document)
     if not isinstance(table, dict) or not table:
         raise InputError(

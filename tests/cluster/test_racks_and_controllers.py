@@ -86,6 +86,7 @@ def test_invalid_controllers_are_rejected(controllers, said):
     [
         ("nowhere.toml", r"cannot read 'nowhere.toml' \(No such file"),
         ("1=a,x=b", r"'x' is not a broker id"),
+        ("[rack]\n1 = 'a'\n", r"there is a table \[rack\]; write \[racks\]"),
         ("1=a,2", r"'2' is not of the form 1=a"),
         ("1=a,1=b", r"broker 1 is put into two racks"),
         ({"a": [1], "b": [1]}, r"broker 1 is put into the racks a and b"),

@@ -354,9 +354,11 @@ _RULES = (
         "KRA405",
         NOTE,
         "The producer is not idempotent",
-        "A retry can write a record twice or out of order. Kafka silently turns idempotence off "
-        "where it is on by default and conflicts with other settings.",
-        "Set enable.idempotence=true, so that a conflict is an error.",
+        "A retry can write a record twice or out of order. Where idempotence is only the default, "
+        "Kafka's client turns it off without an error if acks is not all, retries is 0 or "
+        "max.in.flight.requests.per.connection is above 5.",
+        "Set enable.idempotence=true: the producer then refuses to start with such settings, "
+        "instead of writing duplicates.",
     ),
     Rule(
         "KRA501",

@@ -322,7 +322,8 @@ def _number(line: _Line, label: str) -> int:
     number = whole_number(line.values[label], MAX_ID)
     if number is None:
         said = shown(line.values[label])
-        raise InputError(f"{line.where}: {label} {said} is not a number; {_RETRY}")
+        wrong = _too_large(line.values[label]) or "is not a number"
+        raise InputError(f"{line.where}: {label} {said} {wrong}; {_RETRY}")
     return number
 
 
@@ -331,10 +332,19 @@ def _id_list(line: _Line, label: str) -> tuple[int, ...]:
     ids = _numbers(text)
     if ids is None:
         text = ",".join(part.strip() for part in text.split(","))
-        raise InputError(
-            f"{line.where}: {label} {shown(text)} is not a list of broker ids; {_RETRY}"
-        )
+        wrong = "is not a list of broker ids"
+        for part in text.split(","):
+            wrong = _too_large(part) or wrong
+        raise InputError(f"{line.where}: {label} {shown(text)} {wrong}; {_RETRY}")
     return ids
+
+
+def _too_large(text: str) -> str:
+    """Say that a number is larger than Kafka allows; "" for one that is not, or no number."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit()) or whole_number(digits, MAX_ID) is not None:
+        return ""
+    return f"has a number larger than Kafka allows ({MAX_ID})"
 
 
 # Ids that are equal are one object, which saves memory.
