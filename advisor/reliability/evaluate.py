@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
 from types import MappingProxyType
+from typing import Any
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
@@ -191,6 +193,16 @@ def _reevaluated(case: Case, model: FailureModel, first_losses: FirstLosses) -> 
     return _answer(case.roughly(model, own_states=True), first_losses)
 
 
+def _with_card(case: Case, model: FailureModel, first_losses: FirstLosses) -> Reliability:
+    return _answer(case.with_card(model), first_losses)
+
+
+def _topic(
+    cluster: Any, model: FailureModel, config: Config, load: Workload, replicas: Any
+) -> Reliability:
+    return evaluate(cluster, config, model, load, placement=replicas)
+
+
 def _combine(
     sets: Mapping[Pattern, SetMeasures], case: Case, first_losses: FirstLosses
 ) -> Reliability:
@@ -241,13 +253,12 @@ def _combine(
         load=case.load,
         cluster=cluster,
         cost=cost_of(config, case.load, case.placement, cluster),
-        reevaluate=lambda other: _reevaluated(case, other, for_cards),
-        evaluate_card=lambda other: _answer(case.with_card(other), first_losses),
-        evaluate_topic=lambda topic, load, replicas: evaluate(
-            cluster, topic, case.model, load, placement=replicas
-        ),
-        empty_leader_share=lambda: empty_leader_share(case),
-        likeliest_loss=lambda: likeliest_loss(case),
+        # Not as lambdas, which could not be pickled.
+        reevaluate=partial(_reevaluated, case, first_losses=for_cards),
+        evaluate_card=partial(_with_card, case, first_losses=first_losses),
+        evaluate_topic=partial(_topic, cluster, case.model),
+        empty_leader_share=partial(empty_leader_share, case),
+        likeliest_loss=partial(likeliest_loss, case),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
@@ -119,6 +119,10 @@ class Placement:
     _parts: dict[tuple[int, Exchangeable], Placement] = field(
         default_factory=dict, init=False, repr=False
     )
+
+    def __reduce__(self) -> tuple[type[Placement], tuple[Any, ...]]:
+        # Without what was computed from it.
+        return Placement, (self.sets, self.brokers, self.rack_of, self.voters)
 
     @cached_property
     def racks(self) -> int:

@@ -5,13 +5,23 @@ And how years were sampled, and how well weighted losses stand for the real ones
 
 from __future__ import annotations
 
+import copyreg
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from advisor import formatting
 from advisor.errors import InputError
+
+
+def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(items)
+
+
+# Results hold read-only mappings; Python copies and pickles those only if it is told how.
+copyreg.pickle(MappingProxyType, lambda found: (_read_only, (dict(found),)))
 
 UNITS = {
     "loss_probability_per_year": "probability",
