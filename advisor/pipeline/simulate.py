@@ -21,7 +21,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.setting import Replicas
-from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.results.sampled import TIME_UP, Sampled
 from advisor.reliability.results.units import IMPORTANCE
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.block_cutting import (
@@ -115,8 +115,8 @@ def simulate(
     seconds : float, optional
         Stop when this much time has passed, the start of Spark included; a round of an eighth of a
         second of one core is always finished, and so is the pilot of "importance" or "splitting",
-        which takes some ten seconds of one core, with four replicas or more up to a minute. How
-        many years were done depends on the machine.
+        which takes some ten seconds of one core, with four replicas or more up to a minute; ``why``
+        says if it took all the time. How many years were done depends on the machine.
     placement : sequence of tuple of int, optional
         Broker ids of the replicas of each partition. Default: as Kafka places a new topic.
     checkpoint : str or path, optional
@@ -199,6 +199,7 @@ def simulate(
             core_seconds(plan, years)
         plan, why_method = with_method(plan, method, int(years), seed)
     stop = stop.of(plan)
+    pilot_was_late = stop.seconds_left <= 0.0 and bool(plan.bias or plan.splitting)
     expected = core_seconds(plan, years)
     if engine == QUICKEST:
         engine = "local" if expected < QUICKER_HERE_S else "spark"
@@ -206,6 +207,8 @@ def simulate(
         progress(_announcement(years, expected, stop))
     rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
     found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
+    if pilot_was_late and why.startswith(TIME_UP):
+        why = f"{why}; the pilot took all of it"
     return replace(found, why=why, why_method=why_method)
 
 

@@ -162,3 +162,11 @@ def test_rare_losses_are_of_full_logs() -> None:
     assert fullness(0.0, 0.1, 1.0) == 1.0
     assert fullness(10.0, 0.0, 1.0) == pytest.approx(0.1, rel=1e-4)
     assert fullness(10.0, 1.0, 1.0) == 0.0
+
+
+def test_a_pilot_that_takes_all_the_time_is_said() -> None:
+    """It is finished however few seconds there are, and a first round after it."""
+    asked = (THREE, TRIO, destroyed(0.1), Workload(partitions=1), 10**9, 7, "local")
+    found = simulate(*asked, method="importance", seconds=1e-6)
+    assert found.why == "time is up; the pilot took all of it"
+    assert simulate(*asked, method="crude", seconds=1e-6).why == "time is up"
