@@ -17,10 +17,8 @@ from advisor.catalog import evidence, model_names
 from advisor.cli.commands import advisor as command_line
 from advisor.formatting import OPERATOR_LOSS_YEARS, RAREST_YEARS
 from advisor.present.setting_text import no_setting_changes, verdict
-from advisor.reliability.results import explanation
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import Amount
 from package_graph import MODULES, module_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -326,16 +324,6 @@ def test_rare_losses_are_compared_with_those_of_operators() -> None:
     assert "data loss 2 times your goal" in verdict(result, strict)
     loose = advisor.Goals(loss_probability_per_year=kept * 2, write_unavailability=None)
     assert verdict(result, loose).startswith("Yes, ")
-
-
-def test_a_factor_of_losses_that_were_not_seen_is_a_least_one() -> None:
-    """Of settings whose losses a sample did not see only the fewest years are known."""
-    outlook = result_of("three_az_cloud").outlook
-    lost = outlook.years[1]
-    for seen, least in ((False, ", at least 14 times as often"), (True, ", 14 times as often")):
-        bounded = outlook._replace(years=(Amount(14.0 * lost.value, seen), lost))
-        said = explanation.no_setting_changes(bounded)
-        assert said.endswith(f"{least} as the losses that settings decide.")
 
 
 def test_common_losses_keep_their_number() -> None:

@@ -216,7 +216,7 @@ class PickedBrokers:
         tails: Mapping[tuple[int, ...], LeaderTails],
     ) -> AnyPicked:
         """The same with tails; on large clusters they and whole sets are taken for independent."""
-        of_sets = self._any_loss(chances, share)
+        of_sets = self.any_loss(chances, share)
         dropped = math.fsum(
             float(_binomial(len(some) - 1, share) @ some) * sum(on_set.values())
             for some, on_set in tails.values()

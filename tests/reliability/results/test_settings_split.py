@@ -12,7 +12,8 @@ from advisor.errors import InputError
 from advisor.formatting import significant
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
-from advisor.reliability.results.settings_split import PARTS, beyond_causes
+from advisor.reliability.results import explanation
+from advisor.reliability.results.settings_split import PARTS, Amount, beyond_causes
 from advisor.reliability.results.units import MEASURES
 from sampled_runs import FAR, off_by, sample
 
@@ -231,3 +232,13 @@ def test_no_part_is_larger_than_the_whole() -> None:
         if name != "mean_years_to_loss":
             most = found.interval(name)[1]
             assert all(found.interval(name, part)[1] <= most for part in PARTS)
+
+
+def test_a_factor_of_losses_that_were_not_seen_is_a_least_one() -> None:
+    """Of settings whose losses a sample did not see only the fewest years are known."""
+    outlook = advisor.evaluate(SIX, CONFIGS[0], "three_az_cloud", LOAD).outlook
+    lost = outlook.years[1]
+    for seen, least in ((False, ", at least 14 times as often"), (True, ", 14 times as often")):
+        bounded = outlook._replace(years=(Amount(14.0 * lost.value, seen), lost))
+        said = explanation.no_setting_changes(bounded)
+        assert said.endswith(f"{least} as the losses that settings decide.")
