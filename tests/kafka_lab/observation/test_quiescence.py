@@ -123,14 +123,19 @@ def test_nobody_fetches_from_a_limping_leader():
 
 
 class _Clock:
-    """A clock that advances only in sleep."""
+    """A clock that advances only in sleep; it stands in for the module `time` of quiescence.
+
+    The module itself is left alone: threads of other tests may still sleep in this process.
+    """
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr(quiescence.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(quiescence.time, "sleep", self.pass_s)
+        monkeypatch.setattr(quiescence, "time", self)
 
-    def pass_s(self, seconds):
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
         self.now += seconds
 
 
