@@ -20,7 +20,7 @@ from advisor.reliability.common_cause.outage_class import (
     strikes,
     unmarked,
 )
-from advisor.reliability.common_cause.picked_brokers import PickedBrokers
+from advisor.reliability.common_cause.picked_brokers import LeaderTails, PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.common_cause.survivors import Destruction, Exposure
@@ -119,7 +119,7 @@ def combine_picked(
         share = next(iter(by_pattern.values())).share(survival.strikes(mechanism))
         chances = {pattern: np.array(picked.chances) for pattern, picked in by_pattern.items()}
         dropped = {
-            p: (np.array(by_pattern[p].tails), members.on_set)
+            p: LeaderTails(np.array(by_pattern[p].tails), members.on_set, members.leaders == 1)
             for p, members in by_leader.items()
             if p in by_pattern and any(by_pattern[p].tails)
         }

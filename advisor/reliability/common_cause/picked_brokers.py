@@ -23,10 +23,6 @@ from advisor.reliability.failures.mechanisms import Scope, transition
 from advisor.reliability.solver.generator import IntArray, Vector
 
 BoolArray = NDArray[np.bool_]
-LeaderTails = tuple[Vector, Mapping[tuple[int, ...], int]]
-"""Probability that a leader drops a tail, by how many of its set's brokers are picked; and how many
-partitions have each list of replicas, the leader first."""
-
 # Up to so many brokers every choice is enumerated (2 ** 16 of them).
 _ENUMERATED = 16
 # Beyond, so many choices are drawn, fewer where many brokers of many sets are picked.
@@ -36,6 +32,17 @@ _MANY = 1.0
 _SEED = 20130626
 # A certain loss would have the logarithm of 0.
 _MOST = 1.0 - 1e-12
+
+
+class LeaderTails(NamedTuple):
+    """Probability that a leader drops a tail, by how many brokers of its set are picked.
+
+    With the partitions of each list, and whether its first broker leads, or any as often.
+    """
+
+    chances: Vector
+    on_set: Mapping[tuple[int, ...], int]
+    first_leads: bool
 
 
 class PickedLosses(NamedTuple):
@@ -132,9 +139,8 @@ def picked_losses(
             (0.0, *(each[n] / happen[n] if n is not None and happen[n] else 0.0 for n in whole))
             for each in (lose, drop)
         )
-        all_picked = float(per_year[whole[-1]])
         found[mechanism] = PickedLosses(
-            *(chances, all_picked, losing, max(every[0] - losing, 0.0)),
+            *(chances, float(per_year[whole[-1]]), losing, max(every[0] - losing, 0.0)),
             *(tails, dropping, max(every[1] - dropping, 0.0)),
         )
     return found
@@ -217,11 +223,10 @@ class PickedBrokers:
     ) -> AnyPicked:
         """The same with tails; on large clusters they and whole sets are taken for independent."""
         of_sets = self.any_loss(chances, share)
-        dropped = math.fsum(
+        total = of_sets.total + math.fsum(
             float(_binomial(len(some) - 1, share) @ some) * sum(on_set.values())
-            for some, on_set in tails.values()
+            for some, on_set, _ in tails.values()
         )
-        total = of_sets.total + dropped
         if self._brokers <= _ENUMERATED:
             survival = {p: np.log1p(-np.minimum(some, _MOST)) for p, some in chances.items()}
             log_survival = self._by_choice(survival) + self._tails_by_choice(tails)
@@ -230,10 +235,12 @@ class PickedBrokers:
             probability = float(_binomial(self._brokers, share) @ by_size)
             return AnyPicked(probability, total, 0.0, of_sets.dependence)
         kept: dict[int, float] = defaultdict(float)
-        for some, on_set in tails.values():
-            one = float(_binomial(len(some) - 1, share) @ some) / share
+        for some, on_set, first_leads in tails.values():
+            leaders = 1 if first_leads else len(some) - 1
+            one = float(_binomial(len(some) - 1, share) @ some) / share / leaders
             for replicas, count in on_set.items():
-                kept[replicas[0]] += count * math.log1p(-min(one, _MOST))
+                for broker in replicas[:leaders]:
+                    kept[broker] += count * math.log1p(-min(one, _MOST))
         none = math.prod(1.0 - share + share * math.exp(log) for log in kept.values())
         both = (1.0 - none) * of_sets.probability
         probability = 1.0 - none + of_sets.probability - both
@@ -242,17 +249,18 @@ class PickedBrokers:
     def _tails_by_choice(self, tails: Mapping[tuple[int, ...], LeaderTails]) -> Vector:
         """Sum of the log-probabilities that no leader drops a tail, for every choice of brokers."""
         whole = np.zeros(1 << self._brokers)
-        for some, on_set in tails.values():
-            counts = np.arange(1, len(some))
-            # The leader is one of those picked in as many cases as any other broker.
-            given_leader = np.minimum(some[1:] * (len(some) - 1) / counts, _MOST)
-            by_followers = np.log1p(-given_leader)
+        for some, on_set, first_leads in tails.values():
             bits = np.int64(1) << np.searchsorted(self._ids, np.array([*on_set]))
             partitions = np.array([*on_set.values()], dtype=float)
-            for size in range(len(by_followers)):
-                amount = float(np.diff(by_followers, size)[0])
-                for others in combinations(range(1, bits.shape[1]), size):
-                    part = bits[:, 0] + bits[:, list(others)].sum(axis=1)
+            always, by_count = [], some
+            if first_leads:
+                # It is one of those picked in as many cases as any other broker.
+                always, by_count = [0], some[1:] * (len(some) - 1) / np.arange(1, len(some))
+            kept = np.log1p(-np.minimum(by_count, _MOST))
+            for size in range(len(kept)):
+                amount = float(np.diff(kept, size)[0])
+                for others in combinations(range(len(always), bits.shape[1]), size):
+                    part = bits[:, [*always, *others]].sum(axis=1)
                     whole += np.bincount(part, amount * partitions, len(whole))
         return self._over_parts(whole)
 
@@ -266,9 +274,9 @@ class PickedBrokers:
         if self._brokers <= _ENUMERATED:
             lost = -np.expm1(np.minimum(self._by_choice(survival), 0.0))
             more = np.minimum(self._by_choice(chances), 1.0) - lost
-            by_size = np.bincount(self._sizes, lost) / np.bincount(self._sizes)
-            more = np.bincount(self._sizes, more) / np.bincount(self._sizes)
-            return AnyPicked(float(odds @ by_size), total, 0.0, max(float(odds @ more), 0.0))
+            odds = odds / np.bincount(self._sizes)
+            known, more = (odds @ np.bincount(self._sizes, each) for each in (lost, more))
+            return AnyPicked(float(known), total, 0.0, max(float(more), 0.0))
         return self._sampled(chances, share, total)
 
     def _sampled(
@@ -322,9 +330,8 @@ class PickedBrokers:
         odds, of = [], []
         for pattern, some in chances.items():
             sets, replicas = self._sets[pattern].shape
-            counts = np.arange(replicas + 1)
-            odds.append(stats.binom.pmf(counts, replicas, share) * some * sets)
-            of += [(pattern, count) for count in counts.tolist()]
+            odds.append(_binomial(replicas, share) * some * sets)
+            of += [(pattern, count) for count in range(replicas + 1)]
         weights = np.concatenate(odds)
         kinds = draw.choice(len(of), len(picked), p=weights / weights.sum())
         for kind in np.unique(kinds).tolist():
@@ -340,8 +347,7 @@ class PickedBrokers:
         for pattern, members in self._sets.items():
             sets, replicas = members.shape
             where = members.ravel(), np.repeat(np.arange(sets), replicas)
-            shape = self._brokers, sets
-            found[pattern] = sparse.csr_array((np.ones(members.size), where), shape=shape)
+            found[pattern] = sparse.csr_array((np.ones(members.size), where), (self._brokers, sets))
         return found
 
     @cached_property

@@ -73,7 +73,7 @@ def _combined(
         case.exchangeable,
         case.chain.constants.acks != "all",
         case.events_per_year,
-        _along(case),
+        chances_along(case),
         tuple(
             (pattern, sets[pattern].losses[which])
             for pattern in placement.replica_set_classes(case.exchangeable)
@@ -87,7 +87,7 @@ def fitted_to(known: LikeTopics) -> FirstLosses:
     def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
         kind = (
             *(case.chain.constants, case.chain.mechanisms, case.config.replication_factor),
-            *(case.exchangeable, case.events_per_year, _along(case)),
+            *(case.exchangeable, case.events_per_year, chances_along(case)),
         )
         given = _alone(case, sets), case.placement, case.exchangeable
         return known.first_losses(kind, *given, lambda: computed(case, sets))
@@ -137,7 +137,7 @@ def _alone(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[SetsAlone, 
     return one, other
 
 
-def _along(case: Case) -> tuple[tuple[str, float], ...]:
+def chances_along(case: Case) -> tuple[tuple[str, float], ...]:
     """Probability that what strikes a rack takes another along, or a restart another restart."""
     known = [table()[name] for name in case.model.mechanisms]
     paths = {each.name: each.path(each.spreads or each.overlaps) for each in known}

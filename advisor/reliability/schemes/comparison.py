@@ -22,6 +22,7 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.setting import Exchangeable
+from advisor.reliability.measures.first_losses import chances_along
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.schemes.measures import SchemeSolution
@@ -264,13 +265,14 @@ def scheme_row(
         ).measures()
         for pattern in classes
     }
-    events = dict(case.events_per_year)
+    events, along = dict(case.events_per_year), dict(chances_along(case))
     first = any_loss(
         {pattern: found.losses for pattern, found in solved.items()},
         lambda mechanism: events.get(mechanism, 0.0),
         placement,
         Exchangeable.ALL,
         Tails(per_failure=1, leaders=replicas) if scheme.tail else None,
+        lambda mechanism: along.get(mechanism, 0.0),
     )
 
     def total(measure: str) -> float:
