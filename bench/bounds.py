@@ -105,11 +105,13 @@ def _config(replicas: int, least: int, elr: bool, acks: str | int, unclean: bool
     )
 
 
-def _kept_apart(setup: ChainConstants, setting: fault_processes.Setting) -> tuple[int, ...]:
+def _kept_apart(
+    constants: ChainConstants, environment: fault_processes.FaultEnvironment
+) -> tuple[int, ...]:
     """As `lumping.slot_classes`, but for unclean elections every slot is its own class."""
-    if setup.policy.unclean:
-        return tuple(range(len(setting.racks)))
-    return _SLOT_CLASSES(setup, setting)
+    if constants.policy.unclean:
+        return tuple(range(len(environment.racks)))
+    return _SLOT_CLASSES(constants, environment)
 
 
 def _forget() -> None:

@@ -131,8 +131,10 @@ def cut_into_parcels(
     """
     parcels: list[Parcel] = []
     # Plans of the same rules share a transition table, which each process fills once.
-    in_order = sorted(jobs, key=lambda job: (job.plan.replicas, repr(job.plan.setup), job.run))
-    for _, group in groupby(in_order, key=lambda job: (job.plan.replicas, repr(job.plan.setup))):
+    in_order = sorted(jobs, key=lambda job: (job.plan.replicas, repr(job.plan.constants), job.run))
+    for _, group in groupby(
+        in_order, key=lambda job: (job.plan.replicas, repr(job.plan.constants))
+    ):
         spans: list[Span] = []
         cost = 0.0
         for job in group:

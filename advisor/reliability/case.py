@@ -17,8 +17,8 @@ from advisor.protocol.rules.controller import Policy
 from advisor.reliability.common_cause.placement import Brokers, Placement, ReplicaSetClass, place
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
-from advisor.reliability.failures.setting import Exchangeable, Replicas
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.failures.transition_rates import MEAN_LAG_TIMES, Failovers
 from advisor.reliability.partition.controller_policy import ChainConstants
@@ -206,10 +206,10 @@ class ChainParameters:
             joint_outages=any(model.rate_per_hour(name) > 0 for name in table().begin_together),
         )
 
-    def setting(self, pattern: tuple[int, ...]) -> fault_processes.Setting:
+    def environment(self, pattern: tuple[int, ...]) -> fault_processes.FaultEnvironment:
         """The fault processes below a replica set of a pattern of racks."""
         voters = getattr(pattern, "voters", ())
-        return fault_processes.Setting(tuple(pattern), self.mechanisms, voters)
+        return fault_processes.FaultEnvironment(tuple(pattern), self.mechanisms, voters)
 
     def roughly_like(self, nominal: ChainParameters) -> ChainParameters:
         """The same to a few digits, on the states of ``nominal`` if both have the same."""

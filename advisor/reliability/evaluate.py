@@ -18,7 +18,7 @@ from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.like_topics import LikeTopics
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.setting import Replicas
+from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.first_losses import (
     FirstLosses,

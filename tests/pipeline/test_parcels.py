@@ -67,7 +67,7 @@ def test_costs_are_spread_evenly() -> None:
     assert math.fsum(costs) == pytest.approx(math.fsum(map(cost, FLEET)))
     assert max(costs) <= 0.2 + dearest_block
     # Each set of rules leaves at most one parcel that is not full.
-    rules = {(one.plan.replicas, one.plan.setup) for one in FLEET}
+    rules = {(one.plan.replicas, one.plan.constants) for one in FLEET}
     assert sum(1 for each in costs if each < 0.2) <= len(rules)
 
 
@@ -77,7 +77,7 @@ def test_blocks_beyond_two_parcels_come_first() -> None:
     first = [parcel for parcel in parcels if parcel.seconds > 0.02]
     assert first
     assert first == sorted(first, key=lambda parcel: -parcel.seconds) == parcels[: len(first)]
-    rules = {one.run: (one.plan.replicas, one.plan.setup) for one in FLEET}
+    rules = {one.run: (one.plan.replicas, one.plan.constants) for one in FLEET}
     order = [rules[parcel.spans[0].run] for parcel in parcels[len(first) :]]
     changes = sum(1 for one, other in pairwise(order) if one != other)
     assert changes == len(set(order)) - 1

@@ -133,8 +133,8 @@ class Experiment:
         self.quorum = quorum
         self.config = config
         self.cluster = Cluster(config, apart)
-        self.setup = ChainConstants(self.cluster.policy, config.acks, copying, page_cache)
-        self.automaton = Automaton(self.setup, len(self.cluster.slots))
+        self.constants = ChainConstants(self.cluster.policy, config.acks, copying, page_cache)
+        self.automaton = Automaton(self.constants, len(self.cluster.slots))
         self.tail = tail and config.acks != "all"
         self._new = self.cluster.state
 
@@ -187,7 +187,7 @@ class Experiment:
         if move.event == red.QUORUM_LOST:
             cluster.stop_quorum()
         elif move.event == red.QUORUM_BACK:
-            cluster.start_quorum(*_owed(before, self.setup))
+            cluster.start_quorum(*_owed(before, self.constants))
         else:
             cluster.strike(move)
         # Whoever waited for the controller begins to copy when it is back.
@@ -237,7 +237,7 @@ class Experiment:
         cluster = self.cluster
         first = cluster.state.next_value
         leader = around[0].registration.leader
-        writable = red.is_writable(around[0], self.setup)
+        writable = red.is_writable(around[0], self.constants)
         dark = move.event == red.POWER
         if move.event == red.LIMP:
             # What the leader alone has then is the beginning of the gap.
@@ -249,9 +249,9 @@ class Experiment:
         electable = {*after.isr, *after.elr}
         several = leader in electable and len(electable) > 1
         # Without a controller the leader stays on record, and it is decided later.
-        later = self.setup.policy.rules.eligible_leader_replicas and not _works(around[1])
+        later = self.constants.policy.rules.eligible_leader_replicas and not _works(around[1])
         undecided = several and (after.leader == NO_LEADER or later)
-        if dark and writable and self.setup.page_cache and not (tail and self.tail):
+        if dark and writable and self.constants.page_cache and not (tail and self.tail):
             assert cluster.produce(WRITTEN) is None
             cluster.settle()
         elif self.tail and writable and leader in move.slots and (tail or not (dark or undecided)):
@@ -350,7 +350,7 @@ class Experiment:
             ("isr", set(record.isr), set(expected.isr)),
             ("elr", set(record.elr), set(expected.elr)),
             ("last known leader", record.last_known_elr, expected.last_known_elr),
-            ("writable", writable, red.is_writable(reduced, self.setup)),
+            ("writable", writable, red.is_writable(reduced, self.constants)),
             ("invariants", check(self.cluster.state, ALWAYS), ()),
         ):
             self._same(twin, what, here, there)
@@ -359,8 +359,8 @@ class Experiment:
         if reference != reduction:
             raise AssertionError(
                 f"{what}: reference {reference}, reduction {reduction}\nafter {twin.trace}\n"
-                f"{self.config!r} copying={self.setup.copying} "
-                f"page_cache={self.setup.page_cache} tail={self.tail}\n"
+                f"{self.config!r} copying={self.constants.copying} "
+                f"page_cache={self.constants.page_cache} tail={self.tail}\n"
                 f"reference {self.cluster.record}\n"
                 f"reduction {self.automaton.states[twin.number]}"
             )
@@ -370,9 +370,9 @@ def _works(state: PartitionState) -> bool:
     return state.controller == red.CONTROLLER_WORKS
 
 
-def _owed(state: PartitionState, setup: ChainConstants) -> tuple[list[int], list[int]]:
+def _owed(state: PartitionState, constants: ChainConstants) -> tuple[list[int], list[int]]:
     """Whom a controller that is back fences, and who registers then, in the reduction's order."""
-    order = Transition(state, setup)._distress
+    order = Transition(state, constants)._distress
     fallen = [slot for slot in state.unfenced if state.condition[slot] not in red.RUNNING]
     waiting = [slot for slot, own in enumerate(state.condition) if own in red.WAITING]
     return sorted(fallen, key=order), sorted(waiting, key=order)

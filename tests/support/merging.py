@@ -9,7 +9,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.measures import replica_set
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.statespace import lumping, state_graph
@@ -24,8 +24,8 @@ def forget() -> None:
     replica_set.measure.cache_clear()
 
 
-def _no_two(_: ChainConstants, setting: Setting) -> tuple[int, ...]:
-    return tuple(range(len(setting.racks)))
+def _no_two(_: ChainConstants, environment: FaultEnvironment) -> tuple[int, ...]:
+    return tuple(range(len(environment.racks)))
 
 
 @contextmanager
@@ -46,8 +46,10 @@ def whole(
     voters: tuple[int, ...] = (),
 ) -> tuple[dict[str, float], dict[str, float], int]:
     """Every measure that is not nothing, how far it may be off, and the number of states."""
-    setup = parameters(config, card, load, len(pattern)).constants
-    structure = ctmc.whole_structure(setup, Setting(pattern, possible_mechanisms(card), voters))
+    constants = parameters(config, card, load, len(pattern)).constants
+    structure = ctmc.whole_structure(
+        constants, FaultEnvironment(pattern, possible_mechanisms(card), voters)
+    )
     found = measured(solution(structure, config, card, load, len(pattern)), config, card)
     values = {name: sum(parts.values()) for name, parts in found.causes.items()}
     values = {name: value for name, value in values.items() if value > 0}

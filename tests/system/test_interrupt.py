@@ -79,8 +79,8 @@ def test_a_sample_is_interrupted(kernel, engine: str, tmp_path: Path) -> None:
     """The cell ends at once, and the next ones compute, sample and plot as before."""
     client, manager = kernel
     stacks = tmp_path / "stacks"
-    setup = SETUP.replace("ENGINE", repr(engine)).replace("STACKS", repr(str(stacks)))
-    assert run(client, setup) == ("ok", "")
+    constants = SETUP.replace("ENGINE", repr(engine)).replace("STACKS", repr(str(stacks)))
+    assert run(client, constants) == ("ok", "")
     first = "before = advisor.simulate(cluster, config, model, load, **few)"
     assert run(client, first) == ("ok", "")
     # Else Jupyter drops a cell that it receives just after the interrupt, as of a "run all".

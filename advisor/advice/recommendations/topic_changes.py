@@ -16,7 +16,7 @@ from advisor.cluster import Cluster, Topic
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.setting import Replicas
+from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 

@@ -54,8 +54,8 @@ class Structure:
         How many gaps there are, and replicas in the ISR.
     attribution : dict of str to array, shape (states,)
         Share of each mechanism in what keeps replicas away; rows add up to 1.
-    setup : ChainConstants
-    setting : Setting
+    constants : ChainConstants
+    environment : FaultEnvironment
     beyond : array of int, shape (transitions beyond,)
         Which truncated state each TRUNCATED transition leads to.
     stops : array of bool, shape (transitions beyond,)
@@ -65,7 +65,7 @@ class Structure:
     cuts : FlushWindowLosses
         What power loses that goes too early, in states without writing.
     own, racks : arrays of int, shape (states, slots)
-        Condition and rack of each slot's broker; see :class:`Setting`.
+        Condition and rack of each slot's broker; see :class:`FaultEnvironment`.
     waits, election_risks : arrays, shape (states + truncated states, ...)
         See :class:`Graph`; the truncated states last.
     """
@@ -84,8 +84,8 @@ class Structure:
     gaps: IntArray
     in_sync: IntArray
     attribution: dict[str, NDArray[np.float64]]
-    setup: ChainConstants
-    setting: fault_processes.Setting
+    constants: ChainConstants
+    environment: fault_processes.FaultEnvironment
     beyond: IntArray
     stops: NDArray[np.bool_]
     seldom_stops: NDArray[np.bool_]
@@ -129,7 +129,7 @@ class Structure:
 
     @property
     def _of_replicas(self) -> tuple[IntArray, IntArray]:
-        replicas = self.setting.replicas
+        replicas = self.environment.replicas
         return self.own[:, :replicas], self.racks[:, :replicas]
 
     def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
@@ -161,35 +161,37 @@ class Structure:
 
 @lru_cache(maxsize=128)
 def structure(
-    setup: ChainConstants, setting: fault_processes.Setting, guide: NominalRates
+    constants: ChainConstants, environment: fault_processes.FaultEnvironment, guide: NominalRates
 ) -> Structure:
     """The chain of the states that matter where rates are about as the guide says."""
-    whole = graph(shared_constants(setup, setting), setting)
+    whole = graph(shared_constants(constants, environment), environment)
     collecting = gc.isenabled()
     # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
     gc.disable()
     try:
-        return _arrays(whole, select_states(whole, guide, setup), setup)
+        return _arrays(whole, select_states(whole, guide, constants), constants)
     finally:
         if collecting:
             gc.enable()
 
 
-def whole_structure(setup: ChainConstants, setting: fault_processes.Setting) -> Structure:
+def whole_structure(
+    constants: ChainConstants, environment: fault_processes.FaultEnvironment
+) -> Structure:
     """The chain of all states; only for small settings."""
-    whole = graph(shared_constants(setup, setting), setting)
+    whole = graph(shared_constants(constants, environment), environment)
     kept = np.zeros(1, dtype=np.int64)
-    found = Moves.of(whole, kept, setup)
+    found = Moves.of(whole, kept, constants)
     part = found.among(whole, kept)
     while len(fresh := truncated_states(part)[0]):
-        more = Moves.of(whole, fresh, setup)
+        more = Moves.of(whole, fresh, constants)
         found = found.and_then(more, len(kept) + np.arange(len(fresh)))
         kept = np.concatenate([kept, fresh])
         part = found.among(whole, kept)
-    return _arrays(whole, Selection(part, np.zeros(len(kept), dtype=bool)), setup)
+    return _arrays(whole, Selection(part, np.zeros(len(kept), dtype=bool)), constants)
 
 
-def _arrays(whole: Graph, selection: Selection, setup: ChainConstants) -> Structure:
+def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> Structure:
     part, kept = selection.part, selection.part.kept
     left, place = truncated_states(part)
     beyond = part.target < 0
@@ -219,8 +221,8 @@ def _arrays(whole: Graph, selection: Selection, setup: ChainConstants) -> Struct
         gaps=gaps,
         in_sync=kept_facts[IN_SYNC],
         attribution=outage_attribution(waits[: len(kept)]),
-        setup=setup,
-        setting=whole.setting,
+        constants=constants,
+        environment=whole.environment,
         beyond=place,
         stops=writable[part.source[beyond]] & ~written[len(kept) + place],
         seldom_stops=selection.seldom_stops,

@@ -159,7 +159,7 @@ def times(rate: Vector | float, hours: Vector) -> Vector:
 def loss_rates(
     rates: Mapping[str, float],
     racks: tuple[int, ...],
-    setup: ChainConstants,
+    constants: ChainConstants,
     drift: drift_bound.Drift,
     voters: bool = False,
 ) -> LossRates:
@@ -189,13 +189,13 @@ def loss_rates(
         falls += rate * drift_bound.strikes_on_leader(name, racks)
         dying = rate * sites * drift_bound.deaths(name, rates)
         falls += dying
-        if setup.page_cache and setup.policy.min_isr <= 1:
+        if constants.page_cache and constants.policy.min_isr <= 1:
             outages_of_power += dying
         if failure.destroys:
             destructions += rate * sites
-        elif failure.cuts_power and setup.page_cache and struck >= setup.policy.min_isr:
+        elif failure.cuts_power and constants.page_cache and struck >= constants.policy.min_isr:
             outages_of_power += rate * sites
-    powers = strikes_per_hour(rates, racks, power=True) if setup.page_cache else 0.0
+    powers = strikes_per_hour(rates, racks, power=True) if constants.page_cache else 0.0
     return LossRates(
         destructions, outages_of_power, falls, drift.longest_hours, lost_quorums, powers
     )
@@ -272,19 +272,19 @@ class Limits:
         self,
         rates: Mapping[str, float],
         racks: tuple[int, ...],
-        setup: ChainConstants,
+        constants: ChainConstants,
         most_slack: float = math.inf,
         voters: bool = False,
     ) -> None:
         self._drift = drift_bound.drift(rates, racks, most_slack)
-        self._harm = loss_rates(rates, racks, setup, self._drift, voters)
+        self._harm = loss_rates(rates, racks, constants, self._drift, voters)
         # Of a broker in each outage, the probability that it dies in the end.
         self._deaths = np.zeros(table().waits)
         for condition, entry in table().outages.items():
             self._deaths[condition] = drift_bound.deaths(entry.course, rates)
-        self._alone = setup.page_cache and setup.policy.min_isr <= 1
-        self._clean = not setup.policy.unclean
-        self._acks_all = setup.acks == "all"
+        self._alone = constants.page_cache and constants.policy.min_isr <= 1
+        self._clean = not constants.policy.unclean
+        self._acks_all = constants.acks == "all"
 
     def until_well(self, waits: IntArray, election_risks: Vector) -> ExcursionBound:
         """Upper bounds until every replica is healthy.

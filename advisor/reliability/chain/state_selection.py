@@ -119,13 +119,13 @@ class Moves(NamedTuple):
         cls,
         graph: Graph,
         states: IntArray,
-        setup: ChainConstants,
+        constants: ChainConstants,
         ahead: Ahead | None = None,
         unseen: IntArray = moves.NOTHING,
     ) -> Moves:
         """As `Graph.moves`, without tails where nothing is acknowledged by a leader alone."""
         source, rows = graph.moves(states, ahead, unseen)
-        if setup.acks == "all":
+        if constants.acks == "all":
             rows[:, moves.EFFECTS] &= ~Effect.TAIL
             matters = (rows[:, moves.TARGET] != states[source]) | (rows[:, moves.EFFECTS] > 0)
             source, rows = source[matters], rows.compress(matters, axis=0)
@@ -177,15 +177,15 @@ class Selection(NamedTuple):
     seldom_stops: NDArray[np.bool_]
 
 
-def select_states(graph: Graph, guide: NominalRates, setup: ChainConstants) -> Selection:
+def select_states(graph: Graph, guide: NominalRates, constants: ChainConstants) -> Selection:
     """Choose the states to keep.
 
     Parameters
     ----------
-    setup : ChainConstants
+    constants : ChainConstants
         One of those that the graph serves.
     """
-    return _Search(graph, guide, setup).kept()
+    return _Search(graph, guide, constants).kept()
 
 
 class _Harm(NamedTuple):
@@ -212,12 +212,12 @@ class _Harm(NamedTuple):
 class _Search:
     """Adds states round by round."""
 
-    def __init__(self, graph: Graph, guide: NominalRates, setup: ChainConstants) -> None:
-        self._graph, self._guide, self._setup = graph, guide, setup
+    def __init__(self, graph: Graph, guide: NominalRates, constants: ChainConstants) -> None:
+        self._graph, self._guide, self._setup = graph, guide, constants
         self._rates = dict(guide.rates)
-        replicas = len(graph.setting.racks)
-        voters = bool(graph.setting.voters)
-        self._limits = Limits(self._rates, graph.setting.racks, setup, _SLACK, voters)
+        replicas = len(graph.environment.racks)
+        voters = bool(graph.environment.voters)
+        self._limits = Limits(self._rates, graph.environment.racks, constants, _SLACK, voters)
         beyond = max(replicas - _FEW - 1, 0)
         larger = _SHARE_OF_MANY if beyond else _SHARE
         self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger
@@ -266,7 +266,7 @@ class _Search:
         stops = (part.target >= 0) & written[part.source] & ~written[part.target]
         seldom = np.zeros(len(part.kept), dtype=bool)
         waits = self._graph.waits(part.kept)
-        power = power_per_hour(self._rates, self._graph.setting.racks, waits)
+        power = power_per_hour(self._rates, self._graph.environment.racks, waits)
         stopped = sums(part.target[stops], harm.flux[stops], len(seldom))
         seldom[_least(stopped * power * _FLUSH_HOURS / harm.allowed[0])] = True
         return seldom & (stopped > 0)

@@ -48,14 +48,14 @@ def truncation_error(
     truncated = chain.with_effect(Effect.TRUNCATED)
     if not truncated.any():
         return np.zeros(6)
-    setting = chain.setting
-    limits = Limits(rates, setting.racks, chain.setup, voters=bool(setting.voters))
+    environment = chain.environment
+    limits = Limits(rates, environment.racks, chain.constants, voters=bool(environment.voters))
     left = slice(chain.states, None)
     most = limits.until_well(chain.waits[left], chain.election_risks[left])
     away = most.hours + times(outage_hours, most.events)
     # Every failure may stop the writing, and power may go before all is on disk.
-    early = unflushed_hours * strikes_per_hour(rates, setting.racks, power=True)
-    strikes = strikes_per_hour(rates, setting.racks)
+    early = unflushed_hours * strikes_per_hour(rates, environment.racks, power=True)
+    strikes = strikes_per_hour(rates, environment.racks)
     stops = times(strikes, most.hours) + most.deaths
     # The power of a broker that limps already goes with its death.
     losses = most.losses + times(early, stops) + unflushed_hours * strikes * most.deaths
@@ -66,7 +66,7 @@ def truncation_error(
     # A sum over paths that stopped at PRECISION may lack that much.
     added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
     # Writing may stop with the very transition into a truncated state, or where it seldom does.
-    power = unflushed_hours * power_per_hour(rates, setting.racks, chain.waits)
+    power = unflushed_hours * power_per_hour(rates, environment.racks, chain.waits)
     flux = visits[chain.source] * rate
     seldom = chain.writable[chain.source] & ~chain.writable[target] & chain.seldom_stops[target]
     seldom &= ~truncated
@@ -95,7 +95,7 @@ def third_failures(
         T; see :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
     """
     beyond = chain.with_effect(Effect.TRUNCATED)
-    power = power_per_hour(rates, chain.setting.racks, chain.waits)
+    power = power_per_hour(rates, chain.environment.racks, chain.waits)
     after = chain.target.copy()
     after[beyond] = chain.states + chain.beyond
     moves = (chain.source != chain.target) | beyond

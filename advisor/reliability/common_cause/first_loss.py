@@ -35,7 +35,7 @@ from advisor.reliability.common_cause.outage_class import scope_of
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.setting import Exchangeable
+from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.solver.first_passage import FirstLoss
 

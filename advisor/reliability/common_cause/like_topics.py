@@ -19,7 +19,7 @@ import numpy as np
 
 from advisor.reliability.common_cause.first_loss import AnyLoss, SetsAlone
 from advisor.reliability.common_cause.placement import Placement
-from advisor.reliability.failures.setting import Exchangeable
+from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.solver.generator import Vector
 
 Pair = tuple[AnyLoss, AnyLoss]

@@ -16,7 +16,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import CLUSTER
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
-from advisor.reliability.failures.setting import Exchangeable, Replicas, rack_pattern
+from advisor.reliability.failures.fault_environment import Exchangeable, Replicas, rack_pattern
 
 _LARGE_RACK, _SEED = 20, 20130626
 

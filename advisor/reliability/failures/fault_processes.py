@@ -1,10 +1,9 @@
 """Failure and repair transitions of the brokers of one replica set, of racks, and of the quorum.
 
-A broker is well or in one condition at a time, and the outage that ends first ends it. Most
-failures strike running brokers only; destruction strikes whatever still holds a log. That a
-failure finds a broker down already, and would have kept it down longer, is neglected: an overlap
-of two outages of one broker, of relative weight rate times duration. What each mechanism does
-stands in :mod:`advisor.reliability.failures.mechanisms`.
+A broker is healthy or in one outage at a time. Most failures strike running brokers only;
+destruction strikes whatever still holds a log. A second failure of a broker that is down is
+ignored, even if it would have lasted longer: the error is the rate times the duration of the
+overlap. What each mechanism does is in :mod:`advisor.reliability.failures.mechanisms`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,15 @@ from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
+from advisor.reliability.failures.fault_environment import (
+    BrokerStates,
+    Change,
+    Events,
+    FaultEnvironment,
+    Own,
+    initial_state,
+    quorum_state,
+)
 from advisor.reliability.failures.mechanisms import (
     WELL,
     BrokerEvent,
@@ -29,22 +37,13 @@ from advisor.reliability.failures.mechanisms import (
     repair_of,
     striking,
 )
-from advisor.reliability.failures.setting import (
-    BrokerStates,
-    Change,
-    Events,
-    Own,
-    Setting,
-    initial_state,
-    quorum_state,
-)
 
 __all__ = [
     "BrokerStates",
     "Change",
     "Events",
+    "FaultEnvironment",
     "Own",
-    "Setting",
     "broker_and_cluster_transitions",
     "changes",
     "ends",
@@ -62,29 +61,30 @@ _OF_QUORUM = (int(BrokerEvent.QUORUM_LOST), int(BrokerEvent.QUORUM_STOPPED), _BA
 _STRUCK, _CANDIDATE = 1, 2
 
 
-def changes(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
+def changes(brokers: BrokerStates, environment: FaultEnvironment) -> Iterator[Change]:
     """All transitions that can happen next."""
-    yield from broker_and_cluster_transitions(brokers.own, setting)
-    yield from of_racks(brokers, setting)
+    yield from broker_and_cluster_transitions(brokers.own, environment)
+    yield from of_racks(brokers, environment)
 
 
-def broker_and_cluster_transitions(own: Own, setting: Setting) -> Iterator[Change]:
+def broker_and_cluster_transitions(own: Own, environment: FaultEnvironment) -> Iterator[Change]:
     """Failures and repairs of single brokers, and those of the whole cluster.
 
     Where outages of racks can take the majority of the voters, `of_racks` yields them.
     """
-    if not setting.voters:
-        yield from _broker_and_cluster(own, setting)
+    if not environment.voters:
+        yield from _broker_and_cluster(own, environment)
 
 
-def of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
+def of_racks(brokers: BrokerStates, environment: FaultEnvironment) -> Iterator[Change]:
     """Failures and repairs of racks."""
-    if not setting.voters:
-        yield from _of_racks(brokers, setting)
+    if not environment.voters:
+        yield from _of_racks(brokers, environment)
         return
-    before = quorum_state(brokers, setting)
-    for change in (*_broker_and_cluster(brokers.own, setting), *_of_racks(brokers, setting)):
-        after = quorum_state(BrokerStates(change.own, brokers.racks), setting)
+    before = quorum_state(brokers, environment)
+    inner, racks = _broker_and_cluster(brokers.own, environment), _of_racks(brokers, environment)
+    for change in (*inner, *racks):
+        after = quorum_state(BrokerStates(change.own, brokers.racks), environment)
         yield _with_quorum(change, before, after)
 
 
@@ -101,52 +101,52 @@ def _with_quorum(change: Change, before: int, after: int) -> Change:
     return Change(rate, own, events + told if after == _BACK else told + events)
 
 
-def _broker_and_cluster(own: Own, setting: Setting) -> Iterator[Change]:
-    process = _process(setting.table, setting.mechanisms)
-    for slot in range(setting.replicas):
+def _broker_and_cluster(own: Own, environment: FaultEnvironment) -> Iterator[Change]:
+    process = _process(environment.table, environment.mechanisms)
+    for slot in range(environment.replicas):
         yield from _broker_failures(own, slot, process)
         yield from _broker_repairs(own, slot, process)
-    yield from _pairs(own, setting.replicas, process)
-    slots = tuple(range(setting.replicas))
+    yield from _pairs(own, environment.replicas, process)
+    slots = tuple(range(environment.replicas))
     for failure in process.cluster:
         if failure.entry.effect.of_quorum:
-            yield from _quorum_failures(own, setting.quorum_slot, failure)
+            yield from _quorum_failures(own, environment.quorum_slot, failure)
         else:
             for strike in _strikes_on(failure.reach_of(own), slots, failure, None):
                 yield strike.change(own)
     yield from _joint_repairs(own, slots, process.cluster_repairs)
-    if setting.quorum_slot >= 0:
-        yield from _quorum_repairs(own, setting.quorum_slot, process)
+    if environment.quorum_slot >= 0:
+        yield from _quorum_repairs(own, environment.quorum_slot, process)
 
 
-def _of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
-    process = _process(setting.table, setting.mechanisms)
-    own, placed = brokers.own, (brokers.racks, setting.rack_count, setting.replicas)
+def _of_racks(brokers: BrokerStates, environment: FaultEnvironment) -> Iterator[Change]:
+    process = _process(environment.table, environment.mechanisms)
+    own, placed = brokers.own, (brokers.racks, environment.rack_count, environment.replicas)
     for failure in process.rack:
         for strike in _rack_failures(failure, failure.reach_of(own), *placed):
             yield strike.change(own)
-    for slots in [brokers.members(rack) for rack in range(setting.rack_count)]:
-        yield from _joint_repairs(brokers.own, slots, process.rack_repairs, setting.replicas)
+    for slots in [brokers.members(rack) for rack in range(environment.rack_count)]:
+        yield from _joint_repairs(brokers.own, slots, process.rack_repairs, environment.replicas)
 
 
 @lru_cache(maxsize=2**16)
-def ends(brokers: BrokerStates, setting: Setting) -> tuple[Change, ...]:
+def ends(brokers: BrokerStates, environment: FaultEnvironment) -> tuple[Change, ...]:
     """The outages that can end next, each as it ends nearly always."""
-    process = _process(setting.table, setting.shapes)
-    slots = range(setting.replicas)
+    process = _process(environment.table, environment.shapes)
+    slots = range(environment.replicas)
     found: list[Change] = []
     for slot in slots:
         found += _broker_repairs(brokers.own, slot, process)
     found += _joint_repairs(brokers.own, tuple(slots), process.cluster_repairs)
-    if setting.quorum_slot >= 0:
-        found += _quorum_repairs(brokers.own, setting.quorum_slot, process)
-    for rack in range(setting.rack_count):
+    if environment.quorum_slot >= 0:
+        found += _quorum_repairs(brokers.own, environment.quorum_slot, process)
+    for rack in range(environment.rack_count):
         members = brokers.members(rack)
-        found += _joint_repairs(brokers.own, members, process.rack_repairs, setting.replicas)
-    if not setting.voters:
+        found += _joint_repairs(brokers.own, members, process.rack_repairs, environment.replicas)
+    if not environment.voters:
         return tuple(found)
-    before = quorum_state(brokers, setting)
-    after = (quorum_state(BrokerStates(change.own, brokers.racks), setting) for change in found)
+    before = quorum_state(brokers, environment)
+    after = (quorum_state(BrokerStates(change.own, brokers.racks), environment) for change in found)
     return tuple(
         _with_quorum(change, before, then) for change, then in zip(found, after, strict=True)
     )
@@ -229,7 +229,7 @@ Repairs = dict[int, tuple[_Repair, ...]]
 
 
 class _Process(NamedTuple):
-    """The failures of a setting by scope, and repairs by condition."""
+    """The failures of a fault environment by scope, and repairs by condition."""
 
     broker: tuple[_Failure, ...]
     rack: tuple[_Failure, ...]
@@ -326,7 +326,7 @@ def _broker_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
 def _joint_repairs(
     own: Own, members: tuple[int, ...], repairs: Repairs, replicas: int | None = None
 ) -> Iterator[Change]:
-    """Ends of outages that all brokers struck together leave together.
+    """Ends of outages from which all brokers that were hit together recover at the same moment.
 
     Only slots below ``replicas``, if given, are told.
     """

@@ -16,8 +16,8 @@ from advisor.reliability.common_cause.first_loss import (
 from advisor.reliability.common_cause.like_topics import LikeTopics, Pair
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
-from advisor.reliability.failures.setting import Exchangeable
 from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 

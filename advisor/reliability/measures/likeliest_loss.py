@@ -100,7 +100,7 @@ def _shortest(solved: SolvedChain, chance: Vector) -> list[int]:
 def _step(solved: SolvedChain, index: int) -> LossStep:
     """Name of the transition, and how many brokers change their condition in it."""
     chain = solved.chain
-    replicas = chain.setting.replicas
+    replicas = chain.environment.replicas
     source, target = chain.source[index], chain.target[index]
     before, after = (sorted(chain.own[s, :replicas].tolist()) for s in (source, target))
     left = list(after)

@@ -65,5 +65,5 @@ def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     Independent of the producers' timeouts, so that many configurations share a solution.
     """
     nominal = NominalRates(parameters.nominal_rates_per_hour, parameters.nominal_failover_hours)
-    space = ctmc.structure(parameters.constants, parameters.setting(pattern), nominal)
+    space = ctmc.structure(parameters.constants, parameters.environment(pattern), nominal)
     return SolvedChain(space, parameters)

@@ -229,7 +229,7 @@ class SolvedChain:
             "records_refused_per_year": (unwritable + waiting + refused_hours) * records * year,
             "write_stalled": stall_hours and (stalled + sum(self._truncated_flux)) * stall_hours,
         }
-        lumping = lumping_error(self.chain.setup, self.chain.setting)
+        lumping = lumping_error(self.chain.constants, self.chain.environment)
         relative = hours + lumping + (_ROUGH_SUMS * self.precision if self.rough else _ROUNDING)
         inversion = _ROUGH_INVERSION if self.rough else records_lost.ACCURACY
         inverted = {"acked_records_lost_per_year": inversion * bool(self.gap_hours.any())}

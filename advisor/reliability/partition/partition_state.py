@@ -70,16 +70,16 @@ def is_readable(state: PartitionState) -> bool:
     return serves and state.controller != CLIENTS_STOPPED
 
 
-def is_writable(state: PartitionState, setup: ChainConstants) -> bool:
+def is_writable(state: PartitionState, constants: ChainConstants) -> bool:
     """A produce with the configured acks would be acknowledged."""
-    if not is_readable(state) or refused(state.registration, setup):
+    if not is_readable(state) or refused(state.registration, constants):
         return False
-    return state.controller == CONTROLLER_WORKS or not _waits_for_ever(state, setup)
+    return state.controller == CONTROLLER_WORKS or not _waits_for_ever(state, constants)
 
 
-def _waits_for_ever(state: PartitionState, setup: ChainConstants) -> bool:
+def _waits_for_ever(state: PartitionState, constants: ChainConstants) -> bool:
     """acks=all waits for an ISR member that no controller can remove."""
-    if setup.acks != "all":
+    if constants.acks != "all":
         return False
     leader, condition = state.registration.leader, state.condition
     others = [slot for slot in state.registration.isr if slot != leader]
@@ -88,9 +88,9 @@ def _waits_for_ever(state: PartitionState, setup: ChainConstants) -> bool:
     return any(condition[slot] != UP for slot in others)
 
 
-def refused(registration: Registration, setup: ChainConstants) -> bool:
+def refused(registration: Registration, constants: ChainConstants) -> bool:
     """The leader refuses writes: the ISR is below the min ISR."""
-    return setup.refuses[min(len(registration.isr), len(setup.refuses) - 1)]
+    return constants.refuses[min(len(registration.isr), len(constants.refuses) - 1)]
 
 
 def receivers(state: PartitionState) -> tuple[int, ...]:

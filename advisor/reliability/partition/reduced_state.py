@@ -118,7 +118,7 @@ __all__ = [
 
 
 def apply(
-    state: PartitionState, event: int, slots: tuple[int, ...], setup: ChainConstants
+    state: PartitionState, event: int, slots: tuple[int, ...], constants: ChainConstants
 ) -> tuple[PartitionState, Outcome]:
     """Strike the slots with one event and let the partition become quiet again.
 
@@ -127,7 +127,7 @@ def apply(
     struck = struck_by(state, event, slots)
     if not struck:
         return state, nothing_happens(state)
-    work = Transition(state, setup)
+    work = Transition(state, constants)
     if event in OF_QUORUM:
         work.change_controller(CONTROLLER_AFTER[event])
     elif event == DECIDED:

@@ -82,10 +82,10 @@ class Transition:
     returned_unclean: frozenset[int] = frozenset()
     effects = 0
 
-    def __init__(self, state: PartitionState, setup: ChainConstants) -> None:
+    def __init__(self, state: PartitionState, constants: ChainConstants) -> None:
         self.before = state
-        self.setup = setup
-        self.decisions = setup.decisions
+        self.constants = constants
+        self.decisions = constants.decisions
         self.registration = state.registration
         self.condition = list(state.condition)
         # holds[s] = j: slot s holds gap j and every older one.
@@ -94,7 +94,7 @@ class Transition:
         self.active = self.were_active = _active(state.condition)
         self.led_before = self.leader()
         self.controller, self.unfenced = state.controller, state.unfenced
-        self.written = is_writable(state, setup)
+        self.written = is_writable(state, constants)
 
     def leader(self) -> int:
         """The registered leader, if it is up."""
@@ -113,7 +113,7 @@ class Transition:
             for slot in slots:
                 self.holds[slot] = EMPTY
             self._count_media_loss()
-        if event in (POWER, EARLY_POWER) and self.setup.page_cache:
+        if event in (POWER, EARLY_POWER) and self.constants.page_cache:
             self._lose_page_cache(frozenset(slots), event == EARLY_POWER)
         if event == COPIED:
             for slot in slots:
@@ -158,11 +158,11 @@ class Transition:
         waiting = tuple(sorted(waiting, key=self._distress))
         self.unfenced = ()
         self.condition = [DOWN_CLEAN if own == CUT_OFF else own for own in self.condition]
-        if self.setup.policy.rules.mode == "kraft":
+        if self.constants.policy.rules.mode == "kraft":
             self._each(CRASH, tuple(fallen), self.active, self.active | frozenset(fallen))
         elif fallen:
             self.registration = controller.controller_started(
-                self.registration, self.active, self.setup.policy
+                self.registration, self.active, self.constants.policy
             )
         if waiting:
             before = self.active
@@ -210,7 +210,7 @@ class Transition:
 
     def _gave_up(self, old: int, leader: int) -> bool:
         """Whether records are dropped that only the old leader had, and had acknowledged."""
-        if self.setup.acks == "all" or leader == old:
+        if self.constants.acks == "all" or leader == old:
             return False
         return leader != NO_LEADER or old not in self.registration.isr + self.registration.elr
 
@@ -265,7 +265,7 @@ class Transition:
         if kept == isr:
             return
         both = (self.before.registration, self.registration)
-        if leader != self.led_before or not all(refused(one, self.setup) for one in both):
+        if leader != self.led_before or not all(refused(one, self.constants) for one in both):
             self._propose(kept)
 
     def _propose(self, isr: tuple[int, ...]) -> None:
@@ -278,7 +278,7 @@ class Transition:
         now = PartitionState(
             registration, tuple(self.condition), before.level, self.controller, self.unfenced
         )
-        if is_writable(now, self.setup):
+        if is_writable(now, self.constants):
             self.pushed = receivers(now)
         ranks, gap_map = ranked(tuple(self.holds), before.level, self.pushed)
         if registration is not before.registration:
@@ -294,9 +294,9 @@ class Transition:
         if DOWN_UNCLEAN not in self.condition and WAITING_UNCLEAN not in self.condition:
             return tuple(self.condition)
         on_record: tuple[int, ...] = ()
-        if self.setup.policy.rules.eligible_leader_replicas:
+        if self.constants.policy.rules.eligible_leader_replicas:
             on_record = self.registration.isr + self.registration.elr
-            if not self.setup.policy.rules.last_known_leader_must_be_active:
+            if not self.constants.policy.rules.last_known_leader_must_be_active:
                 on_record += self.registration.last_known_elr
         remembered = list(self.condition)
         for slot, condition in enumerate(remembered):
@@ -306,7 +306,7 @@ class Transition:
 
     def _running(self, slot: int) -> int:
         """COPYING if it is empty and another replica has records to copy, else UP."""
-        copies = self.setup.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
+        copies = self.constants.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
         return COPYING if copies else UP
 
     def _count_media_loss(self) -> None:
@@ -347,6 +347,6 @@ class Transition:
         best = most_complete(self.before.level, self.before.condition)
         assert best is not None
         self.registration = controller.elected_by_operator(
-            self.registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
+            self.registration, election.UNCLEAN, frozenset((best,)), self.constants.policy
         )
         self._follow(NO_LEADER, self.leader())

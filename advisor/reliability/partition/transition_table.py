@@ -36,8 +36,8 @@ class Automaton:
     State 0 is the healthy one.
     """
 
-    def __init__(self, setup: ChainConstants, replicas: int) -> None:
-        self.setup = setup
+    def __init__(self, constants: ChainConstants, replicas: int) -> None:
+        self.constants = constants
         self.replicas = replicas
         self.states: list[PartitionState] = []
         self._facts = np.zeros((0, _FACTS), dtype=np.int64)
@@ -45,7 +45,7 @@ class Automaton:
         self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
         self._all_up = (UP,) * replicas
         start = healthy(replicas)
-        if not is_writable(start, setup):
+        if not is_writable(start, constants):
             # Nothing was ever acknowledged, so there is nothing to lose.
             start = start._replace(level=(EMPTY,) * replicas)
         self.number(start)
@@ -60,10 +60,12 @@ class Automaton:
 
     def _apply_rules(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
         before = self.states[state]
-        if event == POWER and not (self.setup.page_cache and is_writable(before, self.setup)):
+        if event == POWER and not (
+            self.constants.page_cache and is_writable(before, self.constants)
+        ):
             # Nothing was written that is not on disk yet.
             return self.step(state, CRASH, slots)
-        following, outcome = apply(before, event, slots, self.setup)
+        following, outcome = apply(before, event, slots, self.constants)
         return self.number(self._rebalanced(following)), outcome
 
     def last_first(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
@@ -72,7 +74,7 @@ class Automaton:
         order = (*others, last, one)
         noticed = tuple(sorted(slots, key=order.index))
         before = _assigned(self.states[state], order)
-        following, outcome = apply(before, event, noticed, self.setup)
+        following, outcome = apply(before, event, noticed, self.constants)
         return self.number(self._rebalanced(_assigned(following, as_they_are))), outcome
 
     def _rebalanced(self, state: PartitionState) -> PartitionState:
@@ -129,7 +131,7 @@ class Automaton:
 
     def _facts_of(self, state: PartitionState) -> tuple[int, ...]:
         in_sync, copies = len(state.registration.isr), state.condition.count(COPYING)
-        return is_writable(state, self.setup), is_readable(state), state.gaps, in_sync, copies
+        return is_writable(state, self.constants), is_readable(state), state.gaps, in_sync, copies
 
 
 def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:
@@ -137,6 +139,6 @@ def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:
 
 
 @lru_cache(maxsize=256)
-def automaton(setup: ChainConstants, replicas: int) -> Automaton:
+def automaton(constants: ChainConstants, replicas: int) -> Automaton:
     """The transition table of these constants, one per process."""
-    return Automaton(setup, replicas)
+    return Automaton(constants, replicas)

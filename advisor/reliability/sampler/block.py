@@ -197,7 +197,7 @@ def run_with_tables(
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.compiled.jit import interrupts_deferred
 
-    growing, control = tables(plan.setup, plan.replicas), sim.control[0]
+    growing, control = tables(plan.constants, plan.replicas), sim.control[0]
     code = run(*arguments(growing.table))
     while code == MISSING:
         # A pilot lacks 100,000 entries: the usual way in would take most of its time.

@@ -71,7 +71,7 @@ def _scales(
     per_year = HOURS_PER_YEAR / hours
     of_time = 1.0 / (hours * sum(plan.partitions))
     first = float(totals[:, FIRST_LOSSES].sum())
-    unacknowledged = plan.setup.acks == 0
+    unacknowledged = plan.constants.acks == 0
     found = {
         "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),
         "loss_events_per_year": ([LOSS_EVENTS], per_year),

@@ -279,7 +279,7 @@ def _rates(plan: Plan, books: _Books) -> dict[str, _Entry | None]:
     whole_set = plan.retained_records * max(plan.partitions)
     lost = _Entry((RECORDS_LOST,), books.span, held, whole_set, whole_set)
     dropped = _Entry((RECORDS_LOST, REFUSED), books.span, held + written, whole_set, whole_set)
-    unacknowledged = plan.setup.acks == 0
+    unacknowledged = plan.constants.acks == 0
     return {
         "loss_events_per_year": _Entry((LOSS_EVENTS,), books.span, partitions, largest=partitions),
         "acked_records_lost_per_year": None if unacknowledged else lost,

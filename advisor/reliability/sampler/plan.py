@@ -166,7 +166,7 @@ class Plan:
 
     Attributes
     ----------
-    setup : ChainConstants
+    constants : ChainConstants
         The rules of the partition, as the CTMC has them.
     racks : tuple of int
         Rack number of each broker; brokers are numbered from 0.
@@ -220,7 +220,7 @@ class Plan:
         How paths split; None if they do not.
     """
 
-    setup: ChainConstants
+    constants: ChainConstants
     racks: tuple[int, ...]
     sets: tuple[tuple[int, ...], ...]
     partitions: tuple[int, ...]
@@ -266,7 +266,7 @@ class Plan:
 
         What cannot be written even when healthy is counted for each set, all the time.
         """
-        if self.splitting is not None or self.setup.policy.min_isr > self.replicas:
+        if self.splitting is not None or self.constants.policy.min_isr > self.replicas:
             return False
         return len(self.sets) >= _FEWEST_BY_GROUP * len(self.racks)
 

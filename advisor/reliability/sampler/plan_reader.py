@@ -9,8 +9,8 @@ from advisor.reliability.calendar import Calendar
 from advisor.reliability.common_cause.placement import Brokers, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, table
-from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.failures.times.card_times import CREWS_PATH, DURATION, LIFETIME
 from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
 from advisor.reliability.sampler.plan import Lifetime, Occurrence, Plan, RollingRestarts
@@ -42,7 +42,7 @@ def plan_for(
     copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
     patience, waits = ProducerTimeouts.of(config), IsrStalls.of(config, model)
     return Plan(
-        setup=chain_constants(config, model, load, where.brokers),
+        constants=chain_constants(config, model, load, where.brokers),
         racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
         sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
         partitions=tuple(count for _, count in where.sets),

@@ -34,8 +34,8 @@ class BrokerTransitions:
         Whether brokers lose power.
     """
 
-    def __init__(self, setting: fault_processes.Setting) -> None:
-        self._setting = setting
+    def __init__(self, environment: fault_processes.FaultEnvironment) -> None:
+        self._environment = environment
         self.own: list[fault_processes.Own] = []
         self.roles: list[int] = []
         self.rate_names: list[str] = []
@@ -98,10 +98,10 @@ class BrokerTransitions:
         return spread(self._first[own], self._count[own])
 
     def _found(self, number: int) -> list[tuple[int, int, int]]:
-        brokers = fault_processes.BrokerStates(self.own[number], self._setting.racks)
+        brokers = fault_processes.BrokerStates(self.own[number], self._environment.racks)
         return [
             (self.rate_number(rate), self._events_number(events), self.number(own))
-            for rate, own, events in fault_processes.changes(brokers, self._setting)
+            for rate, own, events in fault_processes.changes(brokers, self._environment)
         ]
 
     def _events_number(self, events: fault_processes.Events) -> int:
@@ -125,6 +125,6 @@ def _roles(own: fault_processes.Own) -> int:
 
 
 @lru_cache(maxsize=16)
-def broker_transitions(setting: fault_processes.Setting) -> BrokerTransitions:
-    """The one table of a setting."""
-    return BrokerTransitions(setting)
+def broker_transitions(environment: fault_processes.FaultEnvironment) -> BrokerTransitions:
+    """The one table of a fault environment."""
+    return BrokerTransitions(environment)

@@ -21,7 +21,7 @@ from advisor.reliability.common_cause.set_losses import Tails
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.setting import Exchangeable
+from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.measures.first_losses import chances_along
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.units import MEASURES, UNITS

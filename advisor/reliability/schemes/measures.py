@@ -17,7 +17,7 @@ from advisor.reliability.common_cause.outage_class import outage_classes
 from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.setting import Exchangeable
+from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.measures import records_lost, struck_alone
 from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
 from advisor.reliability.partition.log_levels import GAP_LOST
@@ -66,7 +66,7 @@ class SchemeSolution:
     ) -> None:
         self.case, self.parameters, self.pattern = case, case.chain, pattern
         if chain is None:
-            chain = explored(scheme, case.chain.setting(pattern).without_controller)
+            chain = explored(scheme, case.chain.environment(pattern).without_controller)
         self.chain = chain
         rates = dict(case.chain.rates_per_hour)
         self.rates_per_hour: Vector = np.array([rates[name] for name in chain.rate_names])

@@ -249,7 +249,7 @@ def early_end(
     scheme: Quorums,
     before: View,
     change: fault_processes.Change,
-    setting: fault_processes.Setting,
+    environment: fault_processes.FaultEnvironment,
     outages: Outages[Outage],
     following: Callable[[View, fault_processes.Change, bool], Step] | None = None,
 ) -> int:
@@ -259,7 +259,7 @@ def early_end(
     ----------
     before : View
         Without writes.
-    setting : Setting
+    environment : FaultEnvironment
         Racks of the replicas.
     outages : Outages
         Filled as needed.
@@ -283,10 +283,10 @@ def early_end(
         return NO_LOSS
 
     def ways(key: Outage) -> Iterator[tuple[str, End[Outage]]]:
-        for end in fault_processes.ends(key[2], setting):
+        for end in fault_processes.ends(key[2], environment):
             yield end.rate, _after(scheme, key, end.own)
 
-    brokers = fault_processes.BrokerStates(change.own, setting.racks)
+    brokers = fault_processes.BrokerStates(change.own, environment.racks)
     return outages.end((late.view.levels, soon.view.levels, brokers), ways)
 
 

@@ -129,15 +129,15 @@ class SchemeChain:
 
 
 @lru_cache(maxsize=64)
-def explored(scheme: Quorums, setting: fault_processes.Setting) -> SchemeChain:
+def explored(scheme: Quorums, environment: fault_processes.FaultEnvironment) -> SchemeChain:
     """Every state that a healthy partition can reach.
 
     Parameters
     ----------
-    setting : Setting
+    environment : FaultEnvironment
         Racks of the replicas and the failures that can happen there.
     """
-    space = _Exploration(scheme, setting)
+    space = _Exploration(scheme, environment)
     found, asked = [], 0
     while asked < len(space.keys):
         fresh = np.arange(asked, len(space.keys))
@@ -171,9 +171,9 @@ class _Exploration:
     keys : list of Key
     """
 
-    def __init__(self, scheme: Quorums, setting: fault_processes.Setting) -> None:
-        self._scheme, self._setting = scheme, setting
-        self._brokers = broker_transitions(setting)
+    def __init__(self, scheme: Quorums, environment: fault_processes.FaultEnvironment) -> None:
+        self._scheme, self._environment = scheme, environment
+        self._brokers = broker_transitions(environment)
         self.keys: list[Key] = []
         self._numbers: dict[Key, int] = {}
         self._own: list[int] = []
@@ -187,7 +187,7 @@ class _Exploration:
         self._asked_steps, self._asked_keys = Pairs(), Pairs()
         self._step_of = self._number_of = np.zeros(0, dtype=np.int64)
         self._followed: dict[tuple[View, fault_processes.Events, int, bool], Step] = {}
-        well = fault_processes.initial_state(setting).own
+        well = fault_processes.initial_state(environment).own
         first = settle(scheme, well, (0,) * len(well))
         self._add((well, first.levels), first)
 
@@ -237,7 +237,7 @@ class _Exploration:
     def _steps_after(self, view: IntArray, events: IntArray, after: IntArray) -> IntArray:
         """Numbers of the steps by which some events, and the brokers after them, are followed."""
         brokers = self._brokers
-        kinds = 3**self._setting.replicas
+        kinds = 3**self._environment.replicas
         roles = np.array(brokers.roles, dtype=np.int64)[after]
         asked, new = self._asked_steps.of(view, events * kinds + roles)
         if len(new):
@@ -304,7 +304,7 @@ class _Exploration:
         asked, new = self._asked_keys.of(after, levels)
         found = []
         for own, held in zip(after[new].tolist(), levels[new].tolist(), strict=True):
-            key = _canonical(self._setting.racks, self._brokers.own[own], listed[held])
+            key = _canonical(self._environment.racks, self._brokers.own[own], listed[held])
             known = self._numbers.get(key)
             found.append(self._add(key, settle(self._scheme, *key)) if known is None else known)
         self._number_of = np.concatenate([self._number_of, np.array(found, dtype=np.int64)])
@@ -332,7 +332,7 @@ class _Exploration:
                 self._scheme,
                 views[view[stopped[owner[place]]]],
                 self._change(int(brokers.events[row[place]]), int(brokers.after[row[place]])),
-                self._setting,
+                self._environment,
                 outages,
                 self._follow,
             )
@@ -354,7 +354,7 @@ class _Exploration:
         index = {name: number for number, name in enumerate(names)}
         odds, renamed = outages.odds(ends, index)
         views, steps = [self._views[number] for number in self._view], self._steps
-        gap_map = np.full((len(steps), max(self._setting.replicas - 1, 1)), GAP_CLOSED)
+        gap_map = np.full((len(steps), max(self._environment.replicas - 1, 1)), GAP_CLOSED)
         for row, step in enumerate(steps):
             gap_map[row, : len(step.gap_map)] = step.gap_map
         return SchemeChain(

@@ -1,6 +1,6 @@
 """State space of one replica set: failure processes times partition rules, lumped.
 
-In: the constants of a configuration and a fault setting (racks and mechanisms). Out: states and
+In: the constants of a configuration and a fault environment (racks and mechanisms). Out: states and
 transitions with names of rates instead of rates, explored on demand and memoised, so that one state
 space serves every card. Open `state_graph` first; `successors` builds the transitions, `lumping`
 merges exchangeable replicas, `flush_window` and `recovery_order` treat power failures before a

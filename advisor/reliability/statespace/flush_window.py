@@ -121,9 +121,9 @@ class EarlyCuts:
         events: Events,
         passages: PartitionTransitions,
         symmetry: Symmetry,
-        setting: fault_processes.Setting,
+        environment: fault_processes.FaultEnvironment,
     ) -> None:
-        self._table, self._events, self._setting = table, events, setting
+        self._table, self._events, self._environment = table, events, environment
         self._passages, self._symmetry = passages, symmetry
         self._early = np.zeros(0, dtype=np.int64)
         self._known: dict[tuple[int, int], int | None] = {}
@@ -172,7 +172,7 @@ class EarlyCuts:
     def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         late, soon, own, racks = key
         brokers = fault_processes.BrokerStates(own, racks)
-        for change in fault_processes.ends(brokers, self._setting):
+        for change in fault_processes.ends(brokers, self._environment):
             after: int | tuple[int, int] = (late, soon)
             for event, slots in change.events:
                 if isinstance(after, tuple):

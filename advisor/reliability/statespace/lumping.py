@@ -1,7 +1,7 @@
 """Lumping: one canonical state for all states that differ by exchanging exchangeable replicas.
 
 Brokers are exchangeable, and so are racks with equally many replicas. The preferred replica leads
-whenever it can, so its rack is distinguished: the setting names it first. A clean election after
+whenever it can, so its rack is distinguished: it has the number 0. A clean election after
 its failure chooses among exchangeable replicas, so that the order of the followers decides nothing
 but names. The canonical form sorts the slots by what the partition knows of them, and equal ones by
 rack and broker condition. With unclean elections the order of assignment decides what is lost: only
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
-from advisor.reliability.failures.fault_processes import Setting, initial_state
+from advisor.reliability.failures.fault_processes import FaultEnvironment, initial_state
 from advisor.reliability.failures.mechanisms import HANGING, WELL
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import CONDITIONS, EMPTY, PartitionState
@@ -55,27 +55,27 @@ class Symmetry:
         Slots are exchanged although the order of assignment decides elections.
     """
 
-    def __init__(self, table: Automaton, setting: Setting) -> None:
+    def __init__(self, table: Automaton, environment: FaultEnvironment) -> None:
         self._table = table
-        self._classes, replicas = slot_classes(table.setup, setting), table.replicas
+        self._classes, replicas = slot_classes(table.constants, environment), table.replicas
         self._lumps = len(set(self._classes)) < replicas
-        self.exchanging = self._lumps and table.setup.policy.unclean
+        self.exchanging = self._lumps and table.constants.policy.unclean
         # Sorts after every rack that has a name.
-        self._alone = max(setting.slot_racks) + 1
-        singles = _interchangeable_singles(setting)
-        self._renamings = _renamings(setting, singles, self._alone)
+        self._alone = max(environment.slot_racks) + 1
+        singles = _interchangeable_singles(environment)
+        self._renamings = _renamings(environment, singles, self._alone)
         self._singles = np.array(singles)
-        behind = len(setting.slot_racks) - replicas
-        # Behind the replicas, each in a place of its own; see `Setting`.
+        behind = len(environment.slot_racks) - replicas
+        # Behind the replicas, each in a place of its own; see `FaultEnvironment`.
         self._behind = np.arange(replicas, replicas + behind)
-        self._digits, self._conditions = _digits(setting), setting.table.conditions
+        self._digits, self._conditions = _digits(environment), environment.table.conditions
         self._places = place_values(self._digits, replicas + behind)
         self._form_of: dict[tuple[int, ...], int] = {}
         self._forms = np.zeros(0, dtype=np.int64)
         self._ranks = np.zeros((0, replicas), dtype=np.int64)
         self._by_slot: dict[int, list[int]] = {}
         self._known_numbers: dict[Hashable, int] = {}
-        well, racks = np.array([initial_state(setting).own]), np.array([setting.slot_racks])
+        well, racks = np.array([initial_state(environment).own]), np.array([environment.slot_racks])
         # The preferred replica leads again.
         start = self._slots(well, self._named(racks, self._renamings[0]))
         self._start = (start @ self._places)[0]
@@ -125,7 +125,10 @@ class Symmetry:
 
     def by_slot(self, *partitions: int) -> list[tuple[int, ...]]:
         """What partitions know of each slot, as numbers; all different where the order decides."""
-        numbers, ordered = self._known_numbers, self._table.setup.policy.rules.elect_in_isr_order
+        numbers, ordered = (
+            self._known_numbers,
+            self._table.constants.policy.rules.elect_in_isr_order,
+        )
         for partition in partitions:
             if partition not in self._by_slot:
                 known: Sequence[Hashable] = (
@@ -158,7 +161,7 @@ class Symmetry:
     def _form(self, partition: int) -> tuple[int, Order]:
         """The number of a partition's sorted form, and the rank of each of its slots in it."""
         state = self._table.states[partition]
-        ordered = self._table.setup.policy.rules.elect_in_isr_order
+        ordered = self._table.constants.policy.rules.elect_in_isr_order
         known = _known(state, ordered, self._classes)
         distinct = sorted(set(known))
         ranks = tuple([distinct.index(mine) for mine in known])
@@ -173,68 +176,68 @@ class Symmetry:
         return form, ranks
 
 
-def broker_state_count(setting: Setting) -> int:
+def broker_state_count(environment: FaultEnvironment) -> int:
     """All codes that `Symmetry.representatives` gives are below this."""
-    codes: int = _digits(setting) ** len(setting.slot_racks)
+    codes: int = _digits(environment) ** len(environment.slot_racks)
     return codes
 
 
-def _digits(setting: Setting) -> int:
+def _digits(environment: FaultEnvironment) -> int:
     """Number of combinations of a broker's condition and rack."""
-    return (max(setting.slot_racks) + 2) * setting.table.conditions
+    return (max(environment.slot_racks) + 2) * environment.table.conditions
 
 
-def lumping_error(setup: ChainConstants, setting: Setting) -> float:
+def lumping_error(constants: ChainConstants, environment: FaultEnvironment) -> float:
     """Relative error of any measure by lumping.
 
     An estimate that tests and ``bench/bounds.py`` check against chains without lumping: a quarter
     of it is reached, with unclean elections in cards drawn from the ranges of the shipped ones.
     """
-    racks, of = setting.racks, slot_classes(setup, setting)
+    racks, of = environment.racks, slot_classes(constants, environment)
     if len(set(of)) == len(of):
         return 0.0
-    if setup.policy.unclean:
+    if constants.policy.unclean:
         return _ELECTION_ORDER
     chosen = 1 < len(set(racks)) < len(racks) and len(set(racks[1:])) > 1
-    lags = any(e.name in setting.mechanisms for e in setting.table.with_effect(*HANGING))
+    lags = any(e.name in environment.mechanisms for e in environment.table.with_effect(*HANGING))
     return chosen * _NEXT_LEADER + lags * _LAGGING_LEADER
 
 
-def slot_classes(setup: ChainConstants, setting: Setting) -> Classes:
+def slot_classes(constants: ChainConstants, environment: FaultEnvironment) -> Classes:
     """Classes of exchangeable slots."""
-    racks, last = setting.racks, len(setting.racks) - 1
-    if not setup.policy.unclean:
+    racks, last = environment.racks, len(environment.racks) - 1
+    if not constants.policy.unclean:
         return (0,) * len(racks)
     # They are last in the assignment, and the preferred replica is distinguished.
     kinds = [
-        (slot == 0, rack == racks[0], racks.count(rack), _voters(setting, rack))
+        (slot == 0, rack == racks[0], racks.count(rack), _voters(environment, rack))
         for slot, rack in enumerate(racks)
     ]
     pair = last > 0 and kinds[last - 1] == kinds[last]
     return (*range(last), last - pair)
 
 
-def _interchangeable_singles(setting: Setting) -> list[int]:
+def _interchangeable_singles(environment: FaultEnvironment) -> list[int]:
     """Racks with one replica and equally many voters, the most there are, ascending."""
-    sizes = Counter(setting.racks)
+    sizes = Counter(environment.racks)
     by_voters: dict[int, list[int]] = {}
     for rack, size in sorted(sizes.items()):
         if size == 1:
-            by_voters.setdefault(_voters(setting, rack), []).append(rack)
+            by_voters.setdefault(_voters(environment, rack), []).append(rack)
     return max(by_voters.values(), key=len, default=[])
 
 
-def _voters(setting: Setting, rack: int) -> int:
-    return setting.voters[rack] if setting.voters else 0
+def _voters(environment: FaultEnvironment, rack: int) -> int:
+    return environment.voters[rack] if environment.voters else 0
 
 
-def _renamings(setting: Setting, singles: Sequence[int], alone: int) -> list[IntArray]:
+def _renamings(environment: FaultEnvironment, singles: Sequence[int], alone: int) -> list[IntArray]:
     """Exchanges of racks with equally many replicas and voters, new name of each old one.
 
     The given racks with one replica share the name ``alone``.
     """
-    sizes = Counter(setting.racks)
-    kinds = {rack: (size, _voters(setting, rack)) for rack, size in sizes.items()}
+    sizes = Counter(environment.racks)
+    kinds = {rack: (size, _voters(environment, rack)) for rack, size in sizes.items()}
     named = sorted(rack for rack in kinds if rack not in singles)
     found = []
     for names in permutations(named):

@@ -2,8 +2,8 @@
 
 A state is the condition of the brokers (:mod:`advisor.reliability.failures.fault_processes`) and of
 the partition (:mod:`advisor.reliability.partition.reduced_state`). Transitions carry names of
-rates, not rates: the space grows once for a setting and serves every card and every draw of its
-uncertainty. States are numbered in the order of exploration; no result depends on it.
+rates, not rates: one space serves every card with the same mechanisms, and every draw of their
+ranges. States are numbered in the order of exploration; no result depends on it.
 """
 
 from __future__ import annotations
@@ -75,18 +75,20 @@ class Graph:
         Old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
-    def __init__(self, setup: ChainConstants, setting: fault_processes.Setting) -> None:
-        self.setting = setting
-        self.table = automaton(setup, len(setting.racks))
-        self._changes = changes(setting, setup.copying, setup.operator)
-        self._symmetry = Symmetry(self.table, setting)
+    def __init__(
+        self, constants: ChainConstants, environment: fault_processes.FaultEnvironment
+    ) -> None:
+        self.environment = environment
+        self.table = automaton(constants, len(environment.racks))
+        self._changes = changes(environment, constants.copying, constants.operator)
+        self._symmetry = Symmetry(self.table, environment)
         self._passages = PartitionTransitions(
             self.table, self._changes.told, self._symmetry.exchanging
         )
         self._copies = Copies(self.table, self._changes.told)
         self._decisions = Decisions(self.table, self._changes.told)
         self._cuts = EarlyCuts(
-            self.table, self._changes.told, self._passages, self._symmetry, setting
+            self.table, self._changes.told, self._passages, self._symmetry, environment
         )
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
@@ -95,8 +97,8 @@ class Graph:
         self._election_risks = np.zeros((0, len(COLUMNS)))
         self._by_outages = NOTHING
         self._unseen = self.table.number(unseen(self.table.replicas))
-        well = np.array([fault_processes.initial_state(setting).own])
-        self._numbered(well, np.array([setting.slot_racks]), np.zeros(1, dtype=np.int64))
+        well = np.array([fault_processes.initial_state(environment).own])
+        self._numbered(well, np.array([environment.slot_racks]), np.zeros(1, dtype=np.int64))
 
     def __len__(self) -> int:
         """Number of states found so far."""
@@ -273,20 +275,22 @@ def _merged(columns: IntArray) -> tuple[IntArray, IntArray]:
     return merged[:, 0], np.concatenate([merged[:, 1:], times[:, None]], axis=1)
 
 
-def shared_constants(setup: ChainConstants, setting: fault_processes.Setting) -> ChainConstants:
+def shared_constants(
+    constants: ChainConstants, environment: fault_processes.FaultEnvironment
+) -> ChainConstants:
     """The constants whose state space serves these as well.
 
     Where every ISR is large enough, acks=all is acknowledged as acks=1 is, and differs only in that
     no tail is lost: transitions with the effect TAIL lose nothing. Without a controller the ISR
     cannot shrink, and acks=all waits for members that are gone.
     """
-    if setting.quorum_can_fail:
-        return setup
-    never_refused = setup.acks != "all" or setup.policy.min_isr <= 1
-    return replace(setup, acks=1) if never_refused else setup
+    if environment.quorum_can_fail:
+        return constants
+    never_refused = constants.acks != "all" or constants.policy.min_isr <= 1
+    return replace(constants, acks=1) if never_refused else constants
 
 
 @lru_cache(maxsize=24)
-def graph(setup: ChainConstants, setting: fault_processes.Setting) -> Graph:
-    """The state space of these constants and setting, one per process."""
-    return Graph(setup, setting)
+def graph(constants: ChainConstants, environment: fault_processes.FaultEnvironment) -> Graph:
+    """The state space of these constants and environment, one per process."""
+    return Graph(constants, environment)

@@ -105,18 +105,18 @@ class FaultTransitions:
         Number of the outages afterwards, whichever brokers have them.
     """
 
-    def __init__(self, setting: fault_processes.Setting) -> None:
-        replicas = len(setting.slot_racks)
+    def __init__(self, environment: fault_processes.FaultEnvironment) -> None:
+        replicas = len(environment.slot_racks)
         self.rate_names: list[str] = []
-        self.told, self.numbers = Events(), Numbering(broker_state_count(setting))
-        self._setting = setting
+        self.told, self.numbers = Events(), Numbering(broker_state_count(environment))
+        self._environment = environment
         self._outages = Numbering()
-        self._places = place_values(setting.table.conditions, replicas)
+        self._places = place_values(environment.table.conditions, replicas)
         self._names: dict[str, int] = {}
         self._noticed: dict[fault_processes.Events, int] = {}
         self._of_brokers: dict[fault_processes.Own, _Rows] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
-        self.waits = np.zeros((0, setting.table.conditions), dtype=np.int64)
+        self.waits = np.zeros((0, environment.table.conditions), dtype=np.int64)
         self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
         self.outages = self.first
 
@@ -135,7 +135,7 @@ class FaultTransitions:
     def add(self, own: IntArray, racks: IntArray) -> None:
         """BrokerStates that were not met before."""
         self.own, self.racks = np.concatenate([self.own, own]), np.concatenate([self.racks, racks])
-        conditions = range(self._setting.table.conditions)
+        conditions = range(self._environment.table.conditions)
         waits = np.stack([(own == condition).sum(axis=1) for condition in conditions], axis=1)
         waits[:, WELL] = 0
         self.waits = np.concatenate([self.waits, waits])
@@ -150,7 +150,7 @@ class FaultTransitions:
         ends = [0]
         for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
             stands = fault_processes.BrokerStates(tuple(own), tuple(racks))
-            of_racks = self._rows(fault_processes.of_racks(stands, self._setting))
+            of_racks = self._rows(fault_processes.of_racks(stands, self._environment))
             for column, anywhere, here in zip(
                 found, self._wherever(stands.own), of_racks, strict=True
             ):
@@ -168,7 +168,7 @@ class FaultTransitions:
         """The rows of what can happen wherever the brokers stand, found once."""
         rows = self._of_brokers.get(own)
         if rows is None:
-            found = fault_processes.broker_and_cluster_transitions(own, self._setting)
+            found = fault_processes.broker_and_cluster_transitions(own, self._environment)
             rows = self._of_brokers[own] = self._rows(found)
         return rows
 
@@ -186,10 +186,10 @@ class FaultTransitions:
 
 @lru_cache(maxsize=64)
 def changes(
-    setting: fault_processes.Setting, copying: bool, operator: bool = False
+    environment: fault_processes.FaultEnvironment, copying: bool, operator: bool = False
 ) -> FaultTransitions:
-    """The one table of a setting; without the name of a rate that never comes up."""
-    known = FaultTransitions(setting)
+    """The one table of a fault environment; without the name of a rate that never comes up."""
+    known = FaultTransitions(environment)
     if copying:
         known.rate_number(COPY)
     if operator:
@@ -319,7 +319,7 @@ class Decisions:
 
     def __init__(self, table: Automaton, events: Events) -> None:
         self._table = table
-        self._event = events.number(((red.DECIDED, (0,)),)) if table.setup.operator else -1
+        self._event = events.number(((red.DECIDED, (0,)),)) if table.constants.operator else -1
 
     def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
         """Index of the partition asked about, and the event, for every election possible."""

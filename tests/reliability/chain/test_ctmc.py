@@ -9,7 +9,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc, state_selection
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.statespace import lumping, state_graph
 from advisor.reliability.workload import Workload
 from merging import all_apart, forget, whole
@@ -79,7 +79,8 @@ def test_blame_adds_up():
     """In every state the shares of attribution add up to one."""
     config = Config(replication_factor=3, min_insync_replicas=2)
     found = ctmc.whole_structure(
-        parameters(config, CARD, LOAD, 3).constants, Setting((0, 1, 2), possible_mechanisms(CARD))
+        parameters(config, CARD, LOAD, 3).constants,
+        FaultEnvironment((0, 1, 2), possible_mechanisms(CARD)),
     )
     assert sum(found.attribution.values()) == pytest.approx(np.ones(found.states))
 
@@ -88,7 +89,8 @@ def test_rates_out_of_healthy_are_the_cards():
     """Leaving the healthy state takes every mechanism of every broker and rack, no more."""
     config = Config(replication_factor=3, min_insync_replicas=2)
     found = ctmc.whole_structure(
-        parameters(config, CARD, LOAD, 3).constants, Setting((0, 0, 1), possible_mechanisms(CARD))
+        parameters(config, CARD, LOAD, 3).constants,
+        FaultEnvironment((0, 0, 1), possible_mechanisms(CARD)),
     )
     out = found.source == 0
     counts = {
@@ -115,9 +117,9 @@ def test_min_isr_makes_no_chain_of_its_own_where_nobody_asks_for_it(version, ack
     setups = [parameters(config, CARD, LOAD, 3).constants for config in (one, three)]
     assert (setups[0] == setups[1]) == same
     asked = replace(setups[1], policy=replace(setups[1].policy, min_isr=3))
-    setting = Setting((0, 1, 2), possible_mechanisms(CARD))
-    apart = ctmc.whole_structure(asked, setting)
-    together = ctmc.whole_structure(setups[0], setting)
+    environment = FaultEnvironment((0, 1, 2), possible_mechanisms(CARD))
+    apart = ctmc.whole_structure(asked, environment)
+    together = ctmc.whole_structure(setups[0], environment)
     found = [
         measured(solution(structure, three, CARD, LOAD, 3), three, CARD)
         for structure in (apart, together)
@@ -152,11 +154,11 @@ def test_a_graph_serves_acks_that_no_isr_refuses(version, unclean, min_isr, shar
         unclean_leader_election_enable=unclean,
     )
     numbers = parameters(config, CARD, LOAD, 3)
-    found = state_graph.shared_constants(numbers.constants, numbers.setting((0, 1, 2)))
+    found = state_graph.shared_constants(numbers.constants, numbers.environment((0, 1, 2)))
     assert (found.acks == 1) == shared
     lone, _, _ = whole((0, 1, 2), config.changed(acks=1), CARD, LOAD)
     served, _, states = whole((0, 1, 2), config, CARD, LOAD)
-    monkeypatch.setattr(ctmc, "shared_constants", lambda setup, _: setup)
+    monkeypatch.setattr(ctmc, "shared_constants", lambda constants, _: constants)
     forget()
     apart, _, as_many = whole((0, 1, 2), config, CARD, LOAD)
     assert states == as_many

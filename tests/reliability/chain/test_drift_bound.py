@@ -12,7 +12,7 @@ from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc, drift_bound, truncation_error
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.measures import records_lost, solved_chain
 from advisor.reliability.partition.effects import Effect
@@ -61,8 +61,10 @@ def totals(found: solved_chain.SetMeasures) -> dict[str, float]:
 
 
 def whole(pattern, config, card):
-    setup = parameters(config, card, LOAD, len(pattern)).constants
-    structure = ctmc.whole_structure(setup, Setting(pattern, possible_mechanisms(card)))
+    constants = parameters(config, card, LOAD, len(pattern)).constants
+    structure = ctmc.whole_structure(
+        constants, FaultEnvironment(pattern, possible_mechanisms(card))
+    )
     return measured(solution(structure, config, card, LOAD, len(pattern)), config, card)
 
 
@@ -195,8 +197,8 @@ def test_bounds_hold_for_cards_drawn_from_the_ranges(name, draw, pattern, min_is
 def test_bounds_hold_wherever_a_chain_is_cut(share):
     """Cut off after any number of states, what is missing stays below the bound."""
     config = Config(kafka_version="4.2", replication_factor=3, min_insync_replicas=2)
-    setup = parameters(config, FEW, LOAD, 3).constants
-    full = ctmc.whole_structure(setup, Setting((0, 1, 2), possible_mechanisms(FEW)))
+    constants = parameters(config, FEW, LOAD, 3).constants
+    full = ctmc.whole_structure(constants, FaultEnvironment((0, 1, 2), possible_mechanisms(FEW)))
     part = cut(full, int(full.states * share))
     found = measured(solution(part, config, FEW, LOAD, 3), config, FEW)
     exact = measured(solution(full, config, FEW, LOAD, 3), config, FEW)
@@ -221,7 +223,8 @@ def test_one_broker_alone_misses_all_that_is_stated(crash_hours, gone_hours):
         }
     )
     full = ctmc.whole_structure(
-        parameters(config, card, LOAD, 1).constants, Setting((0,), possible_mechanisms(card))
+        parameters(config, card, LOAD, 1).constants,
+        FaultEnvironment((0,), possible_mechanisms(card)),
     )
     found = measured(solution(cut(full, 1), config, card, LOAD, 1), config, card)
     missing = (3.0 * crash_hours + 2.0 * gone_hours) / 8760.0
@@ -236,8 +239,8 @@ def test_power_that_goes_early_where_the_chain_ends_is_in_the_bound():
     card = FailureModel.from_dict(
         {"broker": {"power": {"per_year": 3.0, "minutes": 10.0}}, "flush": {"seconds": 35.0}}
     )
-    setup = parameters(config, card, LOAD, 2).constants
-    full = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(card)))
+    constants = parameters(config, card, LOAD, 2).constants
+    full = ctmc.whole_structure(constants, FaultEnvironment((0, 1), possible_mechanisms(card)))
     exact = totals(measured(solution(full, config, card, LOAD, 2), config, card))
     found = measured(solution(cut(full, 1), config, card, LOAD, 2), config, card)
     assert totals(found)["loss_events_per_year"] == 0.0
@@ -285,9 +288,9 @@ def test_no_state_takes_longer_than_drift_allows():
         }
     )
     config = Config(kafka_version="4.2", replication_factor=2, min_insync_replicas=1)
-    setup = parameters(config, card, LOAD, 2).constants
-    setting = Setting((0, 1), possible_mechanisms(card))
-    structure = ctmc.whole_structure(setup, setting)
+    constants = parameters(config, card, LOAD, 2).constants
+    environment = FaultEnvironment((0, 1), possible_mechanisms(card))
+    structure = ctmc.whole_structure(constants, environment)
     exact = {
         "broker.crash": Fraction(1, 100),
         "broker.destroyed": Fraction(1, 1000),
@@ -295,7 +298,7 @@ def test_no_state_takes_longer_than_drift_allows():
         "repair broker.destroyed": Fraction(1, 10),
     }
     hours = rational_hours(structure, exact)
-    names = transition_rates.names(setting.mechanisms, 2, setup.copying)
+    names = transition_rates.names(environment.mechanisms, 2, constants.copying)
     drift = drift_bound.drift({name: float(exact[name]) for name in names}, (0, 1))
     allowed, _ = drift.until_well(structure.waits, structure.election_risks[:, PENDING_COPIES])
     assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
@@ -332,7 +335,8 @@ def test_bounds_ask_only_for_what_is_truncated():
     config = Config(replication_factor=1)
     card = FailureModel.from_dict({"broker": {"crash": {"per_year": 1.0, "minutes": 1.0}}})
     structure = ctmc.whole_structure(
-        parameters(config, card, LOAD, 1).constants, Setting((0,), possible_mechanisms(card))
+        parameters(config, card, LOAD, 1).constants,
+        FaultEnvironment((0,), possible_mechanisms(card)),
     )
     rate = np.ones(len(structure.rate))
     found = truncation_error.truncation_error(structure, {}, rate, 1.0, 1.0)

@@ -15,7 +15,7 @@ from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc, drift_bound
 from advisor.reliability.chain.loss_bound import Limits, LossRates, loss_rates, strikes_per_hour
 from advisor.reliability.failures.failure_model import load_model
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import (
@@ -47,9 +47,9 @@ def everything(card, pattern, kept=None, **settings):
     """The whole chain with the rates of a card, per hour; of some mechanisms only."""
     config = Config(kafka_version="4.2", replication_factor=len(pattern), **settings)
     model = only(card, kept.split(), RACKS_GO_ALONE) if kept else load_model(card)
-    setup = parameters(config, model, LOAD, len(pattern)).constants
-    setting = Setting(pattern, possible_mechanisms(model))
-    structure = ctmc.whole_structure(setup, setting)
+    constants = parameters(config, model, LOAD, len(pattern)).constants
+    environment = FaultEnvironment(pattern, possible_mechanisms(model))
+    structure = ctmc.whole_structure(constants, environment)
     found = dict(parameters(config, model, LOAD, len(pattern)).rates_per_hour)
     return structure, found
 
@@ -90,7 +90,7 @@ def worth(structure, found):
 def test_no_state_is_worth_more_than_its_limit(card, kept, pattern, settings):
     """All four, from each state of a whole chain, solved to all digits."""
     structure, found = everything(card, pattern, kept, **settings)
-    limits = Limits(found, pattern, structure.setup)
+    limits = Limits(found, pattern, structure.constants)
     most = limits.until_well(structure.waits, structure.election_risks)
     losses, totals, events, hours = worth(structure, found)
     rounding = 1.0 + 1e-12
@@ -109,10 +109,10 @@ def test_racks_that_take_the_quorum_are_in_the_limit(card, voters, least):
     model = only(card, kept.split(), [*RACKS_GO_ALONE, "rack.network.spreads"])
     config = Config(kafka_version="4.2", replication_factor=2, min_insync_replicas=least)
     numbers = parameters(config, model, LOAD, 2, racks=2, voter_racks=2)
-    setting = Setting((0, 1), possible_mechanisms(model), voters)
-    structure = ctmc.whole_structure(numbers.constants, setting)
+    environment = FaultEnvironment((0, 1), possible_mechanisms(model), voters)
+    structure = ctmc.whole_structure(numbers.constants, environment)
     found = dict(numbers.rates_per_hour)
-    limits = Limits(found, (0, 1), structure.setup, voters=True)
+    limits = Limits(found, (0, 1), structure.constants, voters=True)
     most = limits.until_well(structure.waits, structure.election_risks)
     losses, totals, _, _ = worth(structure, found)
     assert np.all(losses[1:] <= most.losses[1:])
@@ -141,9 +141,9 @@ RATES = {
 def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     """Three replicas in two racks: sites times rates; power where it takes the ISR."""
     config = Config(replication_factor=3, min_insync_replicas=least)
-    setup = parameters(config, load_model("three_az_cloud"), LOAD, 3).constants
+    constants = parameters(config, load_model("three_az_cloud"), LOAD, 3).constants
     drift = drift_bound.drift(RATES, (0, 0, 1))
-    found = loss_rates(RATES, (0, 0, 1), setup, drift)
+    found = loss_rates(RATES, (0, 0, 1), constants, drift)
     destroyed = 3 * 1e-4 + 2 * 1e-5 + 3 * 2e-5
     assert found.destructions == pytest.approx(destroyed, rel=1e-12)
     assert found.outages_of_power == pytest.approx(dark, rel=1e-12)
@@ -154,7 +154,7 @@ def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     assert drift.copy_hours / drift.hours[conditions.CRASHED] == pytest.approx(2.0, rel=1e-12)
     longest = 3 * drift.hours[conditions.CRASHED] + drift.copy_hours * (3 + 11 / 6)
     assert found.longest_hours == pytest.approx(longest, rel=1e-12)
-    unflushed = loss_rates(RATES, (0, 0, 1), replace(setup, page_cache=False), drift)
+    unflushed = loss_rates(RATES, (0, 0, 1), replace(constants, page_cache=False), drift)
     assert unflushed.outages_of_power == 0.0
 
 
@@ -212,9 +212,9 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     of = {}
     for acks, unclean in (("all", False), (1, False), ("all", True), (1, True)):
         config = Config(acks=acks, unclean_leader_election_enable=unclean, **settings)
-        setup = parameters(config, model, LOAD, 3).constants
-        of[acks, unclean] = Limits(RATES, (0, 0, 1), setup).until_well(waits, calm)
-        needs = loss_rates(RATES, (0, 0, 1), setup, drift_bound.drift(RATES, (0, 0, 1)))
+        constants = parameters(config, model, LOAD, 3).constants
+        of[acks, unclean] = Limits(RATES, (0, 0, 1), constants).until_well(waits, calm)
+        needs = loss_rates(RATES, (0, 0, 1), constants, drift_bound.drift(RATES, (0, 0, 1)))
     hours = of["all", False].hours
     gone = hours * needs.destructions * (2.0 + needs.falls * needs.longest_hours)
     assert of["all", False].losses == pytest.approx(gone + hours * needs.outages_of_power)

@@ -23,12 +23,12 @@ KEPT = ("broker.crash", "broker.restart", "broker.destroyed", "rack.destroyed")
 
 
 def question(card, pattern, **settings):
-    """Configuration, card, constants, setting and nominal rates."""
+    """Configuration, card, constants, fault environment and nominal rates."""
     config = Config(kafka_version="4.2", replication_factor=len(pattern), **settings)
     model = load_model(card)
     numbers = parameters(config, model, LOAD, len(pattern))
     nominal = NominalRates(numbers.nominal_rates_per_hour, numbers.nominal_failover_hours)
-    return config, model, numbers.constants, numbers.setting(pattern), nominal
+    return config, model, numbers.constants, numbers.environment(pattern), nominal
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def question(card, pattern, **settings):
 )
 def test_the_search_stops_once_the_rest_is_below_the_share(card, pattern, settings):
     """The rest does no more harm than is stated; half the states would not do."""
-    _, _, setup, setting, guide = question(card, pattern, **settings)
-    search = _Search(graph(shared_constants(setup, setting), setting), guide, setup)
+    _, _, constants, environment, guide = question(card, pattern, **settings)
+    search = _Search(graph(shared_constants(constants, environment), environment), guide, constants)
     part = search.kept().part
     half = part.kept[: len(part.kept) // 2]
 
@@ -55,16 +55,16 @@ def test_the_search_stops_once_the_rest_is_below_the_share(card, pattern, settin
     assert part.kept[0] == 0
     assert len(set(part.kept.tolist())) == len(part.kept)
     assert harm(part).sum(axis=0).max() <= 1.0
-    less = Moves.of(search._graph, half, setup).among(search._graph, half)
+    less = Moves.of(search._graph, half, constants).among(search._graph, half)
     assert harm(less).sum(axis=0).max() > 1.0
 
 
 def test_the_stated_error_is_the_flux_times_the_cost():
     """What a truncated chain states is within the rule's share: four times, for nominal rates."""
-    config, model, setup, setting, guide = question(
+    config, model, constants, environment, guide = question(
         "three_az_cloud", (0, 1, 2), min_insync_replicas=2
     )
-    structure = ctmc.structure(setup, setting, guide)
+    structure = ctmc.structure(constants, environment, guide)
     found = measured(solution(structure, config, model, LOAD, 3), config, model)
     for name, share in zip(
         ("loss_events_per_year", "write_unavailability", "read_unavailability"),
@@ -96,8 +96,10 @@ def test_harm_is_added_largest_first():
 @pytest.mark.filterwarnings("error")
 def test_without_a_bound_on_the_cost_there_is_none_on_the_error():
     """Failures outrun repairs: drift promises nothing."""
-    _, _, setup, setting, guide = question("three_az_cloud", (0, 1, 2), min_insync_replicas=2)
-    structure = ctmc.structure(setup, setting, guide)
+    _, _, constants, environment, guide = question(
+        "three_az_cloud", (0, 1, 2), min_insync_replicas=2
+    )
+    structure = ctmc.structure(constants, environment, guide)
     often = {name: 1.0 for name, _ in guide.rates}
     rate = np.ones(len(structure.rate))
     assert truncation_error(structure, often, rate, 1.0, 0.0).tolist()[4] == np.inf

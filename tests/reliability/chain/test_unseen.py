@@ -10,7 +10,7 @@ from advisor.reliability.chain.loss_bound import Limits, power_per_hour
 from advisor.reliability.chain.state_selection import Moves, NominalRates
 from advisor.reliability.chain.truncation_error import third_failures
 from advisor.reliability.failures.failure_model import load_model
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import UNSEEN, risks, unseen
 from advisor.reliability.solver.generator import Generator
@@ -40,7 +40,7 @@ OFTEN = FailureModel.from_dict(
 
 
 def question(card, least=2, acks="all", unclean=False, elr=True):
-    """Configuration, numbers and setting."""
+    """Configuration, numbers and fault environment."""
     config = Config(
         kafka_version="4.2",
         replication_factor=3,
@@ -50,7 +50,7 @@ def question(card, least=2, acks="all", unclean=False, elr=True):
         eligible_leader_replicas=elr,
     )
     numbers = parameters(config, card, LOAD, 3)
-    return config, numbers, Setting((0, 1, 2), possible_mechanisms(card))
+    return config, numbers, FaultEnvironment((0, 1, 2), possible_mechanisms(card))
 
 
 @pytest.mark.parametrize("unclean", [False, True])
@@ -59,8 +59,8 @@ def question(card, least=2, acks="all", unclean=False, elr=True):
 def test_no_transition_costs_more_than_an_unseen_one(kept, least, acks, unclean):
     """Its own losses and all to come, solved to all digits, for every transition of a chain."""
     card = only("two_az", kept.split(), NO_RACKS_TOGETHER)
-    _, numbers, setting = question(card, least, acks, unclean)
-    chain = ctmc.whole_structure(numbers.constants, setting)
+    _, numbers, environment = question(card, least, acks, unclean)
+    chain = ctmc.whole_structure(numbers.constants, environment)
     found = dict(numbers.rates_per_hour)
     rate = np.array([found[name] for name in chain.rate_names])[chain.rate] * chain.weight
     moves = chain.source != chain.target
@@ -74,7 +74,7 @@ def test_no_transition_costs_more_than_an_unseen_one(kept, least, acks, unclean)
     waits = chain.waits.copy()
     waits[:, -1] = 0
     worst = np.tile(risks(unseen(3)), (chain.states, 1)).astype(float)
-    most = Limits(found, setting.racks, chain.setup).until_well(waits, worst)
+    most = Limits(found, environment.racks, chain.constants).until_well(waits, worst)
     limit = np.stack([most.losses, most.totals, most.events], axis=1)
     assert np.all((own + to_come[chain.target])[moves] <= limit[chain.target][moves] * (1 + 1e-12))
     assert own[moves].max(axis=0).tolist() == [2.0 if acks == 1 else 1.0, 1.0, 1.0]
@@ -82,8 +82,8 @@ def test_no_transition_costs_more_than_an_unseen_one(kept, least, acks, unclean)
 
 def test_unseen_moves_keep_rates_and_outages():
     """As often as by the rules, into the same outages; what changes nothing comes on top."""
-    _, numbers, setting = question(load_model("three_az_cloud"))
-    graph = state_graph.Graph(numbers.constants, setting)
+    _, numbers, environment = question(load_model("three_az_cloud"))
+    graph = state_graph.Graph(numbers.constants, environment)
     states = np.zeros(1, dtype=np.int64)
     states = np.unique(graph.moves(states)[1][:, state_graph.TARGET])
     ahead = graph.ahead(states)
@@ -115,15 +115,15 @@ def test_unseen_moves_keep_rates_and_outages():
 @pytest.mark.parametrize(("least", "acks", "unclean"), [(2, "all", False), (1, 1, True)])
 def test_stated_errors_hold_however_much_is_unseen(share, least, acks, unclean, monkeypatch):
     """Against the chain of all states; where much is left out, what matters is seen after all."""
-    config, numbers, setting = question(OFTEN, least, acks, unclean)
+    config, numbers, environment = question(OFTEN, least, acks, unclean)
     forget()
-    whole = solution(ctmc.whole_structure(numbers.constants, setting), config, OFTEN, LOAD, 3)
+    whole = solution(ctmc.whole_structure(numbers.constants, environment), config, OFTEN, LOAD, 3)
     exact = measured(whole, config, OFTEN)
     monkeypatch.setattr(state_selection, "_SMALL", 10)
     monkeypatch.setattr(state_selection, "_UNSEEN", share)
     guide = NominalRates(numbers.nominal_rates_per_hour, numbers.nominal_failover_hours)
     forget()
-    chain = ctmc.structure(numbers.constants, setting, guide)
+    chain = ctmc.structure(numbers.constants, environment, guide)
     kept = measured(solution(chain, config, OFTEN, LOAD, 3), config, OFTEN)
     forget()
     assert chain.states < whole.chain.states
@@ -136,12 +136,12 @@ def test_stated_errors_hold_however_much_is_unseen(share, least, acks, unclean, 
 
 def test_what_turns_out_to_matter_is_seen(monkeypatch):
     """Estimates that are far too low leave out too much at first, and nothing that matters."""
-    _, numbers, setting = question(OFTEN)
+    _, numbers, environment = question(OFTEN)
     least = state_selection._least
     monkeypatch.setattr(state_selection, "_SMALL", 10)
     monkeypatch.setattr(state_selection, "_least", lambda harm: least(harm * 1e-4))
     guide = NominalRates(numbers.nominal_rates_per_hour, numbers.nominal_failover_hours)
-    graph = state_graph.Graph(numbers.constants, setting)
+    graph = state_graph.Graph(numbers.constants, environment)
     search = state_selection._Search(graph, guide, numbers.constants)
     part = search.kept().part
     harm = search._harm(part, *state_selection.truncated_states(part)).shares
@@ -155,12 +155,12 @@ def test_what_turns_out_to_matter_is_seen(monkeypatch):
 def test_power_goes_no_more_often_than_it_may(kept, elr):
     """In every state in which writing has stopped, a broker that limps and dies included."""
     card = only("three_az_cloud", kept.split(), NO_RACKS_TOGETHER)
-    _, numbers, setting = question(card, elr=elr)
-    chain = ctmc.whole_structure(numbers.constants, setting)
+    _, numbers, environment = question(card, elr=elr)
+    chain = ctmc.whole_structure(numbers.constants, environment)
     found = dict(numbers.rates_per_hour)
     rates = np.array([found[name] for name in chain.rate_names])
     cuts = chain.cuts.per_hour(rates, chain.states)
-    most = power_per_hour(found, setting.racks, chain.waits)
+    most = power_per_hour(found, environment.racks, chain.waits)
     assert np.all(cuts <= most * (1 + 1e-12))
     # Only the death of a broker that limps is so quick.
     assert (cuts.max() > 0.1) == (kept == LIMPING)
@@ -168,8 +168,8 @@ def test_power_goes_no_more_often_than_it_may(kept, elr):
 
 def test_a_third_failure_is_charged_for_each_pair_that_follows_a_stop():
     """By hand: a stop, a change within the window that brings no writing, and power after it."""
-    _, numbers, setting = question(OFTEN)
-    chain = ctmc.whole_structure(numbers.constants, setting)
+    _, numbers, environment = question(OFTEN)
+    chain = ctmc.whole_structure(numbers.constants, environment)
     found = dict(numbers.rates_per_hour)
     rate = np.array([found[name] for name in chain.rate_names])[chain.rate] * chain.weight
     flux = np.linspace(0.1, 1.0, len(rate))

@@ -13,7 +13,7 @@ from advisor.reliability.common_cause.first_loss import any_loss
 from advisor.reliability.common_cause.placement import Placement, place
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.setting import Exchangeable, Replicas
+from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
 from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.workload import Workload
 

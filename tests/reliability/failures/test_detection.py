@@ -93,7 +93,7 @@ MODES = [
 ]
 
 
-def setting(version: str, mode: str, **changes: object) -> Config:
+def environment(version: str, mode: str, **changes: object) -> Config:
     """RF 3, min ISR 2, acks=all at a version."""
     return CONFIG.changed(kafka_version=version, mode=mode, **changes)
 
@@ -111,7 +111,7 @@ def test_a_shipped_card_detects_a_death_when_real_brokers_did(name: str) -> None
             "kraft": {"broker_session_timeout_ms": session_ms},
             "zookeeper": {"zookeeper_session_timeout_ms": session_ms},
         }[mode]
-        config = setting(row["release"], mode, **timeout)
+        config = environment(row["release"], mode, **timeout)
         measured = int(row["value"]) / session_ms
         share = model.quantities[f"detection.{mode}_sessions"]
         assert share.low <= measured <= share.high
@@ -127,7 +127,7 @@ def test_the_reference_detects_a_death_within_the_range(
 ) -> None:
     """Every wait of the executed protocol lies in the card's range for the mode's default."""
     model = load_model("three_az_cloud")
-    config = setting(version, mode)
+    config = environment(version, mode)
     share = model.quantities[f"detection.{mode}_sessions"]
     for phase in range(0, 15_000, 1_700):
         waited = waited_ms(ev.Kill(1), phase, config)
@@ -144,7 +144,9 @@ def test_unavailability_follows_the_session_timeout(
     """Each leader crashes once a year and is back at once: a share of a session is refused."""
     shares = {"kraft_sessions": 0.5, "zookeeper_sessions": 0.75}
     model = card(broker_crash={"per_year": 1.0, "minutes": 1e-3}, detection=shares)
-    found = evaluate(Cluster.uniform(3, 3), setting(version, mode), model, Workload(partitions=1))
+    found = evaluate(
+        Cluster.uniform(3, 3), environment(version, mode), model, Workload(partitions=1)
+    )
     seconds = shares[f"{mode}_sessions"] * session_ms / 1000.0
     assert found.write_unavailability == pytest.approx(seconds / 3600 / 8760, rel=1e-6)
     assert found.write_stalled >= found.write_unavailability
@@ -158,7 +160,7 @@ def test_a_card_may_give_seconds_instead() -> None:
     both["detection"]["seconds"] = 3.0
     shipped = load_model("three_az_cloud")
     for version, mode, _ in MODES:
-        config = setting(version, mode)
+        config = environment(version, mode)
         assert detection_seconds(config, seconds) == 3.0
         assert detection_seconds(config, FailureModel.from_dict(both)) == 3.0
         assert detection_seconds(config, card(broker_crash=crash)) == 0.0

@@ -2,8 +2,14 @@
 
 import pytest
 
+from advisor.reliability.failures.fault_environment import (
+    BACK,
+    LOST,
+    BrokerStates,
+    FaultEnvironment,
+    quorum_state,
+)
 from advisor.reliability.failures.mechanisms import WELL, table
-from advisor.reliability.failures.setting import BACK, LOST, BrokerStates, Setting, quorum_state
 
 
 @pytest.mark.parametrize(
@@ -21,6 +27,6 @@ def test_half_of_the_voters_elect_no_controller(
 ) -> None:
     """Two of four voters are no majority, and neither is one of three."""
     condition = min(table().of_racks)
-    setting = Setting((0, 1), frozenset({"rack.power"}), voters)
+    environment = FaultEnvironment((0, 1), frozenset({"rack.power"}), voters)
     own = tuple(condition if rack == out else WELL for rack in (0, 1))
-    assert quorum_state(BrokerStates(own, (0, 1)), setting) == expected
+    assert quorum_state(BrokerStates(own, (0, 1)), environment) == expected

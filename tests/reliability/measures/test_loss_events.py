@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability.case import ChainParameters, possible_mechanisms
 from advisor.reliability.chain import ctmc
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.measures import (
     loss_events,
     records_lost,
@@ -336,8 +336,10 @@ def test_the_truncation_error_holds_where_few_records_are_at_risk(acks, unclean)
         acks=acks,
         unclean_leader_election_enable=unclean,
     )
-    setup = parameters(config, model, load(1.0), 3).constants
-    structure = ctmc.whole_structure(setup, Setting((0, 0, 1), possible_mechanisms(model)))
+    constants = parameters(config, model, load(1.0), 3).constants
+    structure = ctmc.whole_structure(
+        constants, FaultEnvironment((0, 0, 1), possible_mechanisms(model))
+    )
     for per_hour in (1e-4, 1.0):
         few = load(per_hour)
         kept = measure_set((0, 0, 1), config, model, few, 3)

@@ -9,7 +9,7 @@ from scipy import integrate
 from advisor import Cluster, Config, Workload, evaluate, load_model
 from advisor.reliability.case import IsrStalls, ProducerTimeouts, possible_mechanisms
 from advisor.reliability.chain import ctmc
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.measures.ack_stalls import refused_hours_before_outage
 from advisor.reliability.solver.sojourn_time import SojournTime
 from cards import BROKERS_AND_RACKS, RARE, only
@@ -112,8 +112,10 @@ def test_short_outages_after_long_stalls_are_resolved() -> None:
     """Outages of milliseconds after stalls of a minute, against a sum over many thousand steps."""
     quick = card(broker_lag={"per_year": PER_YEAR, "minutes": 1e-4})
     config = pair(min_insync_replicas=2, **MIDDLE)
-    setup = parameters(config, quick, LOAD, 2).constants
-    structure = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(quick)))
+    constants = parameters(config, quick, LOAD, 2).constants
+    structure = ctmc.whole_structure(
+        constants, FaultEnvironment((0, 1), possible_mechanisms(quick))
+    )
     solved = solution(structure, config, quick, LOAD, 2)
     outage = SojournTime(solved.generator, ~structure.writable)
     found = refused_hours_before_outage(
@@ -173,8 +175,10 @@ def test_truncation_stays_within_the_error_bound(min_isr: int, settings: dict[st
     ).changed(kafka_version="4.2")
     model, name = only("three_az_cloud", BROKERS_AND_RACKS, RARE), "records_refused_per_year"
     kept = measure_set((0, 1, 2), config, model, LOAD, 3)
-    setup = parameters(config, model, LOAD, 3).constants
-    structure = ctmc.whole_structure(setup, Setting((0, 1, 2), possible_mechanisms(model)))
+    constants = parameters(config, model, LOAD, 3).constants
+    structure = ctmc.whole_structure(
+        constants, FaultEnvironment((0, 1, 2), possible_mechanisms(model))
+    )
     full = measured(solution(structure, config, model, LOAD, 3), config, model)
     assert kept.states < full.states
     off = abs(math.fsum(kept.causes[name].values()) - math.fsum(full.causes[name].values()))
@@ -196,8 +200,8 @@ def test_truncated_stalls_may_refuse_all_their_records(
 ) -> None:
     """Entries into truncated states and stalls in them: each may be a whole stall by a hung one."""
     config = pair(**settings)
-    setup = parameters(config, LAGS, LOAD, 2).constants
-    structure = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(LAGS)))
+    constants = parameters(config, LAGS, LOAD, 2).constants
+    structure = ctmc.whole_structure(constants, FaultEnvironment((0, 1), possible_mechanisms(LAGS)))
     solved = solution(structure, config, LAGS, LOAD, 2)
     name, stalls, ways_out = "records_refused_per_year", 3e-3, 2e-3
     without = measured(solved, config, LAGS).errors[name]

@@ -57,13 +57,13 @@ def without_names(state, ordered):
     )
 
 
-def every_step(setup, replicas):
+def every_step(constants, replicas):
     """All that can happen to a partition: state, event, slots, next state, outcome.
 
     Falls, destructions and returns strike any slots together.
     """
-    table = Automaton(setup, replicas)
-    ordered = setup.policy.rules.elect_in_isr_order
+    table = Automaton(constants, replicas)
+    ordered = constants.policy.rules.elect_in_isr_order
     seen, waiting = {without_names(table.states[0], ordered)}, [0]
     while waiting:
         number = waiting.pop()
@@ -102,9 +102,9 @@ def test_losses_come_in_the_ways_that_the_bound_counts(
     replicas, least, acks, version, elr, unclean
 ):
     """No state that the rules let a partition reach loses, or comes near a loss, in another way."""
-    setup = setup_of(replicas, least, acks, version, elr, unclean)
+    constants = setup_of(replicas, least, acks, version, elr, unclean)
     lost = 0
-    for state, event, slots, following, outcome in every_step(setup, replicas):
+    for state, event, slots, following, outcome in every_step(constants, replicas):
         before, after = election_risk(state), election_risk(following)
         falls = event in (*FALLS, red.DESTROY)
         lost += bool(outcome.losses)
@@ -122,18 +122,18 @@ def test_losses_come_in_the_ways_that_the_bound_counts(
             gone = len(slots) if event == red.DESTROY else 0
             assert pending_copies_bound(following) <= pending_copies_bound(state) + gone + ROUNDING
         if not unclean:
-            _loses_as_clean_elections_do(setup, state, event, slots, following, outcome)
+            _loses_as_clean_elections_do(constants, state, event, slots, following, outcome)
     assert lost
 
 
-def _loses_as_clean_elections_do(setup, state, event, slots, following, outcome):
+def _loses_as_clean_elections_do(constants, state, event, slots, following, outcome):
     before, after = election_risk(state), election_risk(following)
-    all_of_them = setup.acks == "all"
+    all_of_them = constants.acks == "all"
     if outcome.losses & Effect.MEDIA_LOSS:
         assert event == red.DESTROY
     if outcome.losses & Effect.PAGE_CACHE_LOSS:
         assert event == red.POWER
-        assert len(slots) >= setup.policy.min_isr or not all_of_them
+        assert len(slots) >= constants.policy.min_isr or not all_of_them
     if outcome.losses & Effect.TAIL:
         assert not all_of_them
     elected = bool(outcome.losses & Effect.ELECTION_LOSS)

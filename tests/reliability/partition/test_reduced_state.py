@@ -32,7 +32,7 @@ from advisor.reliability.partition.reduced_state import (
 EVENTS = (CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP)
 
 
-def setup(
+def constants(
     version: str = "4.2",
     min_isr: int = 2,
     acks: str | int = "all",
@@ -63,7 +63,7 @@ def run(of: ChainConstants, *events: tuple[int, int], replicas: int = 3):
 
 def test_last_replica_standing_before_elr():
     """KIP-966's story, 3.9, min ISR 1: two crash, the last writes alone and loses its disk."""
-    state, losses = run(setup("3.9", min_isr=1), (CRASH, 1), (CRASH, 2), (DESTROY, 0))
+    state, losses = run(constants("3.9", min_isr=1), (CRASH, 1), (CRASH, 2), (DESTROY, 0))
     assert losses & Effect.MEDIA_LOSS
     assert state.registration.isr == (0,)
     assert state.registration.leader == NO_LEADER
@@ -72,7 +72,7 @@ def test_last_replica_standing_before_elr():
 def test_an_empty_broker_that_returns_leads_and_empties_the_rest():
     """Without ELR the last in-sync replica keeps its right to lead though its disk is new."""
     state, losses = run(
-        setup("3.9", min_isr=2), (ISOLATE, 1), (ISOLATE, 2), (DESTROY, 0), (REPLACED, 0)
+        constants("3.9", min_isr=2), (ISOLATE, 1), (ISOLATE, 2), (DESTROY, 0), (REPLACED, 0)
     )
     assert losses & Effect.ELECTION_LOSS
     assert state.registration.leader == 0
@@ -82,7 +82,7 @@ def test_an_empty_broker_that_returns_leads_and_empties_the_rest():
 def test_elr_elects_a_replica_that_has_everything():
     """The same with ELR: the last to leave left below min ISR, holds everything, leads again."""
     state, losses = run(
-        setup("4.2", min_isr=2), (ISOLATE, 1), (ISOLATE, 2), (DESTROY, 0), (BACK, 1), (BACK, 2)
+        constants("4.2", min_isr=2), (ISOLATE, 1), (ISOLATE, 2), (DESTROY, 0), (BACK, 1), (BACK, 2)
     )
     assert losses == 0
     assert state.registration.leader == 2
@@ -90,7 +90,7 @@ def test_elr_elects_a_replica_that_has_everything():
 
 def test_the_operator_waits_for_who_holds_more():
     """3.9: the stale replica is back first; the complete one is only down, so it is waited for."""
-    of = setup("3.9", min_isr=2)
+    of = constants("3.9", min_isr=2)
     waiting, losses = run(of, (CRASH, 1), (CRASH, 2), (DESTROY, 0), (BACK, 1))
     assert not red.is_readable(waiting)
     assert losses == 0
@@ -105,25 +105,25 @@ def test_the_operator_waits_for_who_holds_more():
 
 def test_losing_power_below_min_isr_loses_nothing():
     """Nothing was written with one replica left of two needed, so its page cache is clean."""
-    _, losses = run(setup("3.9", min_isr=2), (CRASH, 1), (CRASH, 2), (POWER, 0))
+    _, losses = run(constants("3.9", min_isr=2), (CRASH, 1), (CRASH, 2), (POWER, 0))
     assert losses == 0
 
 
 def test_losing_power_alone_loses_the_page_cache():
     """With min ISR 1 the last replica writes alone; without power its newest records are gone."""
-    _, losses = run(setup("3.9", min_isr=1), (CRASH, 1), (CRASH, 2), (POWER, 0))
+    _, losses = run(constants("3.9", min_isr=1), (CRASH, 1), (CRASH, 2), (POWER, 0))
     assert losses & Effect.PAGE_CACHE_LOSS
 
 
 def test_all_dark_at_once_loses_the_page_cache():
     """The whole ISR without power: what no disk holds is lost, whatever min ISR."""
-    _, outcome = apply(healthy(3), POWER, (0, 1, 2), setup(min_isr=3))
+    _, outcome = apply(healthy(3), POWER, (0, 1, 2), constants(min_isr=3))
     assert outcome.losses == Effect.LOSS | Effect.PAGE_CACHE_LOSS
 
 
 def test_unclean_election_loses_what_the_new_leader_lacks():
     """1.0 with unclean election: the crashed one returns first and its history counts."""
-    of = setup("2.0", min_isr=1, unclean=True)
+    of = constants("2.0", min_isr=1, unclean=True)
     state, losses = run(of, (CRASH, 1), (CRASH, 2), (CRASH, 0), (BACK, 1))
     assert losses & Effect.ELECTION_LOSS
     assert state.registration.leader == 1
@@ -132,31 +132,31 @@ def test_unclean_election_loses_what_the_new_leader_lacks():
 
 def test_a_follower_that_lags_is_no_leader():
     """A replica out of the ISR though up is not elected by a clean election."""
-    state, losses = run(setup("3.9", min_isr=1), (LAG, 1), (LAG, 2), (CRASH, 0))
+    state, losses = run(constants("3.9", min_isr=1), (LAG, 1), (LAG, 2), (CRASH, 0))
     assert losses == 0
     assert not red.is_readable(state)
 
 
 def test_acks_1_flags_the_tail_only_when_another_takes_over():
     """A leader that nobody can replace comes back with its tail."""
-    alone = setup("3.9", min_isr=1, acks=1, replicas=1)
+    alone = constants("3.9", min_isr=1, acks=1, replicas=1)
     assert run(alone, (CRASH, 0), (BACK, 0), replicas=1)[1] == 0
-    assert run(setup("3.9", min_isr=1, acks=1), (CRASH, 0))[1] == Effect.TAIL
-    assert run(setup("3.9", min_isr=1), (CRASH, 0))[1] == 0
+    assert run(constants("3.9", min_isr=1, acks=1), (CRASH, 0))[1] == Effect.TAIL
+    assert run(constants("3.9", min_isr=1), (CRASH, 0))[1] == 0
 
 
 def test_copying_takes_a_leader():
     """A replaced broker copies while there is a leader, and is in sync when it has copied."""
-    state, _ = run(setup(copying=True), (DESTROY, 2), (REPLACED, 2))
+    state, _ = run(constants(copying=True), (DESTROY, 2), (REPLACED, 2))
     assert state.condition[2] == red.COPYING
     assert state.level[2] == EMPTY
-    state, _ = apply(state, COPIED, (2,), setup(copying=True))
+    state, _ = apply(state, COPIED, (2,), constants(copying=True))
     assert state == healthy(3)
 
 
 def test_gaps_are_followed():
     """What 1 lacks (gap 1) and what 1 and 2 lack (gap 0): lost together with their last holder."""
-    of = setup("3.9", min_isr=1)
+    of = constants("3.9", min_isr=1)
     state, _ = run(of, (CRASH, 1), (CRASH, 2))
     assert state.level == (0, 2, 1)
     after, outcome = apply(state, DESTROY, (0,), of)
@@ -172,7 +172,7 @@ def test_fewer_destroyed_than_min_isr_lose_nothing(version, min_isr):
     Crashes and returns may come in between. Where no electable replica is left the operator
     elects; without ELR a replaced broker may then lead empty, which is the known flaw.
     """
-    of = setup(version, min_isr=min_isr)
+    of = constants(version, min_isr=min_isr)
     steps = tuple(product((CRASH, BACK, DESTROY), range(3)))
 
     def follow(state, depth, destroyed):
@@ -194,7 +194,7 @@ traces = st.lists(
     st.tuples(st.sampled_from(EVENTS), st.sets(st.integers(0, 2), min_size=1)), max_size=14
 )
 setups = st.builds(
-    setup,
+    constants,
     version=st.sampled_from(["0.8.2", "0.10", "2.0", "3.9", "4.0", "4.2"]),
     min_isr=st.integers(1, 4),
     acks=st.sampled_from(["all", 1, 0]),

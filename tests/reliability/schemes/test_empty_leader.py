@@ -10,7 +10,7 @@ from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain.ctmc import whole_structure
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.failures.transition_rates import Sizes, rate_per_hour
 from advisor.reliability.measures import replica_set
 from advisor.reliability.measures.empty_leader import losses_by_start
@@ -38,7 +38,9 @@ def with_operator(model: FailureModel, hours: float) -> FailureModel:
 def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]]:
     """Return loss events a year of each transition, largest first, by whether it is a repair."""
     config, load = Config(replication_factor=3), Workload()
-    found = explored(scheme, Setting(PATTERN, possible_mechanisms(model)).without_controller)
+    found = explored(
+        scheme, FaultEnvironment(PATTERN, possible_mechanisms(model)).without_controller
+    )
     per_hour = [rate_per_hour(name, config, model, load, SIZES) for name in found.rate_names]
     rate = np.array(per_hour)[found.rate] * found.weight
     moves = found.source != found.target
@@ -52,11 +54,11 @@ def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]
 def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[float]]:
     """Return the same for Kafka's untruncated chain."""
     config, load = Config(replication_factor=3, min_insync_replicas=min_isr, acks="all"), Workload()
-    setup, setting = (
+    constants, environment = (
         parameters(config, model, load, BROKERS).constants,
-        Setting(PATTERN, possible_mechanisms(model)),
+        FaultEnvironment(PATTERN, possible_mechanisms(model)),
     )
-    whole = whole_structure(setup, setting)
+    whole = whole_structure(constants, environment)
     found = solution(whole, config, model, load, BROKERS)
     return by_end(found.flux * found.chances.events * 8760, np.array(whole.rate_names)[whole.rate])
 

@@ -13,7 +13,7 @@ from advisor.formatting import significant
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.failures.mechanisms import BrokerEvent
 from advisor.reliability.measures import records_lost
 from advisor.reliability.results.units import MEASURES
@@ -207,13 +207,13 @@ def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float
     """
     scheme = Quorums.of(name, len(levels))
     mechanisms = frozenset({"broker.crash", "broker.power"})
-    setting = Setting(tuple(range(len(levels))), mechanisms)
+    environment = FaultEnvironment(tuple(range(len(levels))), mechanisms)
     others = (conditions.CRASHED,) * (len(levels) - 2)
     stopped = settle(scheme, (conditions.CRASHED, conditions.WELL, *others), levels)
     after = (conditions.CRASHED, conditions.DARK, *others)
     change = fault_processes.Change("broker.power", after, ((BrokerEvent.POWER, (1,)),))
     outages: Outages[Outage] = Outages()
-    end = early_end(scheme, stopped, change, setting, outages)
+    end = early_end(scheme, stopped, change, environment, outages)
     rates = {"repair broker.crash": crashed, "repair broker.power": dark}
     odds, ends = outages.odds([end], {name: number for number, name in enumerate(rates)})
     return float(odds.of(ends, np.array(list(rates.values())))[0])
@@ -273,7 +273,7 @@ def test_gap_maps_lead_to_gaps_that_exist(name: str, copying: bool) -> None:
         cluster_power={"per_year": 1, "minutes": 1, "not_returning": 0.1},
     )
     scheme = Quorums.of(name, 3, copying)
-    found = explored(scheme, Setting((0, 0, 1), possible_mechanisms(model)))
+    found = explored(scheme, FaultEnvironment((0, 0, 1), possible_mechanisms(model)))
     there = np.arange(found.gap_map.shape[1]) < found.gaps[found.source][:, None]
     after = found.gaps[found.target][:, None]
     assert (found.gap_map[there] < np.broadcast_to(after, there.shape)[there]).all()

@@ -21,7 +21,7 @@ YEAR = 8760.0
 LOAD = Workload(partitions=1, records_per_second=10.0)
 
 
-def setup(version="4.2", min_isr=2, elr=True, page_cache=True):
+def constants(version="4.2", min_isr=2, elr=True, page_cache=True):
     rules = rules_for(version, "kraft", elr)
     return ChainConstants(Policy(min_isr, False, rules), "all", copying=True, page_cache=page_cache)
 
@@ -38,8 +38,8 @@ def lived(these, *events):
 @pytest.mark.parametrize("first", [red.POWER, red.DESTROY])
 def test_the_last_who_has_it_in_his_page_cache_loses_it(first):
     """The other one lost it with his power or disk; later it would have been on disk."""
-    late = lived(setup(), (first, 0), (red.POWER, 1))
-    early = lived(setup(), (first, 0), (red.EARLY_POWER, 1))
+    late = lived(constants(), (first, 0), (red.POWER, 1))
+    early = lived(constants(), (first, 0), (red.EARLY_POWER, 1))
     assert not late[1] & Effect.PAGE_CACHE_LOSS
     assert early[1] & Effect.PAGE_CACHE_LOSS
     assert late[0] == early[0]
@@ -47,7 +47,7 @@ def test_the_last_who_has_it_in_his_page_cache_loses_it(first):
 
 def test_without_a_page_cache_it_is_never_too_early():
     """Everything is on disk when it is acknowledged."""
-    _, losses, _ = lived(setup(page_cache=False), (red.POWER, 0), (red.EARLY_POWER, 1))
+    _, losses, _ = lived(constants(page_cache=False), (red.POWER, 0), (red.EARLY_POWER, 1))
     assert losses == 0
 
 
@@ -62,7 +62,7 @@ def test_without_a_page_cache_it_is_never_too_early():
 )
 def test_the_end_of_the_log_is_lost_when_who_lacks_it_leads(elr, fall, lost):
     """Slot 0 has it, and is let lead only with ELR and if it went down cleanly."""
-    these = setup("4.2" if elr else "3.9", elr=elr)
+    these = constants("4.2" if elr else "3.9", elr=elr)
     state, losses, outcome = lived(these, (fall, 0), (red.EARLY_POWER, 1))
     assert losses == 0
     assert outcome.effects & Effect.UNFLUSHED
@@ -77,7 +77,7 @@ def test_the_end_of_the_log_is_lost_when_who_lacks_it_leads(elr, fall, lost):
 
 def test_what_was_spared_and_then_destroyed_begins_no_gap():
     """Slot 0 alone has the end of the log when power goes, and loses its disk with it."""
-    table = Automaton(setup(), 2)
+    table = Automaton(constants(), 2)
     passages = PartitionTransitions(table, Events())
     crashed, _ = table.step(0, red.CRASH, (0,))
     spared, destroyed = (

@@ -72,13 +72,13 @@ def test_what_an_election_loses_in_any_case_is_no_early_cut():
     Slot 1 has the end of the log, slot 2 lost it. If slot 2 is back first, that is early power's.
     """
     rules = rules_for("3.9", "kraft", False)
-    setup = ChainConstants(Policy(2, True, rules), "all", copying=True, page_cache=True)
-    table, told = Automaton(setup, 3), Events()
+    constants = ChainConstants(Policy(2, True, rules), "all", copying=True, page_cache=True)
+    table, told = Automaton(constants, 3), Events()
     passages = PartitionTransitions(table, told)
     state = 0
     for slot in (0, 1):
         state, _ = table.step(state, red.CRASH, (slot,))
-    spread = fault_processes.Setting((0, 1, 2), frozenset())
+    spread = fault_processes.FaultEnvironment((0, 1, 2), frozenset())
     cuts = EarlyCuts(table, told, passages, Symmetry(table, spread), spread)
     dark = np.array([told.number(((red.POWER, (2,)),))])
     own, racks = [conditions.CRASHED, conditions.CRASHED, conditions.DARK], [0, 1, 2]

@@ -88,6 +88,6 @@ def test_what_the_order_moves_is_stated(name, kept):
 def test_only_racks_that_are_not_alike_leave_the_next_leader_open():
     """Every follower in a rack of its own, or all of them in one, are a choice without effect."""
     for racks, stated in (((0, 1, 2), 0.0), ((0, 1, 1), 0.0), ((0, 0, 0), 0.0), ((0, 0, 1), 1e-4)):
-        setting = fault_processes.Setting(racks, frozenset(["broker.crash"]))
-        setup = parameters(TRIO, CUT_OFF, QUIET, 3).constants
-        assert lumping.lumping_error(setup, setting) == stated
+        environment = fault_processes.FaultEnvironment(racks, frozenset(["broker.crash"]))
+        constants = parameters(TRIO, CUT_OFF, QUIET, 3).constants
+        assert lumping.lumping_error(constants, environment) == stated

@@ -5,7 +5,7 @@ import pytest
 from advisor import Config, FailureModel, load_model
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.statespace import lumping
 from advisor.reliability.workload import Workload
 from cards import BROKERS_AND_RACKS, LIMPING_AND_SEVERAL, RARE, only
@@ -27,8 +27,8 @@ def unclean(replicas, version, acks, min_isr):
 
 
 def ask(pattern, config, model):
-    setup = parameters(config, model, LOAD, len(pattern)).constants
-    return setup, Setting(pattern, possible_mechanisms(model))
+    constants = parameters(config, model, LOAD, len(pattern)).constants
+    return constants, FaultEnvironment(pattern, possible_mechanisms(model))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_merging_moves_no_more_where_little_else_fails(pattern, kept):
 def test_each_is_taken_half_the_time():
     """What leaves a state adds up to whole events; some of them are halves."""
     model = only("three_az_cloud", BROKERS_AND_RACKS, RARE)
-    setup, setting = ask((0, 1, 2), unclean(3, "3.7", "all", 2), model)
-    structure = ctmc.whole_structure(setup, setting)
+    constants, environment = ask((0, 1, 2), unclean(3, "3.7", "all", 2), model)
+    structure = ctmc.whole_structure(constants, environment)
     assert {0.5, 1.0} <= set(structure.weight.tolist())
     out = {}
     for source, weight in zip(structure.source.tolist(), structure.weight.tolist(), strict=True):

@@ -91,9 +91,9 @@ def test_what_can_end_is_what_can_happen_without_failures():
         ),
         (0, 1, 1, 2, 2),
     )
-    setting = fault_processes.Setting(brokers.racks, mechanisms)
-    everything = fault_processes.changes(brokers, setting)
-    ends = list(fault_processes.ends(brokers, setting))
+    environment = fault_processes.FaultEnvironment(brokers.racks, mechanisms)
+    everything = fault_processes.changes(brokers, environment)
+    ends = list(fault_processes.ends(brokers, environment))
     assert sorted(ends) == sorted(c for c in everything if c.rate.startswith("repair "))
     assert ((BrokerEvent.BACK, (1, 2)),) in [end.events for end in ends]
     assert len(ends) == 4

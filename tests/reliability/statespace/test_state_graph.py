@@ -10,7 +10,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
-from advisor.reliability.failures.fault_processes import Setting
+from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
@@ -34,8 +34,8 @@ def ask(card, pattern, unclean, acks="all"):
         acks=acks,
         unclean_leader_election_enable=unclean,
     )
-    setup = parameters(config, model, LOAD, 6).constants
-    return setup, Setting(pattern, possible_mechanisms(model))
+    constants = parameters(config, model, LOAD, 6).constants
+    return constants, FaultEnvironment(pattern, possible_mechanisms(model))
 
 
 def followed(table: Automaton, partition: int, events: fault_processes.Events):
@@ -67,11 +67,11 @@ def followed(table: Automaton, partition: int, events: fault_processes.Events):
     return now, flags, (*gaps, *rest)
 
 
-def one_by_one(table: Automaton, setting: fault_processes.Setting, brokers, partition):
+def one_by_one(table: Automaton, environment: fault_processes.FaultEnvironment, brokers, partition):
     """Every move out of a state without merging: name, brokers, partition, flags, gaps."""
     moves = [
         (change.rate, change.own, partition_events(change.events))
-        for change in fault_processes.changes(brokers, setting)
+        for change in fault_processes.changes(brokers, environment)
     ]
     moves += [("copy", brokers.own, ((red.COPIED, (s,)),)) for s in table.copying(partition)]
     found = Counter()
@@ -93,9 +93,9 @@ def one_by_one(table: Automaton, setting: fault_processes.Setting, brokers, part
 )
 def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
     """Without merging, the moves are those of faults and automaton, state by state."""
-    setup, setting = ask(card, pattern, unclean=True, acks=acks)
+    constants, environment = ask(card, pattern, unclean=True, acks=acks)
     with all_apart():
-        found = state_graph.Graph(setup, setting)
+        found = state_graph.Graph(constants, environment)
     states = np.zeros(1, dtype=np.int64)
     for _ in range(2):
         _, rows = found.moves(states)
@@ -105,9 +105,9 @@ def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
     assert len(states) > 50
     for index, state in enumerate(states.tolist()):
         brokers = fault_processes.BrokerStates(
-            tuple(own[found.broker_states[state]].tolist()), setting.racks
+            tuple(own[found.broker_states[state]].tolist()), environment.racks
         )
-        expected = one_by_one(found.table, setting, brokers, int(found.partition[state]))
+        expected = one_by_one(found.table, environment, brokers, int(found.partition[state]))
         mine = Counter()
         for target, rate, flags, gaps, _, times in rows[owner == index].tolist():
             after = tuple(own[found.broker_states[target]].tolist())
@@ -119,14 +119,14 @@ def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
 @pytest.mark.parametrize("pattern", [(0, 0, 1, 1, 2), (0, 1, 2, 3), (0, 0, 0), tuple(range(12))])
 def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     """Slots and racks may change places; what the brokers are in comes back out of the code."""
-    setup, setting = ask("three_az_cloud", pattern, unclean=False)
-    table = automaton(setup, len(pattern))
-    alike = Symmetry(table, setting)
+    constants, environment = ask("three_az_cloud", pattern, unclean=False)
+    table = automaton(constants, len(pattern))
+    alike = Symmetry(table, environment)
     draw = np.random.default_rng(5)
     # The last slot is the controller quorum's, which keeps its place.
-    slots, replicas = setting.slot_racks, len(pattern)
+    slots, replicas = environment.slot_racks, len(pattern)
     assert len(slots) == replicas + 1
-    own = draw.integers(1, setting.table.conditions, size=(50, len(slots)))
+    own = draw.integers(1, environment.table.conditions, size=(50, len(slots)))
     racks = np.tile(slots, (50, 1))
     # In a healthy partition the leader is told apart, and everyone else is alike.
     order = np.stack([[0, *(1 + draw.permutation(replicas - 1)), replicas] for _ in own])
@@ -142,16 +142,16 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
         assert sorted(row.tolist()) == sorted(slots)
     for kept in (0, replicas):
         other = own.copy()
-        other[:, kept] = other[:, kept] % (setting.table.conditions - 1) + 1
+        other[:, kept] = other[:, kept] % (environment.table.conditions - 1) + 1
         assert all(alike.representatives(other, racks, healthy)[0] != code)
 
 
 def test_racks_of_one_size_may_change_places():
     """Two racks with two replicas each are alike; which of them is dark decides nothing."""
-    setup, setting = ask("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
-    alike = Symmetry(automaton(setup, 5), setting)
+    constants, environment = ask("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
+    alike = Symmetry(automaton(constants, 5), environment)
     dark = conditions.RACK_DARK
-    quorum = setting.slot_racks[-1]
+    quorum = environment.slot_racks[-1]
     own = np.array([[0, dark, dark, 0, 0, 0], [0, 0, 0, dark, dark, 0]])
     racks = np.array([[2, 0, 0, 1, 1, quorum], [2, 0, 0, 1, 1, quorum]])
     first, second = alike.representatives(own, racks, np.zeros(2, dtype=np.int64))[0].tolist()

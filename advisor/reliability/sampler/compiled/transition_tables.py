@@ -23,7 +23,7 @@ from advisor.reliability.partition.transition_table import Automaton, automaton
 
 EVENTS = red.EVENTS
 UNKNOWN = -1
-# A larger table of one setup fills a worker's memory: 150 bytes a row here, and as much in Python.
+# A larger table fills a worker's memory: 150 bytes a row here, and as much in Python.
 _MOST_ROWS = 2**22
 MASK_BITS = 16
 # Of the multiplicative hash (Knuth, The Art of Computer Programming, vol. 3, 6.4): 2**64 over the
@@ -84,8 +84,8 @@ def place_of(keys: NDArray[np.int64], key: int) -> int:
 class Tables:
     """Grows a `Table` on demand."""
 
-    def __init__(self, setup: ChainConstants, replicas: int) -> None:
-        self.automaton: Automaton = automaton(setup, replicas)
+    def __init__(self, constants: ChainConstants, replicas: int) -> None:
+        self.automaton: Automaton = automaton(constants, replicas)
         self.replicas = replicas
         self._known = 0
         self._rows = 0
@@ -129,7 +129,7 @@ class Tables:
             whole = set(state.condition) == {red.UP} and set(state.level) == {0}
             whole = whole and state.controller == CONTROLLER_WORKS
             absent = [slot for slot, own in enumerate(state.condition) if own == red.COPYING]
-            writable = red.is_writable(state, known.setup)
+            writable = red.is_writable(state, known.constants)
             self.table.states[number] = (
                 writable,
                 known.readable(number),
@@ -172,6 +172,6 @@ def _empty(states: int, rows: int, replicas: int) -> Table:
 
 
 @lru_cache(maxsize=16)
-def tables(setup: ChainConstants, replicas: int) -> Tables:
-    """The one growing table of a setup in this process."""
-    return Tables(setup, replicas)
+def tables(constants: ChainConstants, replicas: int) -> Tables:
+    """The one growing table of some constants in this process."""
+    return Tables(constants, replicas)

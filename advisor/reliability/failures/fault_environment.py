@@ -95,7 +95,7 @@ def rack_pattern(
 
 
 class BrokerStates(NamedTuple):
-    """Brokers of one replica set, and what stands behind them; see :class:`Setting`.
+    """Brokers of one replica set, and what stands behind them; see :class:`FaultEnvironment`.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Setting:
+class FaultEnvironment:
     """Where the replicas are and what can happen there.
 
     Attributes
@@ -183,7 +183,7 @@ class Setting:
         return (*self.racks, *beyond, *quorum)
 
     @property
-    def without_controller(self) -> Setting:
+    def without_controller(self) -> FaultEnvironment:
         """The same for schemes that have no controller quorum."""
         gone = {entry.name for entry in _of_quorum(self.table)}
         return replace(self, mechanisms=self.mechanisms - gone, voters=())
@@ -194,19 +194,21 @@ class Setting:
         return bool(self.voters) or self.quorum_slot >= 0
 
 
-def initial_state(setting: Setting) -> BrokerStates:
+def initial_state(environment: FaultEnvironment) -> BrokerStates:
     """Every broker is well."""
-    racks = setting.slot_racks
+    racks = environment.slot_racks
     return BrokerStates((WELL,) * len(racks), racks)
 
 
-def quorum_state(brokers: BrokerStates, setting: Setting) -> int:
+def quorum_state(brokers: BrokerStates, environment: FaultEnvironment) -> int:
     """QUORUMLOST or QUORUM_STOPPED while the controller quorum is, else QUORUMBACK."""
-    if setting.quorum_slot >= 0:
-        own = brokers.own[setting.quorum_slot]
+    if environment.quorum_slot >= 0:
+        own = brokers.own[environment.quorum_slot]
         if own != WELL:
-            return int(setting.table.outages[own].effect)
-    if setting.voters and _majority_out(*brokers, setting.voters, setting.table.of_racks):
+            return int(environment.table.outages[own].effect)
+    if environment.voters and _majority_out(
+        *brokers, environment.voters, environment.table.of_racks
+    ):
         return LOST
     return BACK
 
