@@ -11,7 +11,7 @@ CLUSTER_ID = "YWR2aXNvci1vZi1rYWZrYQ"  # 16 bytes in base64, like Kafka's ids.
 
 
 @dataclass(frozen=True)
-class Clocks:
+class ClusterTimeouts:
     """Timeouts of a cluster, much shorter than Kafka's defaults.
 
     Attributes
@@ -31,6 +31,10 @@ class Clocks:
         return max(self.session_timeout_ms + 500, self.replica_lag_time_max_ms * 3 // 2 + 300)
 
 
+Clocks = ClusterTimeouts
+"""The former name of `ClusterTimeouts`, which the scripts in ``bench/`` import."""
+
+
 @dataclass(frozen=True)
 class ClusterSpec:
     """Specification of a cluster.
@@ -47,7 +51,7 @@ class ClusterSpec:
         Whether KIP-966 is enabled; None for the default of the version.
     brokers_configs : mapping of str to str
         Additional settings of all brokers and controllers.
-    clocks : Clocks
+    clocks : ClusterTimeouts
         Session and lag timeouts.
     java_options : tuple of str
         Additional JVM options, such as ``-Xmx1g`` for thousands of partitions.
@@ -60,7 +64,7 @@ class ClusterSpec:
     racks: Mapping[int, str | None] = field(default_factory=lambda: {1: None, 2: None, 3: None})
     eligible_leader_replicas: bool | None = None
     brokers_configs: Mapping[str, str] = field(default_factory=dict)
-    clocks: Clocks = Clocks()
+    clocks: ClusterTimeouts = ClusterTimeouts()
     java_options: tuple[str, ...] = ()
     log_files: bool = False
 
@@ -159,9 +163,9 @@ def _common(spec: ClusterSpec) -> dict[str, str]:
     }
 
 
-def _replication(clocks: Clocks) -> dict[str, str]:
+def _replication(timeouts: ClusterTimeouts) -> dict[str, str]:
     return {
-        "replica.lag.time.max.ms": str(clocks.replica_lag_time_max_ms),
+        "replica.lag.time.max.ms": str(timeouts.replica_lag_time_max_ms),
         "replica.fetch.wait.max.ms": "200",
         "replica.fetch.backoff.ms": "200",
         "replica.socket.timeout.ms": "1500",
