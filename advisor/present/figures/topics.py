@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox
 from advisor.advice import Audit, Goals
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.present.labels import per_year, time_per_year
+from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.nines_axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
 from advisor.tables import MOST_ROWS, more_rows
@@ -62,7 +62,7 @@ def _in_words(audit: Audit) -> Iterator[str]:
     for topic in audit.topics[:MOST_ROWS]:
         result = topic.choice.reliability
         lost = per_year(result.by_settings("loss_probability_per_year"))
-        refused = time_per_year(result.by_settings("write_unavailability"))
+        refused = time_per_year_label(result.by_settings("write_unavailability"))
         goals = "meets the goals" if topic.ok else "misses a goal"
         yield f"{topic.topic.name} {goals}: data loss {lost}, writes refused {refused}."
     yield more_rows(audit.topics, "topics", "to_frame()")

@@ -14,7 +14,7 @@ from advisor.formatting import span, years
 from advisor.present import plot_reliability
 from advisor.present.card_text import card_in_words
 from advisor.present.figures.tornado import largest_swings
-from advisor.present.labels import time_per_year
+from advisor.present.labels import time_per_year_label
 from advisor.present.outcome import compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.page import render_report
@@ -107,7 +107,7 @@ def test_dependents_on_internal_topics(text: str, advice: Recommendation) -> Non
     found = advice.best.reliability.dependents()
     told = dependents_in_words(advice.best.reliability)
     for row, stopped in zip(told["rows"], (found.consumer_group, found.transaction), strict=True):
-        assert row["stopped"] == time_per_year(stopped.unavailability)
+        assert row["stopped"] == time_per_year_label(stopped.unavailability)
         assert f'{row["stopped"]}</td><td class="figure">{row["bounds"]}</td>' in text
         assert all(f"{name}: {down}" in text for name, down in row["parts"])
     assert told["assumptions"]
