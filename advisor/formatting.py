@@ -208,6 +208,15 @@ def dependence(low: float, high: float) -> str:
     return f" However many partitions lose at once, the chance of a loss in a year is {chance}."
 
 
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun, in the plural if needed.
+
+    >>> counted(1, "broker"), counted(1200, "partition")
+    ('1 broker', '1,200 partitions')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def capital(text: str) -> str:
     """Return the text with its first letter capitalised."""
     return f"{text[:1].upper()}{text[1:]}"

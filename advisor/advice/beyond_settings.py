@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from advisor.advice.goals import Goals
-from advisor.advice.phrases import every
-from advisor.formatting import time_per_year
+from advisor.formatting import once_in, time_per_year
 from advisor.reliability.results.explanation import no_setting_changes
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BEYOND_SETTINGS, BY_SETTINGS, Amount, beyond
@@ -29,7 +28,7 @@ def lost_words(result: Reliability, part: str | None = None) -> str:
     """Return how often a record is lost for a column; `part` is one of `settings_split.PARTS`."""
     if result.config.acks == 0:
         return "none acknowledged"
-    return every(result.mean_years_to_loss if part is None else result.years_between(part))
+    return once_in(result.mean_years_to_loss if part is None else result.years_between(part))
 
 
 def rest_of_topics(results: Sequence[Reliability]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.parsing import is_unicode, whole_number
 
 MAX_ID = 2**31 - 1
@@ -302,7 +303,7 @@ class Topic:
     def __repr__(self) -> str:
         stated = self.min_insync_replicas
         return (
-            f"Topic({self.name}: {count(len(self.partitions), 'partition')}, "
+            f"Topic({self.name}: {counted(len(self.partitions), 'partition')}, "
             f"RF {self.replication_factor}, min ISR {stated or 'not stated'})"
         )
 
@@ -330,8 +331,3 @@ def check_partitions(number: int) -> None:
             f"more than {MOST_PARTITIONS:,} partitions cannot be examined; describe fewer topics "
             "at a time (--topic takes a regular expression)"
         )
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural if needed: `2 brokers`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.arguments import missing_attribute, suggestion
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.pipeline.parcels import Job, Record, unpacked
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
@@ -165,11 +166,11 @@ class SampledGrid:
     def verdict(self) -> str:
         """How many cells there are, and how many could not be placed, in one sentence."""
         sides = ((self.clusters, "cluster"), (self.configs, "configuration"), (self.models, "card"))
-        whole = ", ".join(_counted(len(side), noun) for side, noun in sides)
+        whole = ", ".join(counted(len(side), noun) for side, noun in sides)
         years = next(iter(self._cells.values())).job.blocks if self._cells else ()
         each = f", {sum(block.years for block in years):,} years each" if years else ""
         placed = f"; Kafka cannot place {len(self.refused):,}" if self.refused else ""
-        return f"{_counted(len(self._cells), 'cell')} sampled{each}: {whole}{placed}."
+        return f"{counted(len(self._cells), 'cell')} sampled{each}: {whole}{placed}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per cell and measure; a cell that was refused has one line.
@@ -281,7 +282,3 @@ def grid_of(
         _cells=cells,
         _records={run: tuple(found) for run, found in by_run.items()},
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
