@@ -100,7 +100,7 @@ def _more_topics(number: int, missing: int) -> list[str]:
 
 def _instructions(result: Recommendation) -> list[list[str]]:
     """Format commands, rollback and producer settings, or why there are none."""
-    from advisor.advice.migration.targets import refusal
+    from advisor.advice.migration.target_settings import refusal
 
     if result.refused:
         return [[refusal(result.refused)]]

@@ -18,7 +18,7 @@ from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
-from advisor.advice.migration.targets import refusal
+from advisor.advice.migration.target_settings import refusal
 from advisor.advice.phrases import first_of
 from advisor.files import replace_file
 from advisor.formatting import significant
