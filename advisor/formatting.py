@@ -45,7 +45,7 @@ ten, so that no difference between losses ten times rarer could ever be seen.
 """
 
 RAREST_YEARS = 2_000.0
-"""Losses rarer than once in so many years are shown as such, without a number.
+"""Losses rarer than once in this many years are shown as "rarer than", without a number.
 
 The low end of ``cluster-wiped``, 1 / 0.0005 a year. Data (`to_dict`, `to_frame`, JSON) keep all
 digits.
@@ -86,7 +86,7 @@ def as_given(value: float) -> str:
 
 
 def _short_exponent(text: str) -> str:
-    """Return "1e-6" for Python's "1e-06"; charts write it so, too."""
+    """Return "1e-6" for Python's "1e-06", as charts write it."""
     return text.replace("e-0", "e-").replace("e+0", "e+")
 
 
@@ -136,7 +136,7 @@ def brief_time_per_year(fraction: float, digits: int = 2) -> str:
 
 
 def is_rare(mean_years: float) -> bool:
-    """Whether something is rarer than what anyone could observe: than `RAREST_YEARS`."""
+    """Return whether an event is rarer than once in `RAREST_YEARS`."""
     return mean_years > RAREST_YEARS
 
 

@@ -19,7 +19,7 @@ from advisor.parsing import is_unicode, whole_number
 
 MAX_ID = 2**31 - 1
 MOST_PARTITIONS = 2_000_000
-"""More than any cluster that is known of; an audit of so many takes minutes."""
+"""Upper limit on the partitions of a cluster, above any known one; their audit takes minutes."""
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 INTERNAL_TOPICS = frozenset(
@@ -134,7 +134,7 @@ class Partition:
                         )
 
     def _freeze_ids(self) -> None:
-        """Turn the lists of ids into tuples, and refuse what is no id."""
+        """Turn the lists of ids into tuples, and reject invalid ids."""
         for name in ("replicas", "isr", "elr", "last_known_elr", "adding", "removing"):
             value = getattr(self, name)
             if value is None and name in ("elr", "last_known_elr"):

@@ -164,7 +164,7 @@ class _Named:
         Raises
         ------
         InputError
-            If one is of the wrong type, cannot be read, or there are none.
+            If an argument is empty, of the wrong type, or cannot be read.
         """
         found = cls(
             _by_name("clusters", clusters, cluster_of, cluster_name),
@@ -184,17 +184,17 @@ class _Named:
 def _by_name(
     argument: str, given: Any, read: Callable[[Any], T], name: Callable[[Any], str]
 ) -> dict[str, T]:
-    """Return the values of an argument by name; those without one get theirs, numbered if need be.
+    """Return the values of an argument by name; unnamed ones get the name of `name`, numbered.
 
     Raises
     ------
     InputError
-        If there are none, or a name is no text.
+        If the argument is empty, or a name is not a string.
     """
     if isinstance(given, Mapping):
         wrong = [key for key in given if not isinstance(key, str) or not key.strip()]
         if wrong:
-            raise InputError(f"{argument}: {shown(wrong[0])} is no name; give a text for each")
+            raise InputError(f"{argument}: {shown(wrong[0])} is not a name; give a text for each")
         named = {key: read(value) for key, value in given.items()}
     else:
         several = isinstance(given, Sequence) and not isinstance(given, str)

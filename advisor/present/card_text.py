@@ -48,7 +48,7 @@ def card_in_words(model: FailureModel) -> dict[str, Any]:
 
 
 def unit_of(path: str) -> str:
-    """Return the unit of a card's number: "per year", "minutes"; "" of what no card contains."""
+    """Return the unit of a card's number: "per year", "minutes"; "" for an unknown number."""
     return _UNITS.get(path.rpartition(".")[2], "")
 
 

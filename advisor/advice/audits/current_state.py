@@ -245,7 +245,7 @@ def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | No
 
 
 def _brokers_of(partition: Partition) -> tuple[int, ...]:
-    """The replicas in their order, then a last known leader that is none of them."""
+    """Return the replicas in order, then a last known leader outside them."""
     return tuple(dict.fromkeys((*partition.replicas, *(partition.last_known_elr or ()))))
 
 

@@ -70,5 +70,5 @@ def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Conf
         f"Every partition then has a replica on broker {broker}, the only one of rack "
         f"{cluster.brokers[broker]}: it stores and receives a copy of everything and can become "
         "the leader of anything, so it needs the disk and network for that; an arbiter without "
-        "them does not do."
+        "them is not enough."
     )

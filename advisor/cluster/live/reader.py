@@ -125,7 +125,7 @@ def cluster_from_answers(
 
 
 def _controllers(answers: Answers) -> dict[int, str | None] | None:
-    """Return the voters with their racks; Kafka reports no rack of a node that is no broker.
+    """Return the voters with their racks; Kafka reports the rack only of nodes that are brokers.
 
     No controller registers a rack (KIP-919, `ControllerRegistration`), and a ZooKeeper ensemble is
     not reported at all.
@@ -252,4 +252,4 @@ def _version_notes(answers: Answers) -> list[str]:
         f"{version}: {_list([b for b, v in answers.versions.items() if v == version])}"
         for version in versions
     )
-    return [f"Brokers run different versions ({by_version}); the oldest is reckoned with."]
+    return [f"Brokers run different versions ({by_version}); the oldest is used."]

@@ -28,7 +28,7 @@ _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
 )
 _SAME = 1.15  # values closer than this factor share a label
 _APART = 7.0  # points between dots of the same cost
-# A label that is nearer to the dashed line than this factor stands so many points above it.
+# A label nearer to the dashed line than this factor is moved up by this many points.
 _NEAR, _ABOVE = 1.5, 7.0
 
 

@@ -83,7 +83,7 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
     Raises
     ------
     ConfigError
-        If Kafka would refuse it, or a number is none.
+        If Kafka would reject it, or a number is invalid.
     """
     before = values_of(start, "", "")
     acks = values["acks"]

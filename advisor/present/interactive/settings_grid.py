@@ -117,9 +117,9 @@ def page_json(
     context : sequence of str
         Controls that decide what is marked.
     missing : str
-        What is said of a combination without a setting, where there is no kernel.
+        Text for a combination without a setting on a page without a kernel.
     note : str
-        What such a page leaves out, said below its controls.
+        Text below the controls: what a page without a kernel leaves out.
     capped : str
         What Kafka makes of a min ISR above the replication factor, if that is the same setting as
         one with a min ISR equal to it.

@@ -39,7 +39,7 @@ class Columns:
     offsets : tuple of int
         Offsets with a cell of their own, ascending. What lies between them is left out.
     lines : int
-        Lines of words above the cells of a replica, so many that the longest fit.
+        Lines of words above the cells of a replica, enough for the longest words.
     """
 
     offsets: tuple[int, ...]

@@ -71,7 +71,7 @@ class ConsumerRules:
     def __post_init__(self) -> None:
         if self.commit not in (AUTO, BACKGROUND, BEFORE, AFTER, EACH):
             raise InputError(
-                f"commit={self.commit!r} is no way to commit; "
+                f"commit={self.commit!r} is not a way to commit; "
                 "write auto, background, before, after or each"
             )
         if self.auto_offset_reset not in ("latest", "earliest"):
