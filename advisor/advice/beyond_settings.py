@@ -1,4 +1,4 @@
-"""What no replication setting changes, beside goals that are held against the rest."""
+"""Texts about the part of a measure that no replication setting changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from advisor.reliability.results.settings_split import STOPS as _STOPS
 
 
 def has_beyond(result: Reliability) -> bool:
-    """Whether the card holds mechanisms beyond settings."""
+    """Return whether the card has mechanisms beyond settings."""
     return bool(beyond(result.model))
 
 
 def goals_sentence(goals: Goals, result: Reliability) -> str:
-    """Return the goals as a sentence, and what they are held against where that is not all."""
+    """Return the goals as a sentence, and that they apply only to what settings decide."""
     if not goals.limits or not has_beyond(result):
         return goals.sentence
     return f"{goals.sentence} They apply to what settings decide."
@@ -32,7 +32,7 @@ def lost_words(result: Reliability, part: str | None = None) -> str:
 
 
 def rest_of_topics(results: Sequence[Reliability]) -> str:
-    """Return in one sentence what is beyond settings, for the topic that it strikes most."""
+    """Return one sentence on causes beyond settings, for the most affected topic."""
     if not results:
         return ""
     worst = max(results, key=lambda result: result.beyond_settings(_STOPS))
@@ -47,7 +47,7 @@ def rest_of_topics(results: Sequence[Reliability]) -> str:
 
 
 def decided_columns(result: Reliability) -> dict[str, str]:
-    """Return columns for what settings decide; none where that is all."""
+    """Return columns for the part that settings decide; none if it is the whole."""
     if not has_beyond(result):
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Check output files before minutes are spent on what goes in; write those that are data."""
+"""Check output paths before long computations, and write data files."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class FaultInjector:
             self._last_silenced_s = time.monotonic()
 
     def note(self, snapshot: Snapshot) -> None:
-        """Take account of what has happened by itself."""
+        """Record changes that happened without a command."""
         self.flushed.clamp(snapshot.logs)
         for broker in self._faults.stopping - snapshot.running:
             self.flushed.note(broker, snapshot.logs)

@@ -122,7 +122,7 @@ def read_rows(
 
 
 def _parsed(content: bytes) -> list[dict[str, Any]] | None:
-    """Return the rows of a file; None if it cannot be read, or its digest is of other values."""
+    """Return the rows of a file; None if it cannot be read or its digest does not match."""
     table = _table(content)
     if table is None:
         return None
@@ -144,7 +144,7 @@ def _table(content: bytes) -> Any:
 
 
 def _has_digest(table: Any, *digests: bytes) -> bool:
-    """Whether a file's digest is this one; those that Spark writes have none."""
+    """Return whether a file has this digest, or none, as files that Spark writes."""
     kept = (table.schema.metadata or {}).get(_DIGEST)
     return kept is None or [*digests] == [kept]
 

@@ -36,7 +36,7 @@ Key = tuple[str, str, str]
 
 
 def cluster_name(cluster: Cluster) -> str:
-    """Return what a cluster without a name is called: its file, or its size."""
+    """Return the name of an unnamed cluster: its file, or its size."""
     brokers, racks = len(cluster.brokers), len(set(cluster.brokers.values()) - {None})
     size = f"{brokers} broker{'' if brokers == 1 else 's'}"
     if cluster.source not in ("", "uniform"):
@@ -45,14 +45,14 @@ def cluster_name(cluster: Cluster) -> str:
 
 
 def config_name(config: Config) -> str:
-    """Return what a configuration without a name is called."""
+    """Return the name of an unnamed configuration."""
     replicas, isr = config.replication_factor, config.min_insync_replicas
     return f"RF {replicas}, min ISR {isr}, acks {config.acks}"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one cell is sampled from."""
+    """Inputs of one cell."""
 
     job: Job
     cluster: Cluster
@@ -61,7 +61,7 @@ class Cell:
     load: Workload
 
     def merged(self, rows: Sequence[Row]) -> Sampled:
-        """Return its result, as `simulate` does."""
+        """Return the result of the cell, as `simulate` does."""
         return merge(
             *(rows, self.job.blocks, self.job.plan),
             config=self.config,

@@ -119,7 +119,7 @@ def log_words() -> str:
 
 
 def _forget_ended_session() -> bool:
-    """Clear what pyspark remembers of a session that has ended; True if there was one."""
+    """Clear pyspark's references to a session that has ended; return whether there was one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -213,7 +213,7 @@ def simulate(
 
 
 def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
-    """Check what says how to sample.
+    """Check the options of sampling.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def _sample(
 
 @contextmanager
 def interrupts_explained(directory: str | None) -> Iterator[None]:
-    """Say what is left of an interrupted run, and how to go on with it."""
+    """Explain on an interrupt which blocks are kept, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:

@@ -156,7 +156,7 @@ def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Ou
 def _unacknowledged(
     result: Reliability | Sampled, title: str, causes: tuple[tuple[str, float], ...]
 ) -> Outcome:
-    """What acks=0 loses: nothing acknowledged, and how many records are gone all the same."""
+    """Return the outcome of acks=0: nothing is acknowledged, but records are lost."""
     dropped = result.records_dropped_per_year
     gone = given_up_in_words(float(dropped)) if float(dropped) else "none"
     if isinstance(dropped, Estimate) and not dropped.seen:
@@ -221,7 +221,7 @@ def point_of(result: Reliability | Sampled, intervals: bool = True) -> Point:
 
 
 def estimated(result: Reliability | Sampled, measure: str, intervals: bool = True) -> Estimated:
-    """Return a measure with its interval, of zero width if none is cached nor to be computed."""
+    """Return a measure with its interval; of zero width if neither requested nor cached."""
     if isinstance(result, Sampled):
         sampled = result.estimate(measure)
         return Estimated(sampled.value, sampled.low, sampled.high)
@@ -241,7 +241,7 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
 def _ends(
     result: Reliability, measure: str, part: str | None, intervals: bool
 ) -> tuple[float, float]:
-    """Return the interval of a measure or part; twice the value if none is to be computed."""
+    """Return the interval of a measure or part; the value twice if neither requested nor cached."""
     if intervals or result.intervals:
         return result.interval(measure, part)
     value = float(getattr(result, measure) if part is None else getattr(result, part)(measure))

@@ -179,7 +179,7 @@ def make_plan(
 
 
 def _comments(*sentences: str) -> tuple[str, ...]:
-    """What is said first."""
+    """Return sentences as shell comments."""
     return tuple(f"# {sentence}" for sentence in sentences if sentence)
 
 

@@ -116,7 +116,7 @@ def _is_cheaper(choice: Choice, best: Choice) -> bool:
 
 
 def _years(result: Reliability) -> float:
-    """Mean years to a loss by what settings decide, in which they differ."""
+    """Return the mean years to a loss that settings decide, the part in which settings differ."""
     return result.years_between(BY_SETTINGS)
 
 

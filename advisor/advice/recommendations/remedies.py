@@ -1,4 +1,4 @@
-"""What would meet the goals where no setting does: the cheapest change of the cluster, or a goal.
+"""Remedies if no setting meets the goals: the cheapest change of the cluster, or softer goals.
 
 The recommended setting is evaluated again on a changed cluster or card.
 """

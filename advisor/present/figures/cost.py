@@ -1,4 +1,4 @@
-"""What nines cost: dollars a month against losses and refused writes, a dot for each setting."""
+"""The cost of nines: dollars a month against losses and refused writes, a dot per setting."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _measured(result: Reliability, measure: str) -> tuple[float, float, float]:
 
 
 def _floor(results: Sequence[Reliability], measure: str) -> float:
-    """Return what is beyond settings: the best of all settings, were it only for that."""
+    """Return the best value that causes beyond settings leave to any setting."""
     if measure == _LOSS:
         return max(result.years_between(BEYOND_SETTINGS) for result in results)
     return min(result.beyond_settings(measure) for result in results)

@@ -116,7 +116,7 @@ Drawn = list[tuple[float, float, float]]
 def _value(
     result: Reliability, measure: str, decided: bool, intervals: bool
 ) -> tuple[float, float, float]:
-    """Return a measure or what settings decide of it, with its interval on demand."""
+    """Return a measure, or the part that settings decide, with its interval on demand."""
     years = decided and measure == "mean_years_to_loss"
     part = BY_SETTINGS if decided else None
     if years:

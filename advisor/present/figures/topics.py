@@ -30,7 +30,7 @@ Place = tuple[float, float]
 
 
 def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
-    """Draw every topic by what settings decide of its losses and refused writes.
+    """Draw every topic by the losses and refused writes that settings decide.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
 
 
 def _in_words(audit: Audit) -> Iterator[str]:
-    """Say what the chart shows: the goals, and the worst topics with their numbers."""
+    """Describe the chart: the goals, and the worst topics with their numbers."""
     yield f"Topics: durability against write availability. {audit.verdict}"
     for topic in audit.topics[:MOST_ROWS]:
         result = topic.choice.reliability
@@ -103,7 +103,7 @@ def _axis(values: Sequence[float], limit: float | None, label: Any, ticks: int) 
 
 
 def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals) -> list[Bbox]:
-    """Shade what a goal does not allow, up to its line; return where the lines are, in pixels."""
+    """Shade the values that miss a goal; return the boxes of the goals' lines, in pixels."""
     lines = []
     area: dict[str, Any] = {"facecolor": style.GREY, "linewidth": 0, "zorder": 0.5, "alpha": 0.25}
     edge: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.2, "zorder": 1}

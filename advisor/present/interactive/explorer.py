@@ -37,7 +37,7 @@ from advisor.reliability.workload import Workload
 
 
 class Explorer(anywidget.AnyWidget):
-    """The widget: `explorer.js` with a kernel that computes what its page lacks.
+    """The widget: `explorer.js` with a kernel that computes settings missing from its page.
 
     The first curve is there at once. The rest of what a page without a kernel offers is computed
     when the widget is shown, or when its `html` is read. Where a user sees the cell, it ends with
