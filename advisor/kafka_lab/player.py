@@ -88,7 +88,7 @@ class RealRunner(Runner):
     def _attach_brokers(self, model: Simulation) -> Simulation:
         reset_cluster(self._real, model.state.controller_broker)
         time_scale = replace(
-            time_scale_for(self._scenario, model.settings), timeouts=self._real.spec.clocks
+            time_scale_for(self._scenario, model.settings), timeouts=self._real.spec.timeouts
         )
         self.simulation = RealSimulation(model, self._real, time_scale)
         self.simulation.record_by_record = any("keep" in c.options for c in self._scenario.commands)
