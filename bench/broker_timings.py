@@ -27,7 +27,7 @@ from pathlib import Path
 from broker_acts import Bench, Times
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec, ClusterTimeouts
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "data" / "broker_timings.jsonl"

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec, ClusterTimeouts
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "data" / "flush_cost.csv"

@@ -27,7 +27,7 @@ from controller_history import BrokerChange, ControllerChange, History, Partitio
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import CONTROLLER, ClusterTimeouts, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER, ClusterSpec, ClusterTimeouts
 
 LOGS = Path(__file__).resolve().parent.parent / "data" / "logs"
 TIMEOUTS = ClusterTimeouts(session_timeout_ms=6_000, replica_lag_time_max_ms=8_000)
