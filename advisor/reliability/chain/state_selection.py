@@ -336,8 +336,8 @@ def truncated_flux(
     out, (size, truncated) = target < 0, sizes
     inner = ~out & (target != source)
     absorbed = sums(source[out], rate[out], size)
-    flow = Generator.of(source[inner], target[inner], rate[inner], absorbed)
-    cycles = RegenerativeCycles(flow, PRECISION)
+    generator = Generator.of(source[inner], target[inner], rate[inner], absorbed)
+    cycles = RegenerativeCycles(generator, PRECISION)
     visits = cycles.forward(cycles.start)
     visits[0] = 1.0
     return visits, sums(place, visits[source[out]] * rate[out], truncated)

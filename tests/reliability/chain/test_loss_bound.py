@@ -61,13 +61,15 @@ def worth(structure, found):
     moves = structure.source != structure.target
     where = (structure.source[moves], structure.target[moves])
     size = (structure.states, structure.states)
-    flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
+    generator = Generator(
+        sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states)
+    )
     # A tail holds a record at least: that is the dearest it can be.
     losses = structure.with_effect(Effect.LOSS) + 2.0 * structure.with_effect(Effect.TAIL)
     gains = [losses, structure.with_effect(Effect.TOTAL), moves]
     per_hour = [np.bincount(structure.source, rate * gain, structure.states) for gain in gains]
     return (
-        RegenerativeCycles(flow)
+        RegenerativeCycles(generator)
         .backward(np.stack([*per_hour, np.ones(structure.states)], axis=1))
         .T
     )

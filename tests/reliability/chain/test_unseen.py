@@ -64,13 +64,13 @@ def test_no_transition_costs_more_than_an_unseen_one(kept, least, acks, unclean)
     found = dict(numbers.rates_per_hour)
     rate = np.array([found[name] for name in chain.rate_names])[chain.rate] * chain.weight
     moves = chain.source != chain.target
-    flow = Generator.of(
+    generator = Generator.of(
         chain.source[moves], chain.target[moves], rate[moves], np.zeros(chain.states)
     )
     losses = chain.with_effect(Effect.LOSS) + 2.0 * chain.with_effect(Effect.TAIL)
     own = np.stack([losses, chain.with_effect(Effect.TOTAL), np.ones(len(rate))], axis=1)
     per_hour = [np.bincount(chain.source, rate * each, chain.states) for each in own.T]
-    to_come = RegenerativeCycles(flow).backward(np.stack(per_hour, axis=1))
+    to_come = RegenerativeCycles(generator).backward(np.stack(per_hour, axis=1))
     waits = chain.waits.copy()
     waits[:, -1] = 0
     worst = np.tile(risks(unseen(3)), (chain.states, 1)).astype(float)
