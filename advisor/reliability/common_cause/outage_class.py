@@ -171,7 +171,7 @@ class Chain(Protocol):
         """Names of rates."""
 
     @property
-    def cuts(self) -> FlushWindowLosses:
+    def flush_window(self) -> FlushWindowLosses:
         """Losses by power failures within the flush window."""
 
 
@@ -245,10 +245,10 @@ def shared_loss_rates(
         add(found, scope_of_name, lost, chain.source[lost], certain[lost])
     soon = np.flatnonzero(early)
     target = chain.target[soon]
-    whole = chain.cuts.per_hour(rates_per_hour, states)[target]
+    whole = chain.flush_window.per_hour(rates_per_hour, states)[target]
     for scope in SCOPES:
         kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
-        part = chain.cuts.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
+        part = chain.flush_window.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
         add(classes, [scope] * len(names), soon, target, early[soon] * part / whole)
     return dict(losses)
 

@@ -17,7 +17,7 @@ from advisor.reliability.partition.partition_events import (
     CRASH,
     DESTROY,
     EARLY_POWER,
-    FALLS,
+    FAILURES,
     ISOLATE,
     LAG,
     LIMP,
@@ -154,8 +154,8 @@ class Transition:
             return
         fallen = [slot for slot in self.unfenced if slot not in self.active]
         waiting = tuple([s for s, own in enumerate(self.condition) if own in WAITING])
-        fallen.sort(key=self._distress)
-        waiting = tuple(sorted(waiting, key=self._distress))
+        fallen.sort(key=self._decision_order)
+        waiting = tuple(sorted(waiting, key=self._decision_order))
         self.unfenced = ()
         self.condition = [DOWN_CLEAN if own == CUT_OFF else own for own in self.condition]
         if self.constants.policy.rules.mode == "kraft":
@@ -175,7 +175,7 @@ class Transition:
         if on_record in fallen and self._gave_up(on_record, leader):
             self.effects |= _TAIL
 
-    def _distress(self, slot: int) -> tuple[bool, int, int, int, bool, bool]:
+    def _decision_order(self, slot: int) -> tuple[bool, int, int, int, bool, bool]:
         """In which order a controller that is back decides: the leader first, the emptiest last.
 
         The last to be fenced stays electable, so that is the worst case. Where a slot stands in
@@ -194,7 +194,7 @@ class Transition:
         if self.controller != CONTROLLER_WORKS:
             return
         final = self.active
-        if event in FALLS:
+        if event in FAILURES:
             # The controller knows already of brokers that were down.
             slots = tuple([slot for slot in slots if slot in self.were_active])
             if not slots:
@@ -318,7 +318,7 @@ class Transition:
         if most > 0:
             self.effects |= _MEDIA_LOSS
 
-    def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
+    def _lose_page_cache(self, power_lost: frozenset[int], early: bool) -> None:
         """Unflushed records are lost if every holder lost power, else kept by the others."""
         if self.written:
             holders = frozenset(receivers(self.before))
@@ -326,10 +326,10 @@ class Transition:
             holders = newest(self.holds)
         else:
             return
-        if holders <= dark:
+        if holders <= power_lost:
             self.effects |= _PAGE_CACHE_LOSS if holders else 0
-        elif holders & dark:
-            self.pushed = self.spared = holders - dark
+        elif holders & power_lost:
+            self.pushed = self.spared = holders - power_lost
 
     def _follow(self, previous: int, leader: int) -> None:
         """A new leader's log is the truth; records beyond it are lost."""

@@ -75,10 +75,10 @@ class SchemeSolution:
         self.destruction = dict(case.chain.destruction_shares)
         self.generator = self._generator(self.rate, np.zeros(len(chain.keys)))
         stops = chain.writable[chain.source] & ~chain.writes
-        cuts = chain.cuts.per_hour(self.rates_per_hour, len(chain.keys))[chain.target]
+        failures = chain.flush_window.per_hour(self.rates_per_hour, len(chain.keys))[chain.target]
         unflushed: Vector = np.where(stops, self.unflushed_hours, 0.0)
         out = self.generator.out[chain.target]
-        _, self.early_lost_hours = flush_window_loss(cuts, out, unflushed)
+        _, self.early_lost_hours = flush_window_loss(failures, out, unflushed)
         self.pi = regenerative.stationary(self.generator, case.chain.precision)
         self.flux: Vector = self.pi[chain.source] * self.rate
         # An unreplicated tail is dropped once another replica leads.
@@ -87,11 +87,11 @@ class SchemeSolution:
         per_second = case.load.records_per_second / case.load.partitions
         self.tail_records = per_second * case.load.replication_delay_ms / 1000.0
         self.tail_records = min(self.tail_records, self.parameters.retained_records)
-        self.at_risk = self._records_at_risk(cuts, out, unflushed)
+        self.at_risk = self._records_at_risk(failures, out, unflushed)
         self.tails = bool(scheme.tail)
         self.outage_hours = case.chain.failovers.by_name(chain.rate_names)[chain.rate]
 
-    def _records_at_risk(self, cuts: Vector, out: Vector, unflushed: Vector) -> RecordsAtRisk:
+    def _records_at_risk(self, failures: Vector, out: Vector, unflushed: Vector) -> RecordsAtRisk:
         """What losses would lose; see `RecordsAtRisk` for the parameters."""
         chain = self.chain
         # A gap begun by a power failure starts with the lost page caches; that these may have been
@@ -117,7 +117,7 @@ class SchemeSolution:
             gaps=gaps,
             pi=self.pi,
             gap_hours=self.gap_hours,
-            cuts_per_hour=cuts,
+            flush_window_failures_per_hour=failures,
             out=out,
             window_hours=unflushed,
             unflushed_hours=self.unflushed_hours,
