@@ -13,10 +13,9 @@ from typing import Any
 
 from advisor.arguments import suggestion, suggests_names
 from advisor.errors import InputError, NotComputedError, shown
-from advisor.formatting import significant
+from advisor.formatting import HOURS_PER_YEAR, significant
 
 HOURS_PER_WEEK = 168.0
-HOURS_PER_YEAR = 8760.0
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 ORDERS = ("rack", "id")
 RESTART = ("minutes", "shape", "unclean", "unclean_minutes")

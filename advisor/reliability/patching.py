@@ -11,8 +11,8 @@ from typing import Any
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
+from advisor.formatting import HOURS_PER_YEAR
 from advisor.protocol.rules.config import Config
-from advisor.reliability.calendar import HOURS_PER_YEAR
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.patching_choices import Patching, PatchingChoice

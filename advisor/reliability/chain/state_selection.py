@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.formatting import HOURS_PER_YEAR
 from advisor.reliability.chain.loss_bound import Limits, power_per_hour, times
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
@@ -57,7 +58,7 @@ _SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
 # Results state a bound of a quarter of this or less; the error itself is less again.
 _SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
 # One loss in 10^10 years, 3 s of outage a year; ten times as much for each replica beyond four.
-_FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
+_FLOOR = np.array([1e-10 / HOURS_PER_YEAR, 1e-9 / HOURS_PER_YEAR, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
 # The nominal rates are rounded up and may exceed repairs where the card's do not.
 _SLACK = 10.0
