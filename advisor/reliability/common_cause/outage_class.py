@@ -151,7 +151,7 @@ def _decoded(codes: Sequence[int], base: int) -> OutageClass | None:
     return tuple(racks) if any(rack.brokers_out or rack.rack_out for rack in racks) else None
 
 
-class Chain(Protocol):
+class TransitionArrays(Protocol):
     """The transitions of a CTMC."""
 
     @property
@@ -176,7 +176,7 @@ class Chain(Protocol):
 
 
 def shared_loss_rates(
-    chain: Chain,
+    chain: TransitionArrays,
     classes: OutageClasses,
     repair_classes: OutageClasses,
     destruction: Mapping[str, float],
@@ -295,7 +295,9 @@ def unmarked(outage_class: OutageClass) -> OutageClass:
     return tuple(sorted(rack._replace(as_one=False) for rack in outage_class))
 
 
-def visits(chain: Chain, classes: OutageClasses, flux: Vector) -> dict[OutageClass, float]:
+def visits(
+    chain: TransitionArrays, classes: OutageClasses, flux: Vector
+) -> dict[OutageClass, float]:
     """How often a set comes into each outage class, in the unit of ``flux`` per transition."""
     distinct, number = classes
     before, after = number[chain.source], number[chain.target]

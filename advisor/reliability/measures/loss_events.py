@@ -86,8 +86,8 @@ class LostGaps(NamedTuple):
     number: IntArray
 
 
-class Chain(Protocol):
-    """The gaps of a chain; it is equal only to itself."""
+class ChainWithGaps(Protocol):
+    """A chain with the gaps of its states; it is equal only to itself."""
 
     def __hash__(self) -> int:
         """By identity."""
@@ -114,7 +114,7 @@ class Chain(Protocol):
 
 
 @lru_cache(maxsize=128)
-def lost_gaps(chain: Chain) -> LostGaps:
+def lost_gaps(chain: ChainWithGaps) -> LostGaps:
     """The gaps that the transitions of a chain lose."""
     hit = chain.gap_map == GAP_LOST
     hit[chain.total] = False
@@ -130,7 +130,7 @@ class RecordsAtRisk:
 
     Attributes
     ----------
-    chain : Chain
+    chain : ChainWithGaps
     losses, dropping : arrays, shape (transitions,)
         Probability that anything but a tail is lost, and that a tail is.
     tails : int
@@ -154,7 +154,7 @@ class RecordsAtRisk:
         See :func:`records_lost.hours_within`.
     """
 
-    chain: Chain
+    chain: ChainWithGaps
     losses: Vector
     dropping: Vector
     tails: int
