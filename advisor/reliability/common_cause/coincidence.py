@@ -387,5 +387,5 @@ def _event_keys(
 
 
 def _padded(slots: Sequence[tuple[int, ...]], width: int) -> IntArray:
-    """Tuples of slots as rows of equal length, padded with ``width``, which is no slot."""
+    """Tuples of slots as rows of equal length, padded with ``width``, which is not a slot."""
     return np.array([some + (width,) * (width - len(some)) for some in slots])

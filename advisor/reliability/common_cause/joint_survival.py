@@ -49,9 +49,9 @@ class JointSurvival:
         count: int,
         trials: int = 1,
     ) -> None:
-        """Add ``count`` sets at a site, each losing so often, independently given a strike.
+        """Add ``count`` sets at a site that lose independently given a strike, at this rate each.
 
-        Each has so many chances to lose per strike, the ``trials``.
+        Each set has ``trials`` independent chances to lose per strike.
         """
         strikes = self._strikes(mechanism)
         share = per_year / strikes / trials

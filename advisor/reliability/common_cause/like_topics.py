@@ -26,9 +26,9 @@ Pair = tuple[AnyLoss, AnyLoss]
 """A first loss as counted, and the one with the upper estimate of its mean time."""
 
 _PRECISION = 0.02
-# So many times the root mean square of the leave-one-out residuals are stated.
+# The stated error is this many times the root mean square of the leave-one-out residuals.
 _STATED = 4.0
-# A fit is made of the nearest so many, at least of so many more than it has directions.
+# A fit uses the nearest _NEAREST topics, and at least _MORE more than it has directions.
 _NEAREST, _MORE = 24, 5
 # A topic is among those computed if its leverage is at most this, and it hardly differs from them
 # in any other direction.

@@ -99,7 +99,7 @@ def scope_of(name: str) -> str:
 
 
 def racks_at_once(racks: int) -> str:
-    """Scope of an event that strikes so many racks of a set."""
+    """Scope of an event that strikes this many racks of a set."""
     return Scope.RACK.value if racks == 1 else f"{racks} racks"
 
 

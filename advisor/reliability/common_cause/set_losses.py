@@ -34,8 +34,8 @@ class Tails(NamedTuple):
         Tails that a failure of the leader may drop. Kafka moves leadership back to the preferred
         leader afterwards, which makes two.
     leaders : int
-        The leader is one of so many replicas from the front of the list: with Kafka, the
-        preferred one nearly all the time.
+        The leader is one of the first ``leaders`` replicas of the list: with Kafka nearly always
+        the preferred one.
     """
 
     per_failure: int

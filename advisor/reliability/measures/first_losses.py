@@ -24,7 +24,8 @@ from advisor.reliability.measures.solved_chain import SetMeasures
 Pattern = tuple[int, ...]
 FirstLosses = Callable[[Case, Mapping[Pattern, SetMeasures]], Pair]
 
-# With more distinct sets another card is combined on so many of them, and the upper estimate.
+# With more distinct sets than _MANY_SETS, another card and the upper estimate are combined on
+# _FEWER_SETS of them.
 _MANY_SETS, _FEWER_SETS = 2000, 400
 
 

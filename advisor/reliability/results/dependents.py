@@ -136,17 +136,17 @@ def dependents(result: Topic) -> Dependents:
         Of the topic that is read and written.
     """
     version = parse_version(result.config.kafka_version)
-    group, transaction, told = None, None, []
+    group, transaction, notes = None, None, []
     if version >= _FIRST_VERSION[OFFSETS]:
         offsets, assumed = _internal(result, OFFSETS)
-        told += assumed
+        notes += assumed
         group = _stopped(_part("topic read", result, "read_unavailability"), offsets)
         if version >= _FIRST_VERSION[TRANSACTIONS]:
             states, assumed = _internal(result, TRANSACTIONS)
-            told += assumed
+            notes += assumed
             written = _part("topic written", result, "write_unavailability")
             transaction = _stopped(written, states, offsets)
-    return Dependents(group, transaction, tuple(told))
+    return Dependents(group, transaction, tuple(notes))
 
 
 def _stopped(*parts: _Part) -> Stopped:
@@ -232,8 +232,8 @@ def _evaluated(
 def _least_of_brokers(cluster: Any) -> int | None:
     """The brokers' min.insync.replicas if a live cluster gave it; the largest if they differ."""
     observed = getattr(cluster, "observed", None)
-    told = observed.broker_values("min.insync.replicas") if observed is not None else {}
-    return max((int(value) for value in told.values() if value.isdigit()), default=None)
+    reported = observed.broker_values("min.insync.replicas") if observed is not None else {}
+    return max((int(value) for value in reported.values() if value.isdigit()), default=None)
 
 
 def _bytes_per_broker(result: Topic) -> float:

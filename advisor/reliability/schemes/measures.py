@@ -154,7 +154,7 @@ class SchemeSolution:
         )
 
     def _chances(self, partitions: float) -> LossChances:
-        """Probabilities of a loss event of so many partitions that lose as one."""
+        """Probabilities of a loss event of ``partitions`` that lose as one."""
         records_per_hour = self.parameters.records_per_hour * partitions
         return self.at_risk.chances(records_per_hour, self.tail_records * partitions)
 

@@ -112,12 +112,12 @@ def read_times(tables: Mapping[str, object], origin: Origin) -> CardTimes:
     Parameters
     ----------
     tables : mapping
-        Of the whole card; what is no table is left for others to refuse.
+        Tables of the whole card; anything else is left for `check_card` to reject.
 
     Raises
     ------
     ModelError
-        Unknown distributions and keys; numbers that they may not have; crews for what needs none.
+        Unknown distributions and keys; numbers that they may not have; superfluous crews.
     """
     found: dict[str, TimeDistribution] = {}
     left: dict[str, object] = dict(tables)
