@@ -20,7 +20,7 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.recovery_order import (
@@ -119,7 +119,7 @@ class FlushWindowFailures:
 
     def __init__(
         self,
-        table: Automaton,
+        table: PartitionTransitionTable,
         sequences: EventSequences,
         transitions: PartitionTransitions,
         symmetry: Symmetry,

@@ -20,7 +20,7 @@ from advisor.reliability.failures.mechanisms import COPY, DECISION
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import COLUMNS, risks, unexpanded
-from advisor.reliability.partition.transition_table import COPIES, automaton
+from advisor.reliability.partition.transition_table import COPIES, partition_transition_table
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.flush_window import FlushWindowFailures, Outage
 from advisor.reliability.statespace.lumping import Symmetry
@@ -79,7 +79,7 @@ class Graph:
         self, constants: ChainConstants, environment: fault_processes.FaultEnvironment
     ) -> None:
         self.environment = environment
-        self.table = automaton(constants, len(environment.racks))
+        self.table = partition_transition_table(constants, len(environment.racks))
         self._changes = changes(environment, constants.copying, constants.operator)
         self._symmetry = Symmetry(self.table, environment)
         self._transitions = PartitionTransitions(

@@ -18,7 +18,7 @@ from advisor.reliability.failures.mechanisms import COPY, DECISION, WELL, Broker
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.lumping import broker_state_count
 from advisor.reliability.statespace.state_index import Numbering, Pairs, place_values, spread
@@ -218,7 +218,7 @@ class PartitionTransitions:
     """
 
     def __init__(
-        self, table: Automaton, sequences: EventSequences, exchanging: bool = False
+        self, table: PartitionTransitionTable, sequences: EventSequences, exchanging: bool = False
     ) -> None:
         self._table, self._sequences, self._exchanging = table, sequences, exchanging
         self._width = max(table.replicas - 1, 1)
@@ -323,7 +323,7 @@ class PartitionTransitions:
 class Decisions:
     """Elections by an operator, of partitions whose electable replicas cannot return."""
 
-    def __init__(self, table: Automaton, sequences: EventSequences) -> None:
+    def __init__(self, table: PartitionTransitionTable, sequences: EventSequences) -> None:
         self._table = table
         self._event = sequences.number(((red.DECIDED, (0,)),)) if table.constants.operator else -1
 
@@ -341,7 +341,7 @@ class Decisions:
 class Copies:
     """Transitions by which a copy completes, one for each copying replica."""
 
-    def __init__(self, table: Automaton, sequences: EventSequences) -> None:
+    def __init__(self, table: PartitionTransitionTable, sequences: EventSequences) -> None:
         self._table = table
         self._done = np.array(
             [sequences.number(((red.COPIED, (slot,)),)) for slot in range(table.replicas)]

@@ -13,7 +13,7 @@ from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.reduced_state import apply, healthy
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.statespace.successors import EventSequences, PartitionTransitions
 
@@ -77,7 +77,7 @@ def test_the_end_of_the_log_is_lost_when_a_replica_without_it_leads(elr, fall, l
 
 def test_records_spared_and_then_destroyed_open_no_gap():
     """Slot 0 alone has the end of the log when power goes, and loses its disk with it."""
-    table = Automaton(constants(), 2)
+    table = PartitionTransitionTable(constants(), 2)
     transitions = PartitionTransitions(table, EventSequences())
     crashed, _ = table.step(0, red.CRASH, (0,))
     spared, destroyed = (

@@ -13,7 +13,7 @@ from advisor.protocol.rules.versions import rules_for
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.statespace.flush_window import FlushWindowFailures
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.successors import EventSequences, PartitionTransitions
@@ -73,7 +73,7 @@ def test_what_an_election_loses_in_any_case_is_not_charged_to_early_power():
     """
     rules = rules_for("3.9", "kraft", False)
     constants = ChainConstants(Policy(2, True, rules), "all", copying=True, page_cache=True)
-    table, sequences = Automaton(constants, 3), EventSequences()
+    table, sequences = PartitionTransitionTable(constants, 3), EventSequences()
     transitions = PartitionTransitions(table, sequences)
     state = 0
     for slot in (0, 1):

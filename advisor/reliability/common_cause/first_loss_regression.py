@@ -1,4 +1,4 @@
-"""First losses of many topics of a cluster: some computed, those of topics like them fitted.
+"""First losses of many topics of a cluster: some computed, those of similar topics by regression.
 
 How often any set of a topic loses depends on which brokers and racks its sets share. Computing that
 takes some hundredths of a second, and topics with the same settings, whose replicas are spread over
@@ -37,13 +37,13 @@ _SAME = 1e-9
 
 
 @dataclass
-class LikeTopics:
+class FirstLossRegression:
     """First losses of topics, by kind; topics of a kind differ in how their sets are spread.
 
     Attributes
     ----------
     computed, fitted : int
-        How many first losses were.
+        Number of first losses that were computed, and that were fitted.
     """
 
     computed: int = 0
