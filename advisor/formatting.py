@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+HOURS_PER_YEAR = 8760.0
+
 # Enough for numbers that people write, and hides binary rounding.
 _INPUT_DIGITS = 6
 # Larger numbers are written with an exponent.
 _EXPONENT_FROM = 1e15
-_MINUTES_PER_YEAR = 8760.0 * 60.0
+_MINUTES_PER_YEAR = HOURS_PER_YEAR * 60.0
 # Smallest number of years, years in one unit, unit.
 _LONG_UNITS = (
     (1e12, 1e12, "trillion years"),
@@ -95,7 +97,7 @@ def years(value: float) -> str:
     if math.isinf(value):
         return "never"
     if value < 1 / 365:
-        return f"{significant(value * 8760)} hours"
+        return f"{significant(value * HOURS_PER_YEAR)} hours"
     for least, size, unit in _LONG_UNITS:
         # Round first: 999,999.5 years are a million.
         if least <= float(f"{value:.1e}") < 1e15:
@@ -126,7 +128,7 @@ def brief_time_per_year(fraction: float, digits: int = 2) -> str:
     """
     if fraction >= 0.995:
         return "all year"
-    hours = fraction * 8760.0
+    hours = fraction * HOURS_PER_YEAR
     for least, unit_hours, unit in _BRIEF_UNITS:
         # 59.7 s would round to 60 s: use the larger unit.
         text = significant(hours / unit_hours, digits)

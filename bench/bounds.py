@@ -23,7 +23,7 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.measures import replica_set
 from advisor.reliability.measures.solved_chain import SolvedChain
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.transition_table import automaton
+from advisor.reliability.partition.transition_table import partition_transition_table
 from advisor.reliability.statespace import lumping, state_graph
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
@@ -116,7 +116,7 @@ def _kept_apart(
 
 def _forget() -> None:
     for cache in (
-        automaton,
+        partition_transition_table,
         state_graph.graph,
         ctmc.structure,
         replica_set.measure,

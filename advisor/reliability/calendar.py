@@ -13,10 +13,9 @@ from typing import Any
 
 from advisor.arguments import suggestion, suggests_names
 from advisor.errors import InputError, NotComputedError, shown
-from advisor.formatting import significant
+from advisor.formatting import HOURS_PER_YEAR, significant
 
 HOURS_PER_WEEK = 168.0
-HOURS_PER_YEAR = 8760.0
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 ORDERS = ("rack", "id")
 RESTART = ("minutes", "shape", "unclean", "unclean_minutes")
@@ -128,7 +127,7 @@ class Calendar:
         return f"{weeks} {begins}, {brokers}, {then}{pause}"
 
     def catch_up_share(self, minutes: float) -> float:
-        """Part of a restart of so many minutes in which the broker runs, not in sync yet."""
+        """Part of a restart of ``minutes`` in which the broker runs but is not in sync yet."""
         if self.catch_up_minutes is None:
             return 0.5
         return min(self.catch_up_minutes / minutes, 1.0)
@@ -194,7 +193,7 @@ def take_calendar(
     broker = rest.get("broker", {})
     restart = broker.get("restart", {}) if isinstance(broker, Mapping) else None
     if not isinstance(restart, Mapping):
-        # Refused with everything else that is no table.
+        # Rejected later, with every other section that is not a table.
         return calendar, rest
     merged = _merged(calendar, content, restart, failing)
     return calendar, {**rest, "broker": {**broker, "restart": merged}}

@@ -26,7 +26,7 @@ from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 
 _MS_PER_HOUR = 3_600_000.0
-# With so many sets, partitions per set are rounded to 1 / _STEPS: such topics share a solution.
+# From this many sets on, partitions per set are rounded to 1 / _STEPS: such topics share a chain.
 _MANY_SETS, _STEPS = 20, 20
 
 Rates = tuple[tuple[str, float], ...]
@@ -225,19 +225,19 @@ class ChainParameters:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One question, read once.
+    """The arguments of `evaluate`, read once.
 
     Attributes
     ----------
     cluster, config, model, load
-        As asked.
+        The arguments of `evaluate`.
     placement : Placement
         Replica sets of the topic.
     chain : ChainParameters
     timeouts : ProducerTimeouts
     stalls : IsrStalls
     events_per_year : tuple of (str, float)
-        How often each mechanism of the card strikes one broker, one rack or the cluster.
+        Rate of each mechanism of the card for one broker, one rack or the cluster.
     """
 
     cluster: Any

@@ -15,16 +15,16 @@ from advisor.errors import InputError, expect, shown
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
-from advisor.reliability.common_cause.like_topics import LikeTopics
+from advisor.reliability.common_cause.first_loss_regression import FirstLossRegression
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.first_losses import (
     FirstLosses,
-    computed,
+    compute_first_losses,
     fitted_to,
-    measured,
+    measure_sets,
     scaled_from_fewer,
 )
 from advisor.reliability.measures.likeliest_loss import likeliest_loss
@@ -112,21 +112,21 @@ def evaluate(
     """
     cluster, model = cluster_of(cluster), model_of(model)
     check_inputs(cluster, config, model, load, placement)
-    return _answer(Case.read(cluster, config, model, load, placement), computed)
+    return _answer(Case.read(cluster, config, model, load, placement), compute_first_losses)
 
 
-def topic_evaluator(known: LikeTopics | None = None) -> Callable[..., Reliability]:
+def topic_evaluator(known: FirstLossRegression | None = None) -> Callable[..., Reliability]:
     """Return `evaluate` for one topic after another of a cluster.
 
-    First losses of topics like earlier ones are fitted to theirs, see `LikeTopics`, and state the
-    error of that. All other measures are computed as ever.
+    First losses of topics similar to earlier ones come from a regression over these, and state its
+    error; see `FirstLossRegression`. All other measures are computed as usual.
 
     Parameters
     ----------
-    known : LikeTopics, optional
-        What is known of earlier topics.
+    known : FirstLossRegression, optional
+        First losses of earlier topics.
     """
-    known = LikeTopics() if known is None else known
+    known = FirstLossRegression() if known is None else known
     first_losses = fitted_to(known)
 
     def evaluated(
@@ -173,7 +173,7 @@ def check_inputs(
 
 
 def _answer(case: Case, first_losses: FirstLosses) -> Reliability:
-    return _combine(measured(case), case, first_losses)
+    return _combine(measure_sets(case), case, first_losses)
 
 
 def _reevaluated(case: Case, model: FailureModel, first_losses: FirstLosses) -> Reliability:
@@ -207,20 +207,22 @@ def _combine(
     sets: Mapping[Pattern, SetMeasures], case: Case, first_losses: FirstLosses
 ) -> Reliability:
     """Put the replica sets of a topic together."""
-    where = case.patterns
-    counts = {pattern: found.partitions for pattern, found in where.items()}
+    classes = case.patterns
+    counts = {pattern: found.partitions for pattern, found in classes.items()}
     first, upper = first_losses(case, sets)
-    for_cards = scaled_from_fewer(case, (first, upper)) or first_losses
+    first_losses_of_cards = scaled_from_fewer(case, (first, upper)) or first_losses
     causes = _causes(sets, counts)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
-    gone = "records_dropped_per_year" if case.config.acks == 0 else "acked_records_lost_per_year"
-    probability = min(first.probability, whole[gone])
+    lost_measure = (
+        "records_dropped_per_year" if case.config.acks == 0 else "acked_records_lost_per_year"
+    )
+    probability = min(first.probability, whole[lost_measure])
     causes["loss_probability_per_year"] = {
         mechanism: probability * share for mechanism, share in first.shares
     }
     # Shares of all time, but for the rounding of their sum.
     whole |= {name: min(whole[name], 1.0) for name in _AVERAGED}
-    lists = sum(found.lists for found in where.values())
+    replica_lists = sum(found.lists for found in classes.values())
     config, cluster = case.config, case.cluster
     return Reliability(
         loss_probability_per_year=probability,
@@ -234,10 +236,13 @@ def _combine(
         mean_years_to_loss=first.mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
-        bounds=(min(first.bounds[0], whole[gone]), min(first.bounds[1], whole[gone])),
+        bounds=(
+            min(first.bounds[0], whole[lost_measure]),
+            min(first.bounds[1], whole[lost_measure]),
+        ),
         first_loss_upper=upper,
         error_bounds=MappingProxyType(
-            _error_bounds(sets, counts, lists, first, upper, probability)
+            _error_bounds(sets, counts, replica_lists, first, upper, probability)
         ),
         flush_window_losses_per_year=sum(
             sets[pattern].flush_window_losses_per_year * n for pattern, n in counts.items()
@@ -246,7 +251,7 @@ def _combine(
             sets[pattern].truncated_entries_per_year * n for pattern, n in counts.items()
         ),
         states=sum(found.states for found in sets.values()),
-        method=_method(sets, sum(found.sets for found in where.values())),
+        method=_method(sets, sum(found.sets for found in classes.values())),
         assumptions=assumptions(cluster, config, case.model),
         config=config,
         model=case.model,
@@ -254,7 +259,7 @@ def _combine(
         cluster=cluster,
         cost=cost_of(config, case.load, case.placement, cluster),
         # Not as lambdas, which could not be pickled.
-        reevaluate=partial(_reevaluated, case, first_losses=for_cards),
+        reevaluate=partial(_reevaluated, case, first_losses=first_losses_of_cards),
         evaluate_card=partial(_with_card, case, first_losses=first_losses),
         evaluate_topic=partial(_topic, cluster, case.model),
         empty_leader_share=partial(empty_leader_share, case),

@@ -11,8 +11,8 @@ from typing import Any
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
+from advisor.formatting import HOURS_PER_YEAR
 from advisor.protocol.rules.config import Config
-from advisor.reliability.calendar import HOURS_PER_YEAR
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.patching_choices import Patching, PatchingChoice
@@ -26,9 +26,9 @@ from advisor.reliability.workload import Workload
 MOST_RESTARTS = 100_000_000
 # As many as fit the interval of a ratio, and more than the thirty from which it is used.
 _BLOCKS = 64
-# The cluster is watched for so many times the longest mean outage before brokers stop unasked.
+# The cluster is watched for this many times the longest mean outage before brokers stop unasked.
 _RUN_UP_TIMES = 10.0
-# The first failure is hurried for so many times as long as a rolling restart is expected to take.
+# The first failure is hurried for this many times as long as a rolling restart is expected to take.
 _HURRIED_TIMES = 6.0
 _EXPECTED = 0.5
 

@@ -79,7 +79,7 @@ class Patching:
     restarts, seed : int
         Rolling restarts that were sampled for each choice.
     cluster, config, model, load
-        As asked.
+        The arguments of `patching`.
 
     See Also
     --------

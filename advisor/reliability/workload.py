@@ -78,8 +78,8 @@ class Workload(FieldTable):
     Raises
     ------
     InputError
-        If a field is no number, negative, not finite or above 1e18; if ``partitions`` is not from
-        1 to ten million; or if the topic retains more than 1e18 bytes.
+        If a field is not a number, negative, not finite or above 1e18; if ``partitions`` is not
+        from 1 to ten million; or if the topic retains more than 1e18 bytes.
 
     See Also
     --------

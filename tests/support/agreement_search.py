@@ -80,7 +80,7 @@ def exhaust(experiment: Experiment, depth: int, together: bool = False) -> Seen:
 def _follow(experiment: Experiment, twin: Twin, depth: int, together: bool, seen: Seen) -> None:
     for move in experiment.moves(twin, together) if depth else ():
         seen.traces += 1
-        losses = experiment.automaton.step(twin.number, *move)[1].losses
+        losses = experiment.transition_table.step(twin.number, *move)[1].losses
         seen.losses.update(
             bit
             for bit in (

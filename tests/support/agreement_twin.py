@@ -66,7 +66,7 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.partition.reduced_state import Outcome, PartitionState
 from advisor.reliability.partition.transition import Transition
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from agreement_cluster import WRITTEN, Cluster, Move
 from agreement_moves import possible
 
@@ -83,7 +83,7 @@ class Twin:
     state : State
         The reference.
     number : int
-        The reduction's state in its automaton.
+        The reduction's state in its transition table.
     gaps : tuple of int
         Acknowledged records in each gap.
     gone, doomed, pending : spans
@@ -134,7 +134,7 @@ class Experiment:
         self.config = config
         self.cluster = Cluster(config, apart)
         self.constants = ChainConstants(self.cluster.policy, config.acks, copying, page_cache)
-        self.automaton = Automaton(self.constants, len(self.cluster.slots))
+        self.transition_table = PartitionTransitionTable(self.constants, len(self.cluster.slots))
         self.tail = tail and config.acks != "all"
         self._new = self.cluster.state
 
@@ -145,7 +145,7 @@ class Experiment:
 
     def moves(self, twin: Twin, together: bool = False) -> list[Move]:
         """What can happen next, one slot at a time; with ``together`` to several slots too."""
-        reduced = self.automaton.states[twin.number]
+        reduced = self.transition_table.states[twin.number]
         found = possible(twin.state, twin.destroyed, reduced, together)
         if self.quorum:
             found.append(Move(red.QUORUM_LOST if _works(reduced) else red.QUORUM_BACK, (0,)))
@@ -163,13 +163,13 @@ class Experiment:
         """
         cluster = self.cluster
         cluster.state = twin.state
-        before = self.automaton.states[twin.number]
-        number, outcome = self.automaton.step(twin.number, *move)
+        before = self.transition_table.states[twin.number]
+        number, outcome = self.transition_table.step(twin.number, *move)
         # The operator's election follows at once, if it is due.
-        if red.operator_can_elect(self.automaton.states[number]):
-            number, later = self.automaton.step(number, red.DECIDED, (0,))
+        if red.operator_can_elect(self.transition_table.states[number]):
+            number, later = self.transition_table.step(number, red.DECIDED, (0,))
             outcome = outcome.then(later)
-        after = self.automaton.states[number]
+        after = self.transition_table.states[number]
         last = self._last_words((before, after), outcome, move)
         following = replace(
             twin,
@@ -320,7 +320,7 @@ class Experiment:
     def _written(self, twin: Twin) -> Twin:
         """Write, compare everything, and enter what was written in the books."""
         cluster = self.cluster
-        reduced = self.automaton.states[twin.number]
+        reduced = self.transition_table.states[twin.number]
         before = logs.size(cluster.partition.acked)
         error = cluster.produce(WRITTEN)
         cluster.settle()
@@ -362,7 +362,7 @@ class Experiment:
                 f"{self.config!r} copying={self.constants.copying} "
                 f"page_cache={self.constants.page_cache} tail={self.tail}\n"
                 f"reference {self.cluster.record}\n"
-                f"reduction {self.automaton.states[twin.number]}"
+                f"reduction {self.transition_table.states[twin.number]}"
             )
 
 

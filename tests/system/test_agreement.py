@@ -128,7 +128,7 @@ def test_a_leader_on_record_that_is_down(moves):
     twin = experiment.start()
     for move in moves:
         twin = experiment.step(twin, Move(*move))
-    reduced = experiment.automaton.states[twin.number]
+    reduced = experiment.transition_table.states[twin.number]
     leader = reduced.registration.leader
     assert leader != NO_LEADER
     assert reduced.condition[leader] not in (red.UP, red.NOT_FETCHING, red.COPYING)

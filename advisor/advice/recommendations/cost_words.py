@@ -38,8 +38,8 @@ def cost_words(choice: Choice, moves: Sequence[Move], load: Workload) -> str:
     )
     return (
         f"It costs {in_bytes(cost.bytes_stored)} stored and "
-        f"{in_bytes(cost.bytes_per_second_between_brokers)}/s to followers, {cost.abroad}; "
-        f"{waiting}{moved}."
+        f"{in_bytes(cost.bytes_per_second_between_brokers)}/s to followers, "
+        f"{cost.between_racks_text}; {waiting}{moved}."
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from advisor.formatting import span
 from advisor.present.labels import time_per_year_label
-from advisor.reliability.results.dependents import Stopped
+from advisor.reliability.results.dependents import ClientUnavailability
 from advisor.reliability.results.reliability import Reliability
 
 
@@ -30,7 +30,7 @@ def dependents_in_words(result: Reliability) -> dict[str, Any]:
     }
 
 
-def _row(title: str, stopped: Stopped) -> dict[str, Any]:
+def _row(title: str, stopped: ClientUnavailability) -> dict[str, Any]:
     low, high = map(time_per_year_label, stopped.bounds)
     return {
         "title": title,

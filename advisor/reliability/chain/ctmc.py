@@ -33,7 +33,7 @@ from advisor.reliability.statespace.state_index import met_in_order
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A chain without its numbers; equal only to itself.
+    """A chain without the values of its rates; equal only to itself.
 
     Attributes
     ----------
@@ -56,14 +56,15 @@ class Structure:
         Share of each mechanism in what keeps replicas away; rows add up to 1.
     constants : ChainConstants
     environment : FaultEnvironment
-    beyond : array of int, shape (transitions beyond,)
+    truncated_target : array of int, shape (truncated transitions,)
         Which truncated state each TRUNCATED transition leads to.
-    stops : array of bool, shape (transitions beyond,)
-        Whether writing stops with it.
-    seldom_stops : array of bool, shape (states,)
-        Where writing stops so seldom that ``cuts`` do not say what power loses.
-    cuts : FlushWindowLosses
-        What power loses that goes too early, in states without writing.
+    stops_writes : array of bool, shape (truncated transitions,)
+        Whether writes stop with it.
+    writes_rarely_stop : array of bool, shape (states,)
+        States that refuse writes and are entered from writable ones so rarely that ``flush_window``
+        leaves them out.
+    flush_window : FlushWindowLosses
+        Losses by a power failure before the last writes are flushed, in states that refuse writes.
     own, racks : arrays of int, shape (states, slots)
         Condition and rack of each slot's broker; see :class:`FaultEnvironment`.
     waits, election_risks : arrays, shape (states + truncated states, ...)
@@ -86,10 +87,10 @@ class Structure:
     attribution: dict[str, NDArray[np.float64]]
     constants: ChainConstants
     environment: fault_processes.FaultEnvironment
-    beyond: IntArray
-    stops: NDArray[np.bool_]
-    seldom_stops: NDArray[np.bool_]
-    cuts: FlushWindowLosses
+    truncated_target: IntArray
+    stops_writes: NDArray[np.bool_]
+    writes_rarely_stop: NDArray[np.bool_]
+    flush_window: FlushWindowLosses
     own: IntArray
     racks: IntArray
     waits: IntArray
@@ -133,40 +134,41 @@ class Structure:
         return self.own[:, :replicas], self.racks[:, :replicas]
 
     def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
-        """For how long after a transition what was written last is not on disk yet.
+        """Hours after each transition in which the last writes are not on disk.
 
-        Nothing was acknowledged while who lags was waited for.
+        While acks=all waits for a lagging follower nothing is acknowledged, so that wait is
+        deducted.
 
         Parameters
         ----------
         flush_hours : float
-            Until what is written is on disk.
+            From a write until it is on disk.
         hung_hours : float
-            For how long acks=all waits for a follower that lags.
+            How long acks=all waits for a lagging follower.
 
         Returns
         -------
         array, shape (transitions,)
-            Zeros where writing does not stop.
+            Zeros for transitions that do not stop writes.
         """
-        stops = (
+        stops_writes = (
             self.writable[self.source]
             & ~self.writable[self.target]
             & ~self.with_effect(Effect.TRUNCATED)
         )
         waited = [hung_hours * transition(name).hangs for name in self.rate_names]
         left = np.maximum(flush_hours - np.array(waited), 0.0)
-        return np.where(stops, left[self.rate], 0.0)
+        return np.where(stops_writes, left[self.rate], 0.0)
 
 
 @lru_cache(maxsize=128)
 def structure(
     constants: ChainConstants, environment: fault_processes.FaultEnvironment, guide: NominalRates
 ) -> Structure:
-    """The chain of the states that matter where rates are about as the guide says."""
+    """The chain of the states that matter if rates are close to those of the guide."""
     whole = graph(shared_constants(constants, environment), environment)
     collecting = gc.isenabled()
-    # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
+    # Nearly everything allocated here is kept; garbage collection would take a third of the time.
     gc.disable()
     try:
         return _arrays(whole, select_states(whole, guide, constants), constants)
@@ -194,7 +196,7 @@ def whole_structure(
 def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> Structure:
     part, kept = selection.part, selection.part.kept
     left, place = truncated_states(part)
-    beyond = part.target < 0
+    truncated = part.target < 0
     # Names get the numbers in which this chain meets them, whatever the graph served before.
     met, rate = met_in_order(part.rate, len(whole.rate_names))
     table, every = whole.table, np.concatenate([kept, left])
@@ -205,14 +207,14 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
     written, kept_facts = facts[WRITABLE] > 0, facts[:, : len(kept)]
     writable, gaps = written[: len(kept)], kept_facts[GAPS]
     rate_names = [whole.rate_names[number] for number in met.tolist()]
-    cuts = _early_cuts(whole, selection, rate_names, writable)
+    flush_window = _flush_window_losses(whole, selection, rate_names, writable)
     return Structure(
         states=len(kept),
         source=part.source,
-        target=np.where(beyond, 0, part.target),
+        target=np.where(truncated, 0, part.target),
         rate=rate,
         weight=part.times,
-        effects=part.effects | np.where(beyond, Effect.TRUNCATED, 0),
+        effects=part.effects | np.where(truncated, Effect.TRUNCATED, 0),
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,
@@ -223,10 +225,10 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         attribution=outage_attribution(waits[: len(kept)]),
         constants=constants,
         environment=whole.environment,
-        beyond=place,
-        stops=writable[part.source[beyond]] & ~written[len(kept) + place],
-        seldom_stops=selection.seldom_stops,
-        cuts=cuts,
+        truncated_target=place,
+        stops_writes=writable[part.source[truncated]] & ~written[len(kept) + place],
+        writes_rarely_stop=selection.writes_rarely_stop,
+        flush_window=flush_window,
         own=own,
         racks=racks,
         waits=waits,
@@ -234,21 +236,21 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
     )
 
 
-def _early_cuts(
+def _flush_window_losses(
     whole: Graph, selection: Selection, names: list[str], writable: NDArray[np.bool_]
 ) -> FlushWindowLosses:
-    """Of the kept states in which writing stops; names of rates that are not met yet are added."""
+    """Find the flush-window losses of the kept states; their rates are added to ``names``."""
     part = selection.part
-    stops = (part.target >= 0) & writable[part.source] & ~writable[part.target]
-    stopped = np.unique(part.target[stops & ~selection.seldom_stops[part.target]])
-    owner, rate, end = whole.early_cuts(part.kept[stopped])
+    stops_writes = (part.target >= 0) & writable[part.source] & ~writable[part.target]
+    stopped = np.unique(part.target[stops_writes & ~selection.writes_rarely_stop[part.target]])
+    owner, rate, end = whole.flush_window_losses(part.kept[stopped])
     ends = end.tolist()
     power = [whole.rate_names[number] for number in rate.tolist()]
     names += [n for n in dict.fromkeys([*power, *whole.outages.names(ends)]) if n not in names]
     place = {name: number for number, name in enumerate(names)}
     odds, renamed = whole.outages.odds(ends, place)
-    cuts = np.array([place[name] for name in power], dtype=np.int64)
-    return FlushWindowLosses(stopped[owner], cuts, renamed, odds)
+    numbers = np.array([place[name] for name in power], dtype=np.int64)
+    return FlushWindowLosses(stopped[owner], numbers, renamed, odds)
 
 
 def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:

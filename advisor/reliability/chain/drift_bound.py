@@ -47,12 +47,12 @@ class Drift:
         What an outage of each kind adds to the mean time until all is healthy; infinite if
         failures bring in more than repairs take off.
     copy_hours : float
-        What each time of a copy ahead adds.
+        What each copy still to be made adds.
     replicas : int
     ends : array, shape (waits,)
-        How many ends each kind has ahead.
+        How many ends of outages each kind still has to come.
     events_per_hour : float
-        Failures, with the ends that they bring, at most.
+        Upper bound on failures, with the ends of the outages that they start.
     """
 
     hours: Vector
@@ -62,7 +62,7 @@ class Drift:
     events_per_hour: float
 
     def until_well(self, waits: IntArray, copies: Vector) -> tuple[Vector, Vector]:
-        """Mean hours and events until all is healthy, at most.
+        """Upper bounds on the mean hours and events until all is healthy.
 
         Parameters
         ----------
@@ -77,8 +77,8 @@ class Drift:
         return hours, waits @ self.ends + copied + self.events_per_hour * hours
 
     @property
-    def longest_hours(self) -> float:
-        """Mean hours until all is healthy, at most, whatever has happened."""
+    def max_recovery_hours(self) -> float:
+        """Upper bound on the mean hours until all is healthy, from any state."""
         longest = self.replicas * float(self.hours.max())
         return longest + self.copy_hours * most_copies(self.replicas)
 
@@ -86,7 +86,7 @@ class Drift:
 def drift(
     rates: Mapping[str, float], racks: tuple[int, ...], most_slack: float = math.inf
 ) -> Drift:
-    """Weigh failures against repairs.
+    """Compute the drift bound of these rates.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def drift(
     racks : tuple of int
         Rack of each replica.
     most_slack : float
-        No more than this is allowed for what failures bring in. Anything less than infinity is a
-        guess, for the choice of states alone.
+        Upper limit of the factor a. A finite limit makes the bound an estimate, which only the
+        choice of states may use.
     """
     replicas = len(racks)
     copy = 1.0 / rates[COPY] if COPY in rates else 0.0
@@ -123,11 +123,10 @@ def drift(
 
 
 def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vector]:
-    """Mean hours and ends ahead of an outage of each condition, what it turns into included.
+    """Mean hours and ends to come of an outage of each condition, what it turns into included.
 
-    That it goes on to a second stage is nothing that a partition notices, and no end.
-
-    A host that dies may leave as much to copy as takes ``copy_hours``.
+    The move to the second stage does not end the outage, and the partition does not see it.
+    A host that dies may leave data that take ``copy_hours`` to copy.
     """
     known = table()
     hours, ends = np.zeros(known.waits), np.zeros(known.waits)
@@ -152,7 +151,7 @@ def deaths(name: str, rates: Mapping[str, float]) -> float:
 
 
 def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
-    """How many sites a failure of this name can strike, and how many replicas at each at most.
+    """Number of sites that a failure of this name can strike, and most replicas at any of them.
 
     Where a probability picks brokers, or a failure spreads to racks, only the names for all of
     them have sites: with fewer standing the failure comes no more often. A rack that holds voters
@@ -177,8 +176,8 @@ def _reach(name: str, racks: tuple[int, ...], known: Table) -> tuple[float, int]
         if failure.racks > 0:
             sites = math.comb(failure.racks_among, failure.racks)
             sites *= failure.racks_among >= len(sizes)
-            beyond = max(failure.racks - len(sizes), 0)
-            struck = sum(sizes[: failure.racks]) + beyond
+            others = max(failure.racks - len(sizes), 0)
+            struck = sum(sizes[: failure.racks]) + others
     if failure.chosen >= 0:
         among = len(racks) if scope is Scope.CLUSTER else min(struck, len(racks))
         sites *= math.comb(failure.among, failure.chosen) if failure.among == among else 0
@@ -186,7 +185,7 @@ def _reach(name: str, racks: tuple[int, ...], known: Table) -> tuple[float, int]
 
 
 def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
-    """At how many of the sites a failure of this name strikes a leader and may end its term."""
+    """Number of sites at which a failure of this name strikes a leader and may end its term."""
     failure = transition(name)
     effect, sites = failure.mechanism.effect, reach(name, racks)[0]
     if effect in HANGING or effect.of_quorum:

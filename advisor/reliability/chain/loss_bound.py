@@ -10,8 +10,8 @@ rate times hours of them occur. The rules of the protocol leave few ways to lose
   failure can have two: at once, and at the next election.
 * A limping broker may die in the end, which is a power failure of one broker: each begins with a
   failure of its kind, or is limping already.
-* With clean elections and acks=all a failure loses at once only if it destroys a log or cuts power
-  of the whole ISR before a flush. Records are acknowledged only while the ISR has at least
+* With clean elections and acks=all a failure loses at once only if it destroys a log or is a power
+  failure of the whole ISR before a flush. Records are acknowledged only while the ISR has at least
   ``min.insync.replicas`` members, so that one failure has to strike as many.
   :mod:`advisor.reliability.chain.truncation_error` adds power failures within the flush window.
 * A clean election loses only from OFFLINE_EMPTY_ELECTABLE
@@ -50,7 +50,7 @@ from advisor.reliability.partition.election_risk import (
     OFFLINE_EMPTY_ELECTABLE,
     PENDING_COPIES,
     STALE_MEMBER,
-    UNSEEN,
+    UNEXPANDED,
 )
 
 Vector = NDArray[np.float64]
@@ -58,46 +58,46 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class LossRates:
-    """Rates of what a loss needs, per hour.
+class LossPreconditions:
+    """Rates of the events without which no record is lost, and the time to recover from them.
 
     Attributes
     ----------
-    destructions : float
+    log_destructions_per_hour : float
         Failures that destroy a log.
-    outages_of_power : float
-        Others that may lose what was not flushed.
-    falls : float
-        Failures of the leader.
-    longest_hours : float
-        Mean time until all is healthy from the worst of all states, at most.
-    lost_quorums : float
+    unflushed_losses_per_hour : float
+        Other failures that may lose unflushed records.
+    leader_failures_per_hour : float
+    max_recovery_hours : float
+        Upper bound on the mean time until all is healthy, from the worst of all states.
+    quorum_losses_per_hour : float
         Failures after which there may be no controller quorum.
-    powers : float
+    power_failures_per_hour : float
         Power failures of any replica.
     """
 
-    destructions: float
-    outages_of_power: float
-    falls: float
-    longest_hours: float
-    lost_quorums: float = 0.0
-    powers: float = 0.0
+    log_destructions_per_hour: float
+    unflushed_losses_per_hour: float
+    leader_failures_per_hour: float
+    max_recovery_hours: float
+    quorum_losses_per_hour: float = 0.0
+    power_failures_per_hour: float = 0.0
 
     @property
     def elections_to_come(self) -> float:
-        """Mean number of elections that lose after a member became stale, at most."""
-        return 1.0 + (self.falls and self.falls * self.longest_hours)
+        """Upper bound on the mean number of elections that lose after a member became stale."""
+        failures = self.leader_failures_per_hour
+        return 1.0 + (failures and failures * self.max_recovery_hours)
 
     def elections(self, election_risks: Vector, hours: Vector, dying: Vector) -> Vector:
-        """Mean number of elections that lose until all is healthy, at most.
+        """Upper bound on the mean number of elections that lose until all is healthy.
 
         Parameters
         ----------
         election_risks : array, shape (states,)
             An election risk, see :mod:`advisor.reliability.partition.election_risk`.
         hours : array, shape (states,)
-            Mean time until all is healthy, at most.
+            Upper bound on the mean time until all is healthy.
         dying : array, shape (states,)
             Mean number of limping brokers that die.
 
@@ -106,19 +106,20 @@ class LossRates:
         array, shape (states,)
         """
         # A destruction makes an empty replica electable, at once or at a later leader failure.
-        later = self.destructions and self.destructions * self.elections_to_come
+        later = self.log_destructions_per_hour
+        later = later and later * self.elections_to_come
         empty_electable = (election_risks == EMPTY_ELECTABLE) | (
             election_risks == OFFLINE_EMPTY_ELECTABLE
         )
-        falls = times(later + np.where(empty_electable, self.falls, 0.0), hours)
-        falls += np.where(empty_electable, dying, 0.0)
-        most: Vector = falls + (election_risks == OFFLINE_EMPTY_ELECTABLE)
+        now = np.where(empty_electable, self.leader_failures_per_hour, 0.0)
+        failures = times(later + now, hours) + np.where(empty_electable, dying, 0.0)
+        most: Vector = failures + (election_risks == OFFLINE_EMPTY_ELECTABLE)
         return most
 
     def elections_of_empty_members(
         self, members: Vector, leaderless: Vector, hours: Vector, dying: Vector
     ) -> Vector:
-        """The same of elections of an empty member of the ELR.
+        """The same for elections of an empty member of the ELR.
 
         Parameters
         ----------
@@ -127,25 +128,27 @@ class LossRates:
         leaderless : array of bool, shape (states,)
         """
         empty, out = members[:, EMPTY_IN_ELR] > 0, members[:, NO_QUORUM] > 0
-        now = times(self.falls, hours) + dying + leaderless
-        later = times(self.lost_quorums * self.elections_to_come, hours)
+        now = times(self.leader_failures_per_hour, hours) + dying + leaderless
+        later = times(self.quorum_losses_per_hour * self.elections_to_come, hours)
         most: Vector = np.where(empty, np.where(out, now, later), 0.0)
         return most
 
     def elections_of_stale_members(
         self, members: Vector, leaderless: Vector, hours: Vector, dying: Vector
     ) -> Vector:
-        """The same of elections of a member that lacks the newest records."""
-        if not self.lost_quorums:
+        """The same for elections of a member that lacks the newest records."""
+        if not self.quorum_losses_per_hour:
             return np.zeros(len(hours))
         stale, out = members[:, STALE_MEMBER] > 0, members[:, NO_QUORUM] > 0
-        now = np.where(stale, times(self.falls, hours) + dying + leaderless, 0.0)
-        # Power goes while there is no controller.
-        cuts = times(self.powers, hours) + dying
-        before = times(self.lost_quorums, hours)
-        power = self.powers and self.powers * self.longest_hours
+        failures = times(self.leader_failures_per_hour, hours) + dying + leaderless
+        now = np.where(stale, failures, 0.0)
+        # Power fails while there is no controller.
+        without_power = times(self.power_failures_per_hour, hours) + dying
+        before = times(self.quorum_losses_per_hour, hours)
+        power = self.power_failures_per_hour
+        power = power and power * self.max_recovery_hours
         later = times(power, before) + times(dying, before)
-        most: Vector = now + self.elections_to_come * np.where(out, cuts, later)
+        most: Vector = now + self.elections_to_come * np.where(out, without_power, later)
         return most
 
 
@@ -156,19 +159,19 @@ def times(rate: Vector | float, hours: Vector) -> Vector:
     return product
 
 
-def loss_rates(
+def loss_preconditions(
     rates: Mapping[str, float],
     racks: tuple[int, ...],
     constants: ChainConstants,
     drift: drift_bound.Drift,
     voters: bool = False,
-) -> LossRates:
-    """Sum up what a loss needs.
+) -> LossPreconditions:
+    """Sum up the rates of the events that a loss needs.
 
     Parameters
     ----------
     rates : mapping of str to float
-        Of everything that can happen, per hour.
+        Rate of every failure and repair, per hour.
     racks : tuple of int
         Rack of each replica.
     drift : Drift
@@ -176,7 +179,7 @@ def loss_rates(
     voters : bool
         Outages of racks may take the majority of the controller quorum.
     """
-    destructions = outages_of_power = falls = lost_quorums = 0.0
+    destructions = unflushed = of_leader = of_quorum = 0.0
     for name, rate in rates.items():
         failure = transition(name)
         if failure.ends:
@@ -185,19 +188,24 @@ def loss_rates(
         if failure.mechanism.effect.of_quorum or (
             voters and failure.mechanism.scope is not Scope.BROKER
         ):
-            lost_quorums += rate * sites
-        falls += rate * drift_bound.strikes_on_leader(name, racks)
+            of_quorum += rate * sites
+        of_leader += rate * drift_bound.strikes_on_leader(name, racks)
         dying = rate * sites * drift_bound.deaths(name, rates)
-        falls += dying
+        of_leader += dying
         if constants.page_cache and constants.policy.min_isr <= 1:
-            outages_of_power += dying
+            unflushed += dying
         if failure.destroys:
             destructions += rate * sites
         elif failure.cuts_power and constants.page_cache and struck >= constants.policy.min_isr:
-            outages_of_power += rate * sites
-    powers = strikes_per_hour(rates, racks, power=True) if constants.page_cache else 0.0
-    return LossRates(
-        destructions, outages_of_power, falls, drift.longest_hours, lost_quorums, powers
+            unflushed += rate * sites
+    power = strikes_per_hour(rates, racks, power=True) if constants.page_cache else 0.0
+    return LossPreconditions(
+        log_destructions_per_hour=destructions,
+        unflushed_losses_per_hour=unflushed,
+        leader_failures_per_hour=of_leader,
+        max_recovery_hours=drift.max_recovery_hours,
+        quorum_losses_per_hour=of_quorum,
+        power_failures_per_hour=power,
     )
 
 
@@ -277,7 +285,7 @@ class Limits:
         voters: bool = False,
     ) -> None:
         self._drift = drift_bound.drift(rates, racks, most_slack)
-        self._harm = loss_rates(rates, racks, constants, self._drift, voters)
+        self._needed = loss_preconditions(rates, racks, constants, self._drift, voters)
         # Of a broker in each outage, the probability that it dies in the end.
         self._deaths = np.zeros(table().waits)
         for condition, entry in table().outages.items():
@@ -299,24 +307,24 @@ class Limits:
         hours, events = self._drift.until_well(waits, election_risks[:, PENDING_COPIES])
         leaderless = (near == OFFLINE) | (near == OFFLINE_EMPTY_ELECTABLE)
         dying = waits @ self._deaths
-        fallen = times(self._harm.falls, hours) + dying
-        destroyed = times(self._harm.destructions, hours)
+        fallen = times(self._needed.leader_failures_per_hour, hours) + dying
+        destroyed = times(self._needed.log_destructions_per_hour, hours)
         # A change of leader may cost two tails.
         at_once = 1.0 if self._acks_all else 2.0
-        # A leader that fell without a controller owes them until the controller is back.
-        owes = leaderless & (election_risks[:, NO_QUORUM] > 0) & (not self._acks_all)
-        one_by_one = leaderless + at_once * owes + destroyed + (at_once + 1.0) * fallen
+        # A leader that failed without a controller drops them when the controller is back.
+        pending = leaderless & (election_risks[:, NO_QUORUM] > 0) & (not self._acks_all)
+        one_by_one = leaderless + at_once * pending + destroyed + (at_once + 1.0) * fallen
         losses = np.minimum(2.0 * events, one_by_one)
         totals = np.minimum(events, leaderless + destroyed + 2.0 * fallen)
         if self._clean:
-            gone = destroyed + self._harm.elections(near, hours, dying)
+            gone = destroyed + self._needed.elections(near, hours, dying)
             members = election_risks, leaderless, hours, dying
-            gone = gone + self._harm.elections_of_empty_members(*members)
+            gone = gone + self._needed.elections_of_empty_members(*members)
             totals = np.minimum(totals, gone)
             if self._acks_all:
-                power = times(self._harm.outages_of_power, hours) + self._alone * dying
-                stale = self._harm.elections_of_stale_members(*members)
+                power = times(self._needed.unflushed_losses_per_hour, hours) + self._alone * dying
+                stale = self._needed.elections_of_stale_members(*members)
                 losses = np.minimum(losses, gone + power + stale)
-        # What led there counts with it: what it lost was not asked.
-        first = election_risks[:, UNSEEN]
+        # The transition into an unexpanded state counts as a loss: its own loss was not computed.
+        first = election_risks[:, UNEXPANDED]
         return ExcursionBound(losses + 2.0 * first, totals + first, events + first, hours, dying)

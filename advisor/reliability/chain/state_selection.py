@@ -9,10 +9,9 @@ states with the largest harm until what all others together can do is below a st
 every measure: `_SHARE_OF_FEW` of it up to three replicas, `_SHARE` at four, `_SHARE_OF_MANY`
 beyond, or the same share of `_FLOOR` if the measure is smaller.
 
-*Rules.* They are not asked about transitions out of a new state that do next to no harm even if the
-partition is left as badly as can be: such transitions lead into states with an unseen partition,
-and are followed if they matter after all. Nor are they asked what power loses that fails before the
-flush where writing seldom stops.
+*Skipping the rules.* For a transition whose worst case changes no measure noticeably, the protocol
+rules are not evaluated: it leads to a placeholder state (unexpanded partition), and is expanded
+later if it matters. Losses before a flush are likewise not computed where writes rarely stop.
 
 *Bound.* The cost of a visit is bounded by drift (:mod:`advisor.reliability.chain.drift_bound`) and
 by what can lose records at all (:mod:`advisor.reliability.chain.loss_bound`); neither relies on
@@ -28,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.formatting import HOURS_PER_YEAR
 from advisor.reliability.chain.loss_bound import Limits, power_per_hour, times
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
@@ -35,7 +35,7 @@ from advisor.reliability.partition.transition_table import READABLE, WRITABLE
 from advisor.reliability.solver.generator import Generator, sums
 from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace import state_graph as moves
-from advisor.reliability.statespace.state_graph import Ahead, Graph, IntArray
+from advisor.reliability.statespace.state_graph import Graph, IntArray, NextTransitions
 from advisor.reliability.statespace.state_index import met_in_order
 
 Vector = NDArray[np.float64]
@@ -46,9 +46,9 @@ _SMALL = 600
 _MOST = 16_000
 # Each round adds what carries all but this share of the harm.
 _REST = 0.01
-# What may come of transitions that a round does not follow, and of early power where writing seldom
-# stops, of what may be missing in all; and the time until a flush, which decides no bound.
-_UNSEEN, _FLUSH_HOURS = 0.01, 1.0 / 60.0
+# Largest share of the allowed error for the transitions that a round does not expand, and for
+# losses before a flush where writes rarely stop; and the time until a flush, used in no bound.
+_UNEXPANDED_SHARE, _FLUSH_HOURS = 0.01, 1.0 / 60.0
 # Relative precision of the fluxes.
 PRECISION = 1e-2
 _FEW = 3
@@ -58,7 +58,7 @@ _SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
 # Results state a bound of a quarter of this or less; the error itself is less again.
 _SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
 # One loss in 10^10 years, 3 s of outage a year; ten times as much for each replica beyond four.
-_FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
+_FLOOR = np.array([1e-10 / HOURS_PER_YEAR, 1e-9 / HOURS_PER_YEAR, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
 # The nominal rates are rounded up and may exceed repairs where the card's do not.
 _SLACK = 10.0
@@ -120,11 +120,11 @@ class Moves(NamedTuple):
         graph: Graph,
         states: IntArray,
         constants: ChainConstants,
-        ahead: Ahead | None = None,
-        unseen: IntArray = moves.NOTHING,
+        upcoming: NextTransitions | None = None,
+        unexpanded: IntArray = moves.NOTHING,
     ) -> Moves:
         """As `Graph.moves`, without tails where nothing is acknowledged by a leader alone."""
-        source, rows = graph.moves(states, ahead, unseen)
+        source, rows = graph.moves(states, upcoming, unexpanded)
         if constants.acks == "all":
             rows[:, moves.EFFECTS] &= ~Effect.TAIL
             matters = (rows[:, moves.TARGET] != states[source]) | (rows[:, moves.EFFECTS] > 0)
@@ -169,12 +169,12 @@ class Selection(NamedTuple):
     Attributes
     ----------
     part : Part
-    seldom_stops : array of bool, shape (states,)
-        Where writing stops so seldom that the rules are not asked what early power loses.
+    writes_rarely_stop : array of bool, shape (states,)
+        Where writes stop so rarely that losses before a flush are not computed.
     """
 
     part: Part
-    seldom_stops: NDArray[np.bool_]
+    writes_rarely_stop: NDArray[np.bool_]
 
 
 def select_states(graph: Graph, guide: NominalRates, constants: ChainConstants) -> Selection:
@@ -213,63 +213,67 @@ class _Search:
     """Adds states round by round."""
 
     def __init__(self, graph: Graph, guide: NominalRates, constants: ChainConstants) -> None:
-        self._graph, self._guide, self._setup = graph, guide, constants
+        self._graph, self._guide, self._constants = graph, guide, constants
         self._rates = dict(guide.rates)
         replicas = len(graph.environment.racks)
         voters = bool(graph.environment.voters)
         self._limits = Limits(self._rates, graph.environment.racks, constants, _SLACK, voters)
-        beyond = max(replicas - _FEW - 1, 0)
-        larger = _SHARE_OF_MANY if beyond else _SHARE
+        more = max(replicas - _FEW - 1, 0)
+        larger = _SHARE_OF_MANY if more else _SHARE
         self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger
-        self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**beyond
+        self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**more
 
     def kept(self) -> Selection:
         """States to keep, and their moves."""
         kept = np.zeros(1, dtype=np.int64)
-        found = Moves.of(self._graph, kept, self._setup)
+        found = Moves.of(self._graph, kept, self._constants)
         while True:
             part = found.among(self._graph, kept)
             states, place = truncated_states(part)
             if not len(states):
                 return Selection(part, np.zeros(len(kept), dtype=bool))
-            chosen, ahead, unseen = np.arange(len(states)), None, moves.NOTHING
+            chosen, upcoming, unexpanded = np.arange(len(states)), None, moves.NOTHING
             small = len(kept) == 1 or len(kept) + len(states) <= _SMALL
             if not small:
                 harm = self._harm(part, states, place)
                 chosen = _most_harmful(harm.shares)
                 if not len(chosen) or len(kept) > _MOST:
-                    return Selection(part, self._seldom_stops(part, harm))
-            vague = self._graph.is_unseen(states[chosen])
+                    return Selection(part, self._writes_rarely_stop(part, harm))
+            vague = self._graph.is_unexpanded(states[chosen])
             again = np.unique(part.source[part.target < 0][np.isin(place, chosen[vague])])
             added = states[chosen[~vague]]
             if not small:
-                ahead, unseen = self._unseen(added, harm.entered[chosen[~vague]], harm.allowed)
-            more = Moves.of(self._graph, added, self._setup, ahead, unseen)
+                upcoming, unexpanded = self._unexpanded(
+                    added, harm.entered[chosen[~vague]], harm.allowed
+                )
+            more = Moves.of(self._graph, added, self._constants, upcoming, unexpanded)
             found = found.and_then(more, len(kept) + np.arange(len(added)))
             if len(again):
-                found = found.and_then(Moves.of(self._graph, kept[again], self._setup), again)
+                found = found.and_then(Moves.of(self._graph, kept[again], self._constants), again)
             kept = np.concatenate([kept, added])
 
-    def _unseen(self, states: IntArray, entered: Vector, allowed: Vector) -> tuple[Ahead, IntArray]:
-        """What can happen in new states, and what of it does next to no harm whatever it does."""
-        ahead = self._graph.ahead(states)
-        rate = self._rate_table()[ahead.rate]
-        hours = entered / sums(ahead.owner, rate, len(states))
-        into, which = np.unique(ahead.unseen, return_inverse=True)
+    def _unexpanded(
+        self, states: IntArray, entered: Vector, allowed: Vector
+    ) -> tuple[NextTransitions, IntArray]:
+        """Next transitions of new states, and those that matter to no measure at their worst."""
+        upcoming = self._graph.next_transitions(states)
+        rate = self._rate_table()[upcoming.rate]
+        hours = entered / sums(upcoming.owner, rate, len(states))
+        into, which = np.unique(upcoming.unexpanded, return_inverse=True)
         cost = self._cost(self._graph.waits(into), self._graph.election_risks(into)) / allowed
-        harm = hours[ahead.owner] * rate * cost.max(axis=1)[which]
-        return ahead, _least(harm)
+        harm = hours[upcoming.owner] * rate * cost.max(axis=1)[which]
+        return upcoming, _least(harm)
 
-    def _seldom_stops(self, part: Part, harm: _Harm) -> NDArray[np.bool_]:
-        """Where so few writes stop that power before the flush may be charged as a loss."""
+    def _writes_rarely_stop(self, part: Part, harm: _Harm) -> NDArray[np.bool_]:
+        """Where writes stop so rarely that a power failure before the flush may count as a loss."""
         written = self._graph.table.facts(self._graph.partition[part.kept])[WRITABLE] > 0
         stops = (part.target >= 0) & written[part.source] & ~written[part.target]
-        seldom = np.zeros(len(part.kept), dtype=bool)
+        rare = np.zeros(len(part.kept), dtype=bool)
         waits = self._graph.waits(part.kept)
         power = power_per_hour(self._rates, self._graph.environment.racks, waits)
-        stopped = sums(part.target[stops], harm.flux[stops], len(seldom))
-        seldom[_least(stopped * power * _FLUSH_HOURS / harm.allowed[0])] = True
-        return seldom & (stopped > 0)
+        stopped = sums(part.target[stops], harm.flux[stops], len(rare))
+        rare[_least(stopped * power * _FLUSH_HOURS / harm.allowed[0])] = True
+        return rare & (stopped > 0)
 
     def _rate_table(self) -> Vector:
         return np.array([self._rates[name] for name in self._graph.rate_names])
@@ -336,21 +340,21 @@ def truncated_flux(
     out, (size, truncated) = target < 0, sizes
     inner = ~out & (target != source)
     absorbed = sums(source[out], rate[out], size)
-    flow = Generator.of(source[inner], target[inner], rate[inner], absorbed)
-    cycles = RegenerativeCycles(flow, PRECISION)
+    generator = Generator.of(source[inner], target[inner], rate[inner], absorbed)
+    cycles = RegenerativeCycles(generator, PRECISION)
     visits = cycles.forward(cycles.start)
     visits[0] = 1.0
     return visits, sums(place, visits[source[out]] * rate[out], truncated)
 
 
 def _least(harm: Vector) -> IntArray:
-    """Those that do the least, as many as may be neglected together."""
+    """The least harmful entries, as many as can be neglected together."""
     order = np.argsort(harm, kind="stable")
-    return order[: int(np.searchsorted(np.cumsum(harm[order]), _UNSEEN))]
+    return order[: int(np.searchsorted(np.cumsum(harm[order]), _UNEXPANDED_SHARE))]
 
 
 def _most_harmful(harm: Vector) -> IntArray:
-    """The truncated states that do nearly all the harm; none if that is within the bound."""
+    """The truncated states that do nearly all the harm; none if the harm is within the bound."""
     if np.all(harm.sum(axis=0) <= 1.0):
         return np.zeros(0, dtype=np.int64)
     most = harm.max(axis=1)

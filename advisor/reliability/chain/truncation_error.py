@@ -62,16 +62,18 @@ def truncation_error(
     cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
     target = np.where(truncated, -1, chain.target)
     sizes = chain.states, len(cost)
-    visits, entered = truncated_flux(chain.source, target, rate, chain.beyond, sizes)
+    visits, entered = truncated_flux(chain.source, target, rate, chain.truncated_target, sizes)
     # A sum over paths that stopped at PRECISION may lack that much.
     added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
-    # Writing may stop with the very transition into a truncated state, or where it seldom does.
+    # Writes may stop with the transition into a truncated state, or in a state left out as rare.
     power = unflushed_hours * power_per_hour(rates, environment.racks, chain.waits)
     flux = visits[chain.source] * rate
-    seldom = chain.writable[chain.source] & ~chain.writable[target] & chain.seldom_stops[target]
-    seldom &= ~truncated
-    stopping = times(flux[truncated] * chain.stops, power[chain.states + chain.beyond]).sum()
-    stopping += (flux[seldom] * power[target[seldom]]).sum()
+    rare = chain.writable[chain.source] & ~chain.writable[target] & chain.writes_rarely_stop[target]
+    rare &= ~truncated
+    stopping = times(
+        flux[truncated] * chain.stops_writes, power[chain.states + chain.truncated_target]
+    ).sum()
+    stopping += (flux[rare] * power[target[rare]]).sum()
     added[0] += stopping / (1.0 - PRECISION)
     return added
 
@@ -79,11 +81,12 @@ def truncation_error(
 def third_failures(
     chain: Structure, rates: Mapping[str, float], rate: Vector, flux: Vector, hours: Vector
 ) -> float:
-    """Loss events that take a third failure before all is on disk, at most, per hour.
+    """Upper bound on loss events per hour that need a third failure within the flush window.
 
-    A chain has the power that goes after the failure that stopped the writing. What comes between
-    the two within T hours, at rate o without writing again, is neglected there: ``o s T^2 / 2``
-    losses for each stop, with any power that can go then at rate s.
+    The chain models a power failure that follows the failure which stopped the writes. It ignores a
+    further failure between the two, within T hours; this bounds the losses that such a third
+    failure adds: ``o s T^2 / 2`` for each stop of writes, with failures that keep writes stopped at
+    rate o, and power failures after them at rate s.
 
     Parameters
     ----------
@@ -94,12 +97,12 @@ def third_failures(
     hours : array, shape (transitions,)
         T; see :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
     """
-    beyond = chain.with_effect(Effect.TRUNCATED)
+    truncated = chain.with_effect(Effect.TRUNCATED)
     power = power_per_hour(rates, chain.environment.racks, chain.waits)
     after = chain.target.copy()
-    after[beyond] = chain.states + chain.beyond
-    moves = (chain.source != chain.target) | beyond
-    between = moves & (beyond | ~chain.writable[chain.target])
+    after[truncated] = chain.states + chain.truncated_target
+    moves = (chain.source != chain.target) | truncated
+    between = moves & (truncated | ~chain.writable[chain.target])
     feared = (rate * power[after])[between]
     onward = sums(chain.source[between], feared, chain.states)
     return float((flux * hours**2 * onward[chain.target]).sum()) / 2.0

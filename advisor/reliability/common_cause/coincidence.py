@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.common_cause.alternatives import Alternatives, Destroyed
 from advisor.reliability.common_cause.outage_class import (
     BROKER_DEATH,
     BROKER_REPAIR,
@@ -21,6 +20,7 @@ from advisor.reliability.common_cause.outage_class import (
     RackOutage,
     racks_at_once,
 )
+from advisor.reliability.common_cause.staggered_replacement import Destroyed, StaggeredReplacement
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
 
@@ -199,8 +199,8 @@ class CoincidentSets:
         self._outages = _Numbers()
         self._of_class: dict[tuple[Pattern, str, OutageClass], IntArray] = {}
         self._cache: dict[tuple[tuple[int, ...], str, OutageClass], tuple[IntArray, Vector]] = {}
-        self._alternatives: dict[
-            tuple[str, tuple[tuple[Pattern, OutageClass], ...], bool], Alternatives
+        self._staggered_replacement: dict[
+            tuple[str, tuple[tuple[Pattern, OutageClass], ...], bool], StaggeredReplacement
         ] = {}
 
     def _sorted(self, lists: Sequence[tuple[int, ...]]) -> _Members:
@@ -251,23 +251,23 @@ class CoincidentSets:
             self._cache[key] = self._numbered(*key)
         return self._cache[key]
 
-    def alternatives(
+    def staggered_replacement(
         self, scope: str, exposed: tuple[tuple[Pattern, OutageClass], ...], by_rack: bool
-    ) -> Alternatives:
-        """What other destroyed brokers would expose sets to the same events; computed once.
+    ) -> StaggeredReplacement:
+        """The destroyed brokers that expose sets to the same events; computed once.
 
         Parameters
         ----------
         exposed : tuple of (pattern, outage class)
-            With those racks marked whose destroyed brokers may be others.
+            Racks are marked as destroyed whose brokers are replaced one by one.
         by_rack : bool
-            Each rack was destroyed on its own; else all by one event.
+            Each rack was destroyed by its own event; otherwise all brokers by one.
         """
         key = (scope, exposed, by_rack)
-        if key not in self._alternatives:
+        if key not in self._staggered_replacement:
             classes = [self._destroyed(scope, *each, by_rack) for each in exposed]
-            self._alternatives[key] = Alternatives(classes, len(self._rack_of))
-        return self._alternatives[key]
+            self._staggered_replacement[key] = StaggeredReplacement(classes, len(self._rack_of))
+        return self._staggered_replacement[key]
 
     def ways(self, pattern: Pattern, outage_class: OutageClass, scope: str) -> tuple[int, int]:
         """In how many ways a set can be in an outage class and struck, and by how many outages."""
@@ -286,8 +286,10 @@ class CoincidentSets:
             slots.append([(*part, *[part[-1]] * (widest - len(part))) for part in parts])
             gone = set(chain.from_iterable(parts))
             others = tuple(slot for slot in way.brokers_out if slot not in gone)
-            burnt = tuple(part[0] for part in parts) if by_rack else ()
-            ways.append(way._replace(brokers_out=others, racks_out=(*way.racks_out, *burnt)))
+            destroyed_racks = tuple(part[0] for part in parts) if by_rack else ()
+            ways.append(
+                way._replace(brokers_out=others, racks_out=(*way.racks_out, *destroyed_racks))
+            )
         keys = _event_keys(ways, brokers, racks, scope)
         rows, where = (table[:, np.array(slots)].swapaxes(0, 1) for table in (brokers, racks))
         rows = np.take_along_axis(rows, where.argsort(axis=2, kind="stable"), axis=2)
@@ -385,5 +387,5 @@ def _event_keys(
 
 
 def _padded(slots: Sequence[tuple[int, ...]], width: int) -> IntArray:
-    """Tuples of slots as rows of equal length, padded with ``width``, which is no slot."""
+    """Tuples of slots as rows of equal length, padded with ``width``, which is not a slot."""
     return np.array([some + (width,) * (width - len(some)) for some in slots])

@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 import numpy as np
 
 from advisor.reliability.common_cause.coincidence import CoincidentSets
-from advisor.reliability.common_cause.joint_survival import JointSurvival
+from advisor.reliability.common_cause.destroyed_brokers import Destruction, Exposure
+from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY, JointSurvival
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     CLUSTER,
@@ -23,13 +24,9 @@ from advisor.reliability.common_cause.outage_class import (
 from advisor.reliability.common_cause.picked_brokers import LeaderTails, PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
-from advisor.reliability.common_cause.survivors import Destruction, Exposure
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.solver.generator import IntArray, Vector, sums
-
-# A certain loss would have the logarithm of 0.
-_MOST = 1.0 - 1e-12
 
 Pattern = tuple[int, ...]
 Event = tuple[str, str, bool]
@@ -80,7 +77,7 @@ def combine_tails(
             for (scope, spanned), exposure in members.exposure.items():
                 if scope == at:
                     for site, count in exposure.items():
-                        none = math.log1p(-min(share / spanned, _MOST))
+                        none = math.log1p(-min(share / spanned, LARGEST_PROBABILITY))
                         logs[site] += tails.per_failure * count * none
         none_at = np.ones(max(sites[at], len(logs)))
         none_at[: len(logs)] = np.exp([*logs.values()])
@@ -233,7 +230,7 @@ def combine_common_events(
 def _apart(
     coincident_sets: CoincidentSets, pattern: Pattern, scope: str, outage_class: OutageClass
 ) -> float:
-    """How many more events there are because it is not known which brokers are stale alone."""
+    """Number of extra events because it is not known which brokers are stale alone."""
     alone = sum(rack.in_service and not rack.as_one for rack in outage_class)
     if alone - strikes(scope) < 2:
         return 0.0
@@ -251,7 +248,7 @@ def _per_event(
     scope: str,
     coincident_sets: CoincidentSets,
 ) -> tuple[Vector, float]:
-    """How often events of one mechanism and scope lose, by event number; and the sum's error."""
+    """Loss rates of the events of one mechanism and scope, by number; and the sum's error."""
     by_pattern: dict[Pattern, list[tuple[Vector, IntArray]]] = defaultdict(list)
     off = 0.0
     for (pattern, outage_class, flux, events), (share, error) in zip(losses, once, strict=True):
@@ -275,13 +272,12 @@ def _first_of_outage(
     parts: Mapping[Event, Sequence[Exposure]],
     coincident_sets: CoincidentSets,
 ) -> float:
-    """Take off losses that follow others in the same outage; return the error of that, per year.
+    """Deduct losses that follow others in the same outage; return the error of that, per year.
 
-    An outage that exposes one set to the next failure exposes others to others. Before a loss of
-    r brokers one of them is up; after it any r - 1 of them, with one more failure, lose again.
-    Together that makes r times the odds before the loss where repairs take equally long. Only
-    destroyed brokers are out for long enough to matter. The
-    error is twice what is taken off: an outage may also hold brokers that expose further sets.
+    One outage exposes several sets, each to a different next failure. A loss that needs r brokers
+    out leaves r - 1 of them and one more failure away from another loss, so r times the odds before
+    it if repairs take equally long. Only destroyed brokers are out for long enough to matter. The
+    error is twice the deduction: an outage may also hold brokers that expose further sets.
     """
     struck = {key: members for key, members in parts.items() if strikes(key[1]) and key[2]}
     some = {key: np.flatnonzero(shared[key]) for key in struck}

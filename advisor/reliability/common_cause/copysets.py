@@ -24,7 +24,7 @@ from advisor.errors import InputError
 Copyset = frozenset[int]
 _Numbers = npt.NDArray[np.int64]
 
-# Up to so many sets of lost brokers are enumerated; beyond, the probability is bounded.
+# With more sets of lost brokers the probability is bounded instead of enumerated.
 _MOST_ENUMERATED = 2_000_000
 # Second-order bounds count all subsets of a copyset: 1024 at this size.
 _LARGEST_COUNTED = 10
@@ -104,7 +104,7 @@ class Copysets:
 
         See Also
         --------
-        chance_any_lost : the same for so many copysets, treated as independent.
+        chance_any_lost : the same for a number of copysets, treated as independent.
 
         Examples
         --------
@@ -289,7 +289,7 @@ def pairs_by_union(sets: Collection[Copyset]) -> dict[int, int]:
     """Count the pairs of distinct sets by the size of their union.
 
     Pairs are counted by the subsets they share, so that the work grows with the number of sets
-    rather than pairs; inclusion-exclusion then gives the pairs that share exactly so many members.
+    rather than pairs; inclusion-exclusion then gives the pairs by the number of members they share.
     """
     shared = _shared_subsets(sets)
     unions: Counter[int] = Counter()

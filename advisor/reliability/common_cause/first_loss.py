@@ -30,7 +30,7 @@ from advisor.reliability.common_cause.common_events import (
     combine_tails,
     destruction,
 )
-from advisor.reliability.common_cause.joint_survival import JointSurvival
+from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY, JointSurvival
 from advisor.reliability.common_cause.outage_class import scope_of
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
@@ -38,10 +38,6 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.solver.first_passage import FirstLoss
-
-# A certain loss within the year would have the logarithm of 0.
-_MOST = 1.0 - 1e-12
-
 
 Pattern = tuple[int, ...]
 
@@ -194,7 +190,8 @@ class SetsAlone(NamedTuple):
         most = min(most, 1.0)
         # Sets start healthy, so that their losses begin a little later.
         begun = -math.fsum(
-            math.log1p(-min(self.firsts[p].probability, _MOST)) * n for p, n in self.counts.items()
+            math.log1p(-min(self.firsts[p].probability, LARGEST_PROBABILITY)) * n
+            for p, n in self.counts.items()
         )
         of_year = min(begun / self.per_year, 1.0)
         probability = min(max(-math.expm1(-per_year * of_year), least), most)
@@ -240,7 +237,8 @@ def _combine_spread(
 ) -> dict[Pattern, SetLosses]:
     """Add losses of several racks that fail at once: all sets in the same racks lose together.
 
-    Where leaders drop tails at that, they are counted: two racks or more have kept theirs.
+    Unreplicated tails dropped by the same event are already counted; only the case in which the
+    leaders of two racks keep theirs is added.
     """
     homes = {
         frozenset(map(placement.rack_of.__getitem__, replicas)) for replicas, _ in placement.sets

@@ -11,8 +11,8 @@ import numpy as np
 
 from advisor.reliability.solver.generator import IntArray, Vector
 
-# A loss at every strike would have the logarithm of 0.
-_MOST = 1.0 - 1e-12
+LARGEST_PROBABILITY = 1.0 - 1e-12
+"""Larger ones count as this one, so that ``log(1 - probability)`` is finite."""
 
 
 class JointSurvival:
@@ -49,13 +49,13 @@ class JointSurvival:
         count: int,
         trials: int = 1,
     ) -> None:
-        """Add ``count`` sets at a site, each losing so often, independently given a strike.
+        """Add ``count`` sets at a site that lose independently given a strike, at this rate each.
 
-        Each has so many chances to lose per strike, the ``trials``.
+        Each set has ``trials`` independent chances to lose per strike.
         """
         strikes = self._strikes(mechanism)
         share = per_year / strikes / trials
-        log_survival = trials * math.log1p(-min(share, _MOST))
+        log_survival = trials * math.log1p(-min(share, LARGEST_PROBABILITY))
         self._log_survival[mechanism, scope, site] += log_survival * count
         if share > 1.0:
             self.add_independent(mechanism, (share - 1.0) * strikes * trials * count)
@@ -64,7 +64,7 @@ class JointSurvival:
         """Add one loss at each of several sites, which may repeat."""
         strikes = self._strikes(mechanism)
         shares = per_year / strikes
-        log_survival = np.log1p(-np.minimum(shares, _MOST))
+        log_survival = np.log1p(-np.minimum(shares, LARGEST_PROBABILITY))
         first = int(sites.min())
         totals = np.bincount(sites - first, log_survival)
         for site in np.flatnonzero(totals).tolist():

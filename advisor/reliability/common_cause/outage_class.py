@@ -99,7 +99,7 @@ def scope_of(name: str) -> str:
 
 
 def racks_at_once(racks: int) -> str:
-    """Scope of an event that strikes so many racks of a set."""
+    """Scope of an event that strikes this many racks of a set."""
     return Scope.RACK.value if racks == 1 else f"{racks} racks"
 
 
@@ -151,7 +151,7 @@ def _decoded(codes: Sequence[int], base: int) -> OutageClass | None:
     return tuple(racks) if any(rack.brokers_out or rack.rack_out for rack in racks) else None
 
 
-class Chain(Protocol):
+class TransitionArrays(Protocol):
     """The transitions of a CTMC."""
 
     @property
@@ -171,12 +171,12 @@ class Chain(Protocol):
         """Names of rates."""
 
     @property
-    def cuts(self) -> FlushWindowLosses:
+    def flush_window(self) -> FlushWindowLosses:
         """Losses by power failures within the flush window."""
 
 
 def shared_loss_rates(
-    chain: Chain,
+    chain: TransitionArrays,
     classes: OutageClasses,
     repair_classes: OutageClasses,
     destruction: Mapping[str, float],
@@ -245,10 +245,10 @@ def shared_loss_rates(
         add(found, scope_of_name, lost, chain.source[lost], certain[lost])
     soon = np.flatnonzero(early)
     target = chain.target[soon]
-    whole = chain.cuts.per_hour(rates_per_hour, states)[target]
+    whole = chain.flush_window.per_hour(rates_per_hour, states)[target]
     for scope in SCOPES:
         kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
-        part = chain.cuts.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
+        part = chain.flush_window.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
         add(classes, [scope] * len(names), soon, target, early[soon] * part / whole)
     return dict(losses)
 
@@ -295,7 +295,9 @@ def unmarked(outage_class: OutageClass) -> OutageClass:
     return tuple(sorted(rack._replace(as_one=False) for rack in outage_class))
 
 
-def visits(chain: Chain, classes: OutageClasses, flux: Vector) -> dict[OutageClass, float]:
+def visits(
+    chain: TransitionArrays, classes: OutageClasses, flux: Vector
+) -> dict[OutageClass, float]:
     """How often a set comes into each outage class, in the unit of ``flux`` per transition."""
     distinct, number = classes
     before, after = number[chain.source], number[chain.target]

@@ -13,25 +13,25 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY
+from advisor.reliability.common_cause.outage_class import TransitionArrays
 from advisor.reliability.failures.mechanisms import Scope, transition
 from advisor.reliability.solver.generator import IntArray, Vector
 
 BoolArray = NDArray[np.bool_]
-# Up to so many brokers every choice is enumerated (2 ** 16 of them).
+# Up to this number of brokers every choice is enumerated (2 ** 16 of them).
 _ENUMERATED = 16
-# Beyond, so many choices are drawn, fewer where many brokers of many sets are picked.
+# With more brokers, choices that are drawn; fewer where many brokers of many sets are picked.
 _MOST_CHOICES, _FEWEST, _CELLS = 1024, 64, 4_000_000
-# So many sets lose in an event on average: then most events lose some.
+# Mean number of sets that lose in an event from which on most events lose some.
 _MANY = 1.0
 _SEED = 20130626
-# A certain loss would have the logarithm of 0.
-_MOST = 1.0 - 1e-12
 
 
 class LeaderTails(NamedTuple):
@@ -90,25 +90,18 @@ class PickedLosses(NamedTuple):
 
 
 def _binomial(brokers: int, share: float) -> Vector:
-    """Probability that so many are picked, from 0 to all."""
+    """Probability of each number of picked brokers, from 0 to all."""
     found: Vector = stats.binom.pmf(np.arange(brokers + 1), brokers, share)
     return found
 
 
-class Chain(Protocol):
-    """The transitions of a CTMC, by the names of their rates."""
-
-    @property
-    def rate(self) -> IntArray:
-        """Index of each transition's rate name."""
-
-    @property
-    def rate_names(self) -> tuple[str, ...]:
-        """Names of rates."""
-
-
 def picked_losses(
-    chain: Chain, replicas: int, per_year: Vector, flux: Vector, lost: Vector, any_tail: Vector
+    chain: TransitionArrays,
+    replicas: int,
+    per_year: Vector,
+    flux: Vector,
+    lost: Vector,
+    any_tail: Vector,
 ) -> dict[str, PickedLosses]:
     """Losses of one set, by mechanism that picks brokers of the whole cluster by chance.
 
@@ -228,7 +221,9 @@ class PickedBrokers:
             for some, on_set, _ in tails.values()
         )
         if self._brokers <= _ENUMERATED:
-            survival = {p: np.log1p(-np.minimum(some, _MOST)) for p, some in chances.items()}
+            survival = {
+                p: np.log1p(-np.minimum(some, LARGEST_PROBABILITY)) for p, some in chances.items()
+            }
             log_survival = self._by_choice(survival) + self._tails_by_choice(tails)
             lost = -np.expm1(np.minimum(log_survival, 0.0))
             by_size = np.bincount(self._sizes, lost) / np.bincount(self._sizes)
@@ -240,7 +235,7 @@ class PickedBrokers:
             one = float(_binomial(len(some) - 1, share) @ some) / share / leaders
             for replicas, count in on_set.items():
                 for broker in replicas[:leaders]:
-                    kept[broker] += count * math.log1p(-min(one, _MOST))
+                    kept[broker] += count * math.log1p(-min(one, LARGEST_PROBABILITY))
         none = math.prod(1.0 - share + share * math.exp(log) for log in kept.values())
         both = (1.0 - none) * of_sets.probability
         probability = 1.0 - none + of_sets.probability - both
@@ -256,7 +251,7 @@ class PickedBrokers:
             if first_leads:
                 # It is one of those picked in as many cases as any other broker.
                 always, by_count = [0], some[1:] * (len(some) - 1) / np.arange(1, len(some))
-            kept = np.log1p(-np.minimum(by_count, _MOST))
+            kept = np.log1p(-np.minimum(by_count, LARGEST_PROBABILITY))
             for size in range(len(kept)):
                 amount = float(np.diff(kept, size)[0])
                 for others in combinations(range(len(always), bits.shape[1]), size):
@@ -269,7 +264,9 @@ class PickedBrokers:
         for pattern, some in chances.items():
             odds = _binomial(len(some) - 1, share)
             total += float(odds @ some) * len(self._sets[pattern])
-        survival = {p: np.log1p(-np.minimum(some, _MOST)) for p, some in chances.items()}
+        survival = {
+            p: np.log1p(-np.minimum(some, LARGEST_PROBABILITY)) for p, some in chances.items()
+        }
         odds = _binomial(self._brokers, share)
         if self._brokers <= _ENUMERATED:
             lost = -np.expm1(np.minimum(self._by_choice(survival), 0.0))
@@ -304,7 +301,7 @@ class PickedBrokers:
             rows = np.repeat(np.arange(len(picked)), np.diff(counts.indptr))
             odds = some[np.rint(counts.data).astype(np.int64)]
             whole += np.bincount(rows, odds, len(picked))
-            lost = np.log1p(-np.minimum(odds, _MOST))
+            lost = np.log1p(-np.minimum(odds, LARGEST_PROBABILITY))
             log_survival += np.bincount(rows, lost, len(picked))
         lost, apart = -np.expm1(log_survival), np.minimum(whole, 1.0)
         if total < _MANY:

@@ -44,7 +44,7 @@ class ReplicaSetClass:
     rack_of : mapping
         Rack of each broker.
     leaders : int or None
-        Each partition loses on its own, with its leader: one of so many replicas from the front of
+        Each partition loses on its own, with its leader: one of the first ``leaders`` replicas of
         the list. None if all on a set lose together, with any of their brokers.
     """
 
@@ -66,7 +66,7 @@ class ReplicaSetClass:
 
     @cached_property
     def exposure(self) -> Mapping[tuple[str, int], Mapping[Hashable, int]]:
-        """By scope (broker, rack, cluster) and number of sites: sets that span so many, by site.
+        """By scope (broker, rack, cluster) and number of sites: sets that span that many, by site.
 
         Partitions rather than sets where each partition loses on its own.
         """
@@ -189,9 +189,9 @@ class Placement:
         Parameters
         ----------
         leaders : int, optional
-            Count what each partition loses on its own, with its leader: one of so many replicas
-            from the front of the list. None: what all partitions on a set lose together, with any
-            of their brokers.
+            Count what each partition loses on its own, with its leader: one of the first
+            ``leaders`` replicas of the list. None: what all partitions on a set lose together,
+            with any of their brokers.
         """
         key = (exchangeable, leaders)
         if key not in self._classes:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from advisor.reliability.common_cause.outage_class import (
-    Chain,
     Losses,
     OutageClass,
     OutageClasses,
+    TransitionArrays,
     shared_loss_rates,
     visits,
 )
@@ -34,8 +34,8 @@ class Tails(NamedTuple):
         Tails that a failure of the leader may drop. Kafka moves leadership back to the preferred
         leader afterwards, which makes two.
     leaders : int
-        The leader is one of so many replicas from the front of the list: with Kafka, the
-        preferred one nearly all the time.
+        The leader is one of the first ``leaders`` replicas of the list: with Kafka nearly always
+        the preferred one.
     """
 
     per_failure: int
@@ -125,7 +125,7 @@ class SetLosses:
 
     def of_transitions(
         self,
-        chain: Chain,
+        chain: TransitionArrays,
         classes: OutageClasses,
         repair_classes: OutageClasses,
         rates_per_hour: Mapping[str, float],
@@ -171,7 +171,7 @@ class SetLosses:
         )
 
 
-def _spread(chain: Chain, classes: OutageClasses, at_once: Vector) -> dict[str, float]:
+def _spread(chain: TransitionArrays, classes: OutageClasses, at_once: Vector) -> dict[str, float]:
     """Losses in which several racks fail at once while nothing is out, by mechanism."""
     known = [transition(name) for name in chain.rate_names]
     several = np.array([each.racks > 1 and each.chosen < 1 for each in known], dtype=bool)

@@ -172,8 +172,8 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     Raises
     ------
     ModelError
-        Unknown section or key; a number that is none, negative, NaN, infinite or out of order;
-        a rate without its duration or the other way round; no mechanism at all.
+        Unknown section or key; a value that is not a number, negative, NaN, infinite or out of
+        order; a rate without its duration or the other way round; no mechanism at all.
     """
     found: dict[str, Quantity] = {}
     allowed = sections()
@@ -211,7 +211,7 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
     ------
     ModelError
         Not a number, NaN, infinite, negative, zero where that cannot be, a probability above 1,
-        crews that are no whole number.
+        crews that are not a whole number.
     """
     if isinstance(raw, bool) or not isinstance(raw, Real):
         raise origin.error(path, f"must be a number, not {shown(raw)}.")

@@ -1,7 +1,7 @@
-"""Distributions of a card's numbers: a rate learned from a count, and normal deviates to draw by.
+"""Distributions of a card's numbers: learned rates, normal deviates, and stages of durations.
 
-And the stages by which a Markov chain has durations that are not exponential, and what a card says
-of repair times.
+Stages give a Markov chain durations that are not exponential; `RepairTimes` is what a card says of
+repair times.
 
 With the prior of Jeffreys, 1/sqrt(rate), a Poisson count of k events in T years leaves the rate
 with a gamma distribution of shape k + 1/2 and scale 1/T. No event in T years is an answer too.
@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from advisor.errors import ModelError, expect, shown
+from advisor.formatting import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanism import per_hour
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
 
@@ -180,7 +181,7 @@ class RepairTimes(ABC):
         >>> model.rate_per_hour("broker.crash") * 8760
         2.0
         """
-        return self.get(f"{_known(mechanism).name}.{PER_YEAR.key}", 0.0) / 8760.0
+        return self.get(f"{_known(mechanism).name}.{PER_YEAR.key}", 0.0) / HOURS_PER_YEAR
 
     def repair_hours(self, mechanism: str) -> float:
         """Return the mean hours until a struck broker is back, without the copying.

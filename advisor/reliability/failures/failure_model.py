@@ -14,6 +14,7 @@ from typing import Any
 from advisor import catalog
 from advisor.arguments import names_checked, suggests_names
 from advisor.errors import ModelError, expect
+from advisor.formatting import HOURS_PER_YEAR
 from advisor.reliability.calendar import RATE_PATH, Calendar, with_calendar
 from advisor.reliability.failures.card import (
     Card,
@@ -31,8 +32,6 @@ from advisor.reliability.failures.times.time_distribution import TimeDistributio
 from advisor.value_tables import QuantityTable
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
-
-HOURS_PER_YEAR = 8760.0
 
 
 @suggests_names

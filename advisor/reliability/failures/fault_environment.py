@@ -177,7 +177,7 @@ class FaultEnvironment:
 
     @cached_property
     def slot_racks(self) -> tuple[int, ...]:
-        """The rack of every slot; that of the quorum's is none that can be struck."""
+        """The rack of every slot; the quorum's slot has its own, which no failure strikes."""
         beyond = range(max(self.racks) + 1, self.rack_count)
         quorum = (self.rack_count,) if self.quorum_slot >= 0 else ()
         return (*self.racks, *beyond, *quorum)

@@ -52,7 +52,7 @@ __all__ = [
     "quorum_state",
 ]
 
-# Partitions are told of the quorum whatever the slot.
+# Events of the quorum reach every partition; the slot has no meaning.
 _ANY_SLOT = (0,)
 # Plain integers: enumeration members take ten times as long to hash.
 _DESTROY, _BACK = int(BrokerEvent.DESTROY), int(BrokerEvent.QUORUM_BACK)
@@ -89,16 +89,16 @@ def of_racks(brokers: BrokerStates, environment: FaultEnvironment) -> Iterator[C
 
 
 def _with_quorum(change: Change, before: int, after: int) -> Change:
-    """The quorum is lost before brokers are struck, and back after they are."""
+    """Put the loss of the quorum before other events of the change, and its return after them."""
     rate, own, events = change
     for event, _ in events:
         if event in _OF_QUORUM:
-            events = tuple(told for told in events if told[0] not in _OF_QUORUM)
+            events = tuple(each for each in events if each[0] not in _OF_QUORUM)
             break
     if before == after:
         return Change(rate, own, events)
-    told = ((after, _ANY_SLOT),)
-    return Change(rate, own, events + told if after == _BACK else told + events)
+    quorum = ((after, _ANY_SLOT),)
+    return Change(rate, own, events + quorum if after == _BACK else quorum + events)
 
 
 def _broker_and_cluster(own: Own, environment: FaultEnvironment) -> Iterator[Change]:
@@ -131,7 +131,7 @@ def _of_racks(brokers: BrokerStates, environment: FaultEnvironment) -> Iterator[
 
 @lru_cache(maxsize=2**16)
 def ends(brokers: BrokerStates, environment: FaultEnvironment) -> tuple[Change, ...]:
-    """The outages that can end next, each as it ends nearly always."""
+    """The outages that can end next, each in its usual way."""
     process = _process(environment.table, environment.shapes)
     slots = range(environment.replicas)
     found: list[Change] = []
@@ -192,7 +192,7 @@ class _Failure:
         return tuple([reach[condition] for condition in own])
 
     def change(self, name: str, own: Own, struck: tuple[int, ...]) -> Change:
-        """All of some brokers are struck."""
+        """Strike all of these brokers."""
         return Change(name, _with(own, struck, self.condition), ((self.event, struck),))
 
 
@@ -204,7 +204,7 @@ class _Strike(NamedTuple):
     events: Events
 
     def change(self, own: Own) -> Change:
-        """It happens to brokers in these conditions."""
+        """Apply it to brokers in these conditions."""
         after = list(own)
         for slots, condition in self.put:
             for slot in slots:
@@ -219,10 +219,10 @@ class _Repair(NamedTuple):
     event: int | None
     after: int = WELL
 
-    def change(self, own: Own, back: tuple[int, ...], told: tuple[int, ...]) -> Change:
-        """It does so for all of some brokers; only some of their slots are told."""
-        events = () if self.event is None else ((self.event, told),)
-        return Change(self.rate, _with(own, back, self.after), events)
+    def change(self, own: Own, recovered: tuple[int, ...], notified: tuple[int, ...]) -> Change:
+        """End the outage of the recovered slots; the partition sees only the notified ones."""
+        events = () if self.event is None else ((self.event, notified),)
+        return Change(self.rate, _with(own, recovered, self.after), events)
 
 
 Repairs = dict[int, tuple[_Repair, ...]]
@@ -328,14 +328,14 @@ def _joint_repairs(
 ) -> Iterator[Change]:
     """Ends of outages from which all brokers that were hit together recover at the same moment.
 
-    Only slots below ``replicas``, if given, are told.
+    The partition is notified only of slots below ``replicas``, if given.
     """
     for condition, ways in repairs.items():
-        back = tuple([s for s in members if own[s] == condition])
-        if back:
-            told = tuple([s for s in back if replicas is None or s < replicas])
+        recovered = tuple([s for s in members if own[s] == condition])
+        if recovered:
+            notified = tuple([s for s in recovered if replicas is None or s < replicas])
             for way in ways:
-                yield way.change(own, back, told)
+                yield way.change(own, recovered, notified)
 
 
 def _quorum_failures(own: Own, slot: int, failure: _Failure) -> Iterator[Change]:
@@ -387,9 +387,8 @@ def _strikes_on(
     struck = tuple([slot for slot in slots if reach[slot] & _STRUCK])
     if failure.entry.share is None or (failure.turned and not failure.by_chance):
         if struck:
-            told = ((failure.event, struck),)
-            put = ((struck, failure.condition),)
-            yield _Strike(striking(failure.entry, racks), put, told)
+            put, event = ((struck, failure.condition),), (failure.event, struck)
+            yield _Strike(striking(failure.entry, racks), put, (event,))
         return
     candidates = tuple([slot for slot in slots if reach[slot] & _CANDIDATE])
     for rate, picked in picks(failure.entry, candidates, failure.by_chance, racks):

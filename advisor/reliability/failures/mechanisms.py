@@ -289,7 +289,7 @@ def transition(rate: str) -> Transition:
 def decided_by_settings(cause: str) -> bool:
     """Whether replication settings decide what a cause costs.
 
-    What is no mechanism of the table, such as the configuration itself, they decide.
+    True for a cause that is not in the table, such as the configuration itself.
 
     >>> decided_by_settings("rack.power"), decided_by_settings("cluster.power")
     (True, False)

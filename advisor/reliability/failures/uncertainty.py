@@ -17,7 +17,7 @@ _Z_975 = 1.959963984540054
 
 
 def is_large(states: int, partitions: int = 1) -> bool:
-    """Whether chains have so many states, or are so many, that evaluations take noticeable time.
+    """Whether chains are so large, or sets so numerous, that evaluations take noticeable time.
 
     Then intervals come from fewer draws, and swings are computed on request only.
     """
@@ -25,7 +25,7 @@ def is_large(states: int, partitions: int = 1) -> bool:
 
 
 def draws(states: int, partitions: int = 1) -> int:
-    """How many draws intervals come from."""
+    """Number of draws from which intervals are computed."""
     if states > _MANY_STATES:
         return _DRAWS_OF_A_LARGE_CHAIN
     return _DRAWS_OF_MANY_PARTITIONS if is_large(states, partitions) else _DRAWS

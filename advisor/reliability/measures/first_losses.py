@@ -1,4 +1,4 @@
-"""First loss of any set of a case: computed, fitted to like topics, or scaled from part of them."""
+"""First loss of any set of a case: computed, fitted to similar topics, or scaled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from advisor.reliability.common_cause.first_loss import (
     any_loss,
     scaled,
 )
-from advisor.reliability.common_cause.like_topics import LikeTopics, Pair
+from advisor.reliability.common_cause.first_loss_regression import FirstLossRegression, Pair
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.fault_environment import Exchangeable
@@ -24,12 +24,13 @@ from advisor.reliability.measures.solved_chain import SetMeasures
 Pattern = tuple[int, ...]
 FirstLosses = Callable[[Case, Mapping[Pattern, SetMeasures]], Pair]
 
-# With more distinct sets another card is combined on so many of them, and the upper estimate.
+# With more distinct sets than _MANY_SETS, another card and the upper estimate are combined on
+# _FEWER_SETS of them.
 _MANY_SETS, _FEWER_SETS = 2000, 400
 
 
-def measured(case: Case) -> dict[Pattern, SetMeasures]:
-    """The sets of each rack pattern."""
+def measure_sets(case: Case) -> dict[Pattern, SetMeasures]:
+    """Measures of one set of each rack pattern."""
     together = case.partitions_together
     return {
         pattern: measure(pattern, case.chain, case.timeouts, case.stalls, together)
@@ -37,7 +38,9 @@ def measured(case: Case) -> dict[Pattern, SetMeasures]:
     }
 
 
-def computed(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[AnyLoss, AnyLoss]:
+def compute_first_losses(
+    case: Case, sets: Mapping[Pattern, SetMeasures]
+) -> tuple[AnyLoss, AnyLoss]:
     """First loss of all sets: as counted, and the one with the upper estimate of its mean time."""
     counted = _combined(case, sets, case.placement, 0)
     if all(found.losses[0] is found.losses[1] for found in sets.values()):
@@ -81,8 +84,8 @@ def _combined(
     )
 
 
-def fitted_to(known: LikeTopics) -> FirstLosses:
-    """First losses of one topic after another: those of topics like earlier ones are fitted."""
+def fitted_to(known: FirstLossRegression) -> FirstLosses:
+    """First losses of one topic after another, fitted where earlier topics are similar."""
 
     def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
         kind = (
@@ -90,7 +93,7 @@ def fitted_to(known: LikeTopics) -> FirstLosses:
             *(case.exchangeable, case.events_per_year, chances_along(case)),
         )
         given = _alone(case, sets), case.placement, case.exchangeable
-        return known.first_losses(kind, *given, lambda: computed(case, sets))
+        return known.first_losses(kind, *given, lambda: compute_first_losses(case, sets))
 
     return first_losses
 
@@ -113,7 +116,7 @@ def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
     @lru_cache(maxsize=1)
     def before() -> Pair:
         rough = case.roughly(case.model)
-        return on_fewer(rough, measured(rough))
+        return on_fewer(rough, measure_sets(rough))
 
     def first_losses(other: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
         after = on_fewer(other, sets)

@@ -22,7 +22,7 @@ from advisor.reliability.measures.solved_chain import SolvedChain
 from advisor.reliability.results.fault_tolerance import LossPath, LossStep
 from advisor.reliability.solver.generator import Vector
 
-# A length of 0 would be no edge to scipy; no probability changes by it.
+# scipy takes an edge of length 0 for a missing one; this length changes no probability.
 _SHORTEST = 1e-15
 
 

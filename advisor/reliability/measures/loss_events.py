@@ -86,8 +86,8 @@ class LostGaps(NamedTuple):
     number: IntArray
 
 
-class Chain(Protocol):
-    """The gaps of a chain; it is equal only to itself."""
+class ChainWithGaps(Protocol):
+    """A chain with the gaps of its states; it is equal only to itself."""
 
     def __hash__(self) -> int:
         """By identity."""
@@ -114,7 +114,7 @@ class Chain(Protocol):
 
 
 @lru_cache(maxsize=128)
-def lost_gaps(chain: Chain) -> LostGaps:
+def lost_gaps(chain: ChainWithGaps) -> LostGaps:
     """The gaps that the transitions of a chain lose."""
     hit = chain.gap_map == GAP_LOST
     hit[chain.total] = False
@@ -130,7 +130,7 @@ class RecordsAtRisk:
 
     Attributes
     ----------
-    chain : Chain
+    chain : ChainWithGaps
     losses, dropping : arrays, shape (transitions,)
         Probability that anything but a tail is lost, and that a tail is.
     tails : int
@@ -141,7 +141,7 @@ class RecordsAtRisk:
         Stationary distribution.
     gap_hours : array, shape (states, max gaps)
         See :meth:`LogGaps.mean_hours`.
-    cuts_per_hour, out : arrays, shape (transitions,)
+    flush_window_failures_per_hour, out : arrays, shape (transitions,)
         Power failures that would lose the last writes, and changes of any kind, in the state that
         the transition leads to.
     window_hours : array, shape (transitions,)
@@ -154,14 +154,14 @@ class RecordsAtRisk:
         See :func:`records_lost.hours_within`.
     """
 
-    chain: Chain
+    chain: ChainWithGaps
     losses: Vector
     dropping: Vector
     tails: int
     gaps: LogGaps
     pi: Vector
     gap_hours: Vector
-    cuts_per_hour: Vector
+    flush_window_failures_per_hour: Vector
     out: Vector
     window_hours: Vector
     unflushed_hours: float
@@ -222,17 +222,17 @@ class RecordsAtRisk:
     def _in_window(self, records_per_hour: float) -> Vector:
         """Probability that power fails within the flush window, and a record is lost with it.
 
-        With cuts at rate c, other changes at rate o and T hours until all is on disk:
+        With power failures at rate c, other changes at rate o and T hours until all is on disk:
         ``integral of c exp(-o t) (1 - exp(-rate (T - t)))`` from 0 to T.
         """
         hours = self.window_hours
         chance = np.zeros(len(hours))
-        some = np.flatnonzero((hours > 0.0) & (self.cuts_per_hour > 0.0))
+        some = np.flatnonzero((hours > 0.0) & (self.flush_window_failures_per_hour > 0.0))
         if len(some) == 0:
             return chance
         hours, arriving = hours[some], records_per_hour * hours[some]
         share = arriving * second_difference(self.out[some] * hours, arriving)
-        chance[some] = self.cuts_per_hour[some] * hours * share
+        chance[some] = self.flush_window_failures_per_hour[some] * hours * share
         return chance
 
 

@@ -29,7 +29,7 @@ _TERMS = 12
 ACCURACY = 1e-6
 _ROUGH_TERMS = 5
 # The retention is ignored if Chernoff's bound with this exponent says that hardly any hours lie
-# beyond it, and if the series converges within so many sweeps.
+# beyond it, and if the series converges within _MAX_SWEEPS.
 _CHERNOFF_EXPONENT = 20.0
 _MAX_SWEEPS = 200
 # A convergence test takes longer than a sweep.

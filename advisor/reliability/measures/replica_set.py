@@ -12,7 +12,7 @@ from advisor.reliability.chain.state_selection import NominalRates
 from advisor.reliability.failures.mechanisms import COPY, transition
 from advisor.reliability.failures.transition_rates import DECISION_HOURS
 from advisor.reliability.measures.solved_chain import SetMeasures, SolvedChain
-from advisor.reliability.solver.sojourn_time import TooManyStaysError
+from advisor.reliability.solver.sojourn_time import TooManyStepsError
 
 
 @lru_cache(maxsize=2048)
@@ -39,7 +39,7 @@ def measure(
     """
     try:
         return solve(pattern, parameters).measures(timeouts, stalls, partitions)
-    except TooManyStaysError as error:
+    except TooManyStepsError as error:
         raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
 
 

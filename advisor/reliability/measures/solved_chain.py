@@ -32,7 +32,7 @@ _LEADER_CHANGES = (Effect.FAILOVER, Effect.HANDOVER)
 
 # Relative error of sums of a few thousand positive terms, each accurate to 1e-16.
 _ROUNDING = 1e-12
-# A rough solution takes so many sums in turn, each to the solver's precision ...
+# A rough solution takes this many sums in turn, each to the solver's precision ...
 _ROUGH_SUMS = 10.0
 # ... and inverts the transform to three digits (0.6 for each of its five terms).
 _ROUGH_INVERSION = 1e-3
@@ -87,13 +87,13 @@ class SolvedChain:
         self.mechanisms = [transition(name).mechanism.name for name in structure.rate_names]
         self.failover_hours = parameters.failovers.by_name(structure.rate_names)
         self.generator = self._generator(self.rate, np.zeros(structure.states))
-        cuts = structure.cuts.per_hour(self.name_rates, structure.states)[structure.target]
+        failures = structure.flush_window.per_hour(self.name_rates, structure.states)
+        failures = failures[structure.target]
         # Hours after each transition during which the last records are not on disk.
-        self.flush_hours = structure.unflushed(
-            parameters.unflushed_hours, parameters.hung_follower_hours
-        )
+        hours = parameters.unflushed_hours, parameters.hung_follower_hours
+        self.flush_hours = structure.unflushed(*hours)
         out = self.generator.out[structure.target]
-        _, self.window_hours = flush_window_loss(cuts, out, self.flush_hours)
+        _, self.window_hours = flush_window_loss(failures, out, self.flush_hours)
         self.pi = regenerative.stationary(self.generator, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
         unflushed = self.flux * parameters.unflushed_hours * structure.with_effect(Effect.UNFLUSHED)
@@ -112,7 +112,7 @@ class SolvedChain:
             gaps=gaps,
             pi=self.pi,
             gap_hours=self.gap_hours,
-            cuts_per_hour=cuts,
+            flush_window_failures_per_hour=failures,
             out=out,
             window_hours=self.flush_hours,
             unflushed_hours=parameters.unflushed_hours,
@@ -243,7 +243,7 @@ class SolvedChain:
         }
 
     def _losses_together(self, partitions: float) -> tuple[SetLosses, SetLosses]:
-        """Losses of so many partitions on the same replicas, which count as one."""
+        """Losses of ``partitions`` on the same replicas, which count as one."""
         chances = self.chances
         if partitions != 1.0:
             # Poisson processes add up: one lost stretch holds records of any of them.
@@ -391,9 +391,8 @@ def _count_as_dropped(causes: dict[str, Causes], errors: dict[str, float]) -> No
     lost, refused = "acked_records_lost_per_year", "records_refused_per_year"
     dropped = "records_dropped_per_year"
     causes[dropped] = _add(causes[lost], causes[refused])
-    causes[lost] = {}
     errors[dropped] = errors[lost] + errors[refused]
-    errors[lost] = 0.0
+    causes[lost], errors[lost] = {}, 0.0
 
 
 def _add(one: Causes, other: Causes) -> Causes:

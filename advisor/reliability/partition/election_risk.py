@@ -24,17 +24,19 @@ from advisor.reliability.partition.reduced_state import (
 
 SAFE, EMPTY_ELECTABLE, OFFLINE, OFFLINE_EMPTY_ELECTABLE = range(4)
 # Columns of `risks`.
-ELECTION_RISK, PENDING_COPIES, STALE_MEMBER, EMPTY_IN_ELR, NO_QUORUM, UNSEEN = COLUMNS = range(6)
+ELECTION_RISK, PENDING_COPIES, STALE_MEMBER, EMPTY_IN_ELR, NO_QUORUM, UNEXPANDED = COLUMNS = range(
+    6
+)
 
 
-def unseen(replicas: int) -> PartitionState:
-    """Any state of a partition, where the rules are not asked what comes of an event."""
+def unexpanded(replicas: int) -> PartitionState:
+    """A placeholder for any state of a partition, used where the rules are not evaluated."""
     nothing = Registration(replicas=(), isr=(), leader=NO_LEADER)
     return PartitionState(nothing, (DESTROYED,) * replicas, (EMPTY,) * replicas)
 
 
 def risks(state: PartitionState) -> tuple[float, ...]:
-    """What bounds the losses to come, in columns; the worst of everything where it is unseen."""
+    """What bounds later losses, in columns; the worst case for an unexpanded partition."""
     if not state.registration.replicas:
         return OFFLINE_EMPTY_ELECTABLE, most_copies(len(state.level)), True, True, True, True
     members = members_left_behind(state)

@@ -37,10 +37,10 @@ QUORUM_LOST, QUORUM_STOPPED, QUORUM_BACK = 13, 14, 15
 DECIDED = 16
 EVENTS = 17
 OF_QUORUM = (QUORUM_LOST, QUORUM_STOPPED, QUORUM_BACK)
-FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
+FAILURES = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
 RETURNS = frozenset((BACK, REPLACED))
-# The controller is told of these only.
-HEARD = FALLS | RETURNS
+# Events that the controller acts on.
+CONTROLLER_EVENTS = FAILURES | RETURNS
 # The conditions in which an event can strike a slot.
 _STRUCK = {
     **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*RUNNING, DOWN_CLEAN, CUT_OFF, *WAITING)),

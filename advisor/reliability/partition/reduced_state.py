@@ -15,13 +15,13 @@ from advisor.reliability.partition.partition_events import (
     BACK,
     CAUGHT_UP,
     CONTROLLER_AFTER,
+    CONTROLLER_EVENTS,
     COPIED,
     CRASH,
     DECIDED,
     DESTROY,
     EARLY_POWER,
     EVENTS,
-    HEARD,
     ISOLATE,
     LAG,
     LIMP,
@@ -134,7 +134,7 @@ def apply(
         work.elect_what_is_left()
     else:
         work.strike(event, struck)
-        if event in HEARD:
+        if event in CONTROLLER_EVENTS:
             work.decide(event, struck)
     work.settle()
     return work.finish()

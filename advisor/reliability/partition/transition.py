@@ -1,4 +1,4 @@
-"""One event at a partition: what the protocol's rules make of it, until it is quiet again."""
+"""One event at a partition: the transitions of the protocol's rules until it is quiet again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from advisor.reliability.partition.partition_events import (
     CRASH,
     DESTROY,
     EARLY_POWER,
-    FALLS,
+    FAILURES,
     ISOLATE,
     LAG,
     LIMP,
@@ -54,7 +54,7 @@ _ELECTION_LOSS = int(Effect.LOSS | Effect.ELECTION_LOSS)
 _TAIL, _TOTAL, _UNFLUSHED = int(Effect.TAIL), int(Effect.TOTAL), int(Effect.UNFLUSHED)
 _FAILOVER, _HANDOVER = int(Effect.FAILOVER), int(Effect.HANDOVER)
 
-# What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
+# Condition of a struck slot afterwards; one that returns is UP, or COPYING if it is empty.
 _AFTER = {
     **dict.fromkeys((CRASH, POWER, EARLY_POWER), DOWN_UNCLEAN),
     **dict.fromkeys((ISOLATE, STOP), DOWN_CLEAN),
@@ -65,7 +65,7 @@ _AFTER = {
 }
 
 
-# What an unclean shutdown counts as where the controller does not remember the broker.
+# An unclean shutdown counts as clean where the controller does not remember the broker.
 _CLEAN = {DOWN_UNCLEAN: DOWN_CLEAN, WAITING_UNCLEAN: WAITING_CLEAN}
 
 
@@ -120,7 +120,7 @@ class Transition:
                 self.holds[slot] = self.holds[self.registration.leader]
 
     def _after(self, event: int, slot: int) -> int:
-        """What a struck slot becomes; without a controller no broker can register."""
+        """Condition of a struck slot afterwards; without a controller no broker can register."""
         old = self.condition[slot]
         if event == RECOVERED:
             return self._running(slot)
@@ -146,7 +146,7 @@ class Transition:
             self.condition[slot] = self._running(slot)
 
     def change_controller(self, after: int) -> None:
-        """The controller is lost, or back: then it decides what it owes."""
+        """Lose the controller, or restore it and make the decisions that were pending."""
         works, self.controller = self.controller == CONTROLLER_WORKS, after
         if works:
             self.unfenced = tuple(sorted(self.active))
@@ -154,8 +154,8 @@ class Transition:
             return
         fallen = [slot for slot in self.unfenced if slot not in self.active]
         waiting = tuple([s for s, own in enumerate(self.condition) if own in WAITING])
-        fallen.sort(key=self._distress)
-        waiting = tuple(sorted(waiting, key=self._distress))
+        fallen.sort(key=self._decision_order)
+        waiting = tuple(sorted(waiting, key=self._decision_order))
         self.unfenced = ()
         self.condition = [DOWN_CLEAN if own == CUT_OFF else own for own in self.condition]
         if self.constants.policy.rules.mode == "kraft":
@@ -175,11 +175,11 @@ class Transition:
         if on_record in fallen and self._gave_up(on_record, leader):
             self.effects |= _TAIL
 
-    def _distress(self, slot: int) -> tuple[bool, int, int, int, bool, bool]:
-        """In which order a controller that is back decides: the leader first, the emptiest last.
+    def _decision_order(self, slot: int) -> tuple[bool, int, int, int, bool, bool]:
+        """Sort key: after an outage the controller fences the leader first, the emptiest last.
 
-        The last to be fenced stays electable, so that is the worst case. Where a slot stands in
-        the assignment must not matter: `lumping` sorts slots by what is lost.
+        The last to be fenced stays electable, so this order is the worst case. The position of a
+        slot in the assignment must not matter: `lumping` sorts slots by what is lost.
         """
         on_record, level = self.registration, self.holds[slot]
         place = on_record.isr.index(slot) if slot in on_record.isr else len(self.holds)
@@ -194,7 +194,7 @@ class Transition:
         if self.controller != CONTROLLER_WORKS:
             return
         final = self.active
-        if event in FALLS:
+        if event in FAILURES:
             # The controller knows already of brokers that were down.
             slots = tuple([slot for slot in slots if slot in self.were_active])
             if not slots:
@@ -209,7 +209,7 @@ class Transition:
                 self.effects |= _TAIL
 
     def _gave_up(self, old: int, leader: int) -> bool:
-        """Whether records are dropped that only the old leader had, and had acknowledged."""
+        """Whether acknowledged records that only the old leader had are dropped."""
         if self.constants.acks == "all" or leader == old:
             return False
         return leader != NO_LEADER or old not in self.registration.isr + self.registration.elr
@@ -221,7 +221,7 @@ class Transition:
         final: frozenset[int],
         were_active: frozenset[int],
     ) -> None:
-        """Decide about one slot after the other; of the later ones nothing is known yet."""
+        """Decide slot by slot; when one is decided, the later ones still count as they were."""
         for position, slot in enumerate(order):
             later = frozenset(order[position + 1 :])
             active = (final - later) | (later & were_active) if later else final
@@ -318,7 +318,7 @@ class Transition:
         if most > 0:
             self.effects |= _MEDIA_LOSS
 
-    def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
+    def _lose_page_cache(self, power_lost: frozenset[int], early: bool) -> None:
         """Unflushed records are lost if every holder lost power, else kept by the others."""
         if self.written:
             holders = frozenset(receivers(self.before))
@@ -326,10 +326,10 @@ class Transition:
             holders = newest(self.holds)
         else:
             return
-        if holders <= dark:
+        if holders <= power_lost:
             self.effects |= _PAGE_CACHE_LOSS if holders else 0
-        elif holders & dark:
-            self.pushed = self.spared = holders - dark
+        elif holders & power_lost:
+            self.pushed = self.spared = holders - power_lost
 
     def _follow(self, previous: int, leader: int) -> None:
         """A new leader's log is the truth; records beyond it are lost."""

@@ -25,12 +25,12 @@ from advisor.reliability.partition.reduced_state import (
 )
 from advisor.reliability.solver.generator import IntArray
 
-# Rows of `Automaton.facts`.
+# Rows of `PartitionTransitionTable.facts`.
 WRITABLE, READABLE, GAPS, IN_SYNC, COPIES = range(5)
 _FACTS = 5
 
 
-class Automaton:
+class PartitionTransitionTable:
     """Numbered states of one partition and their transitions, explored on demand.
 
     State 0 is the healthy one.
@@ -139,6 +139,8 @@ def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:
 
 
 @lru_cache(maxsize=256)
-def automaton(constants: ChainConstants, replicas: int) -> Automaton:
+def partition_transition_table(
+    constants: ChainConstants, replicas: int
+) -> PartitionTransitionTable:
     """The transition table of these constants, one per process."""
-    return Automaton(constants, replicas)
+    return PartitionTransitionTable(constants, replicas)

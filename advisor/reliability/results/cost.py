@@ -44,11 +44,12 @@ class Cost:
             waits = f"acks=all adds about {added} ms of latency (round trips only)"
         return (
             f"{in_bytes(self.bytes_stored)} stored; followers fetch "
-            f"{in_bytes(self.bytes_per_second_between_brokers)}/s, {self.abroad}; {waits}."
+            f"{in_bytes(self.bytes_per_second_between_brokers)}/s, "
+            f"{self.between_racks_text}; {waits}."
         )
 
     @property
-    def abroad(self) -> str:
+    def between_racks_text(self) -> str:
         """The traffic between racks, in words."""
         if self.bytes_per_second_between_racks is None:
             return "racks unknown"
@@ -78,13 +79,13 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
     """
     assert config.replication_factor is not None
     sent = load.records_per_second * load.record_bytes
-    followers, abroad = config.replication_factor - 1, where.cross_rack_followers
-    partitions = sum(abroad.values())
+    followers, crossing = config.replication_factor - 1, where.cross_rack_followers
+    partitions = sum(crossing.values())
     known = None not in cluster.brokers.values()
-    away = sum(number * count for number, count in abroad.items()) / partitions
+    away = sum(number * count for number, count in crossing.items()) / partitions
     waits = (
         count * _wait_ms(followers - number, number, config, load)
-        for number, count in abroad.items()
+        for number, count in crossing.items()
     )
     return Cost(
         bytes_stored=load.retained_bytes * config.replication_factor,

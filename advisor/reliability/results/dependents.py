@@ -28,7 +28,7 @@ _FIRST_VERSION = {OFFSETS: (0, 8, 2), TRANSACTIONS: (0, 11)}
 
 
 @dataclass(frozen=True)
-class Stopped:
+class ClientUnavailability:
     """Unavailability of a client that needs several partitions.
 
     Attributes
@@ -94,17 +94,17 @@ class Dependents:
 
     Attributes
     ----------
-    consumer_group : Stopped or None
+    consumer_group : ClientUnavailability or None
         Reads the topic and commits offsets. None before Kafka 0.8.2, which keeps none itself.
-    transaction : Stopped or None
+    transaction : ClientUnavailability or None
         Writes the topic, its transaction's state and consumed offsets, all or nothing. None before
         Kafka 0.11, which has no transactions.
     assumptions : tuple of str
         What the cluster did not say about its internal topics.
     """
 
-    consumer_group: Stopped | None
-    transaction: Stopped | None
+    consumer_group: ClientUnavailability | None
+    transaction: ClientUnavailability | None
     assumptions: tuple[str, ...]
 
     def explain(self) -> str:
@@ -136,20 +136,20 @@ def dependents(result: Topic) -> Dependents:
         Of the topic that is read and written.
     """
     version = parse_version(result.config.kafka_version)
-    group, transaction, told = None, None, []
+    group, transaction, notes = None, None, []
     if version >= _FIRST_VERSION[OFFSETS]:
         offsets, assumed = _internal(result, OFFSETS)
-        told += assumed
+        notes += assumed
         group = _stopped(_part("topic read", result, "read_unavailability"), offsets)
         if version >= _FIRST_VERSION[TRANSACTIONS]:
             states, assumed = _internal(result, TRANSACTIONS)
-            told += assumed
+            notes += assumed
             written = _part("topic written", result, "write_unavailability")
             transaction = _stopped(written, states, offsets)
-    return Dependents(group, transaction, tuple(told))
+    return Dependents(group, transaction, tuple(notes))
 
 
-def _stopped(*parts: _Part) -> Stopped:
+def _stopped(*parts: _Part) -> ClientUnavailability:
     shares = [part.share for part in parts]
     together = max(part.with_all for part in parts)
     # As a share of the time in which not every broker is down.
@@ -159,7 +159,7 @@ def _stopped(*parts: _Part) -> Stopped:
     )
     bounds = max(shares), min(math.fsum(shares), 1.0)
     whole = min(max(-math.expm1(left), bounds[0]), bounds[1])
-    return Stopped(whole, bounds, tuple((part.name, part.share) for part in parts))
+    return ClientUnavailability(whole, bounds, tuple((part.name, part.share) for part in parts))
 
 
 def _part(name: str, result: Topic, measure: str) -> _Part:
@@ -232,8 +232,8 @@ def _evaluated(
 def _least_of_brokers(cluster: Any) -> int | None:
     """The brokers' min.insync.replicas if a live cluster gave it; the largest if they differ."""
     observed = getattr(cluster, "observed", None)
-    told = observed.broker_values("min.insync.replicas") if observed is not None else {}
-    return max((int(value) for value in told.values() if value.isdigit()), default=None)
+    reported = observed.broker_values("min.insync.replicas") if observed is not None else {}
+    return max((int(value) for value in reported.values() if value.isdigit()), default=None)
 
 
 def _bytes_per_broker(result: Topic) -> float:

@@ -115,7 +115,7 @@ class ExactMeasures:
         Raises
         ------
         InputError
-            For a name that is no measure.
+            If `measure` is not the name of a measure.
 
         See Also
         --------
@@ -155,7 +155,7 @@ class ExactMeasures:
         Raises
         ------
         InputError
-            For a name that is no measure.
+            If `measure` is not the name of a measure.
 
         See Also
         --------
@@ -177,10 +177,10 @@ class ExactMeasures:
     def interval(self, measure: str, part: str | None = None) -> Interval:
         """Return the 95 % interval of a measure from the card's low and high values.
 
-        All uncertain numbers of the card are drawn together, 32 times by a quasi-random sequence
-        (8 times for chains of over 4,000 states), and a log-normal distribution is fitted to the
-        results. Each draw is solved to a thousandth; the error of its truncated chain is added to
-        the ends.
+        All uncertain numbers of the card are drawn together by a quasi-random sequence, 32 times
+        (16 with more than 2,000 partitions, 8 for chains of more than 4,000 states), and a
+        log-normal distribution is fitted to the results. Each draw is solved to a thousandth; the
+        error of its truncated chain is added to the ends.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class ExactMeasures:
         Raises
         ------
         InputError
-            For a name that is no measure, or no part.
+            If `measure` is not the name of a measure, or `part` not the name of a part.
 
         See Also
         --------

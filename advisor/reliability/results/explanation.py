@@ -69,7 +69,7 @@ def verdict(outlook: Outlook, judged: Judged | None = None) -> str:
     ----------
     outlook : Outlook
     judged : Judged, optional
-        Without it there is no yes or no.
+        Without goals the verdict has no yes or no.
     """
     head = _head(outlook.config, judged)
     config = outlook.config
@@ -153,7 +153,7 @@ def _stops(stopped: Amount) -> str:
 def no_setting_changes(outlook: Outlook) -> str:
     """Return one sentence on what is beyond settings, and how much rarer the settings' losses are.
 
-    The latter where losses by settings are so rare that they cannot be told from it.
+    The latter where losses by settings are so rare that they cannot be distinguished from it.
     """
     parts = []
     _, rest = outlook.stopped

@@ -268,7 +268,7 @@ class Reliability(ExactMeasures, MeasureTable):
         Raises
         ------
         InputError
-            For a name that is no measure.
+            If `measure` is not the name of a measure.
 
         See Also
         --------

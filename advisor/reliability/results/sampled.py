@@ -55,25 +55,25 @@ class Sampled(MeasureTable):
     causes : mapping of measure to mapping of mechanism to float
         Events by mechanism.
     parts : mapping of measure to (Estimate, Estimate)
-        What replication settings decide of it, and what they do not; see `by_settings`.
+        The part that replication settings decide and the rest; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
     history : tuple of tuple of float
-        Of each block: its years (with "importance" those at risk), and the years with a loss (but
-        for "crude" their weight); with "importance" also squares of weights, and the largest.
+        For each block: simulated years (at risk with "importance") and number of years with a loss
+        (total weight unless "crude"); with "importance" sum of squared weights and largest weight.
     clumping, largest_weight : float, optional
     failure_rates : tuple of float
         As of `Plan`: what else the interval of the loss probability depends on, block by block.
     outages : tuple of (float, float, float)
-        Write outages of partitions by length: from how many seconds, below how many, their number.
+        Write outages of partitions by length: at least and less than this many seconds, number.
     why : str
-        Why no more years: "all years done", "interval narrow enough" or "time is up".
+        Why sampling stopped: "all years done", "interval narrow enough" or "time is up".
     breakdown : Breakdown
         By mechanism and part; see `write_samples`.
     method, why_method : str
-        "crude", "importance" or "splitting"; and why, if it was chosen.
+        "crude", "importance" or "splitting"; and the reason, if the package chose it.
     weights : Weights, optional
-        Of the losses, but for "crude".
+        Weights of the losses; None for "crude".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -132,7 +132,7 @@ class Sampled(MeasureTable):
         Raises
         ------
         InputError
-            For a name that is no measure.
+            If `measure` is not the name of a measure.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class Sampled(MeasureTable):
         Raises
         ------
         InputError
-            For a name that is no measure.
+            If `measure` is not the name of a measure.
 
         Examples
         --------
@@ -175,7 +175,7 @@ class Sampled(MeasureTable):
         Raises
         ------
         InputError
-            For a name that is no measure.
+            If `measure` is not the name of a measure.
 
         Examples
         --------
@@ -190,7 +190,7 @@ class Sampled(MeasureTable):
         return self.parts[measure][1]
 
     def interval(self, measure: str) -> Interval:
-        """95 % interval of a measure, for the chance of the sample alone.
+        """95 % interval of a measure, for the sampling error alone.
 
         Examples
         --------

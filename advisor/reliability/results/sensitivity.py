@@ -215,7 +215,7 @@ def compute_intervals(results: Iterable[Any]) -> None:
 
 
 def _of_draws(group: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Results for each draw of their card, and without what settings do not decide."""
+    """Results for each draw of their card, and the same without causes beyond settings."""
     first = group[0]
     size = first.states, first.load.partitions
     draws = [*uncertainty.parameter_draws(first.model, *size)] if first.model.uncertain else []
@@ -224,8 +224,8 @@ def _of_draws(group: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
         # Draw by draw: settings that differ only in their producers share each solution.
         for draw in draws:
             drawn.append([each.reevaluate(draw) for each in group])
-            cut = settings_split.without_beyond(drawn[-1][0].model)
-            decided.append([each.decided.reevaluate(cut) for each in group])
+            card = settings_split.without_beyond(drawn[-1][0].model)
+            decided.append([each.decided.reevaluate(card) for each in group])
             done(1)
     return drawn, decided
 
@@ -233,8 +233,8 @@ def _of_draws(group: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
 def paired_ratio(one: Any, other: Any, measure: str) -> tuple[float, float]:
     """95 % interval of one result's measure over another's, both on the same draws of their card.
 
-    What makes both large or small together does not count, only what tells them apart. Where one
-    has fewer draws, its are the first of the other's.
+    Uncertainty common to both cancels. Where one has fewer draws, they are the first of the
+    other's.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ Tables for readers leave them out; sentences say how often each part alone loses
 # Smaller shares of what is beyond settings are not named.
 _SMALLEST_SHARE = 0.02
 LOSSES, STOPS = "loss_probability_per_year", "write_unavailability"
-# Losses so many times rarer than those of people cannot be distinguished: how often
-# those happen is known to a factor of ten (cluster-wiped in data/failure_rates.csv).
+# Losses this many times rarer than those caused by people cannot be distinguished from them:
+# how often those happen is known to a factor of ten (cluster-wiped in data/failure_rates.csv).
 _RARER = 10.0
 
 
@@ -58,12 +58,12 @@ class Measured(Protocol):
 
 
 def check_part(part: str) -> None:
-    """Refuse a name that is no part.
+    """Reject a name that is not the name of a part.
 
     Raises
     ------
     InputError
-        With the two that there are.
+        The message lists the two names.
     """
     if part not in PARTS:
         raise InputError(f"{part!r} is no part of a measure; there are: {', '.join(PARTS)}")
@@ -202,7 +202,7 @@ class Outlook(NamedTuple):
 
     @property
     def is_negligible(self) -> bool:
-        """Whether losses by settings cannot be told from those of people."""
+        """Whether losses by settings cannot be distinguished from those caused by people."""
         return self.times_rarer > _RARER or is_rare(self.years[0].value)
 
 

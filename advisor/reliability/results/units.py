@@ -1,6 +1,6 @@
-"""Names, units and sampled values of the measures that `evaluate` and `simulate` give.
+"""Names, units and sampled values of the measures that `evaluate` and `simulate` return.
 
-And how years were sampled, and how well weighted losses stand for the real ones.
+Also the methods of sampling, the weights of sampled losses, and sentences about both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(items)
 
 
-# Results hold read-only mappings; Python copies and pickles those only if it is told how.
+# Results hold read-only mappings, which Python cannot copy or pickle by itself.
 copyreg.pickle(MappingProxyType, lambda found: (_read_only, (dict(found),)))
 
 UNITS = {
@@ -51,8 +51,8 @@ WORDS = {
 """What each measure is called in tables."""
 
 CRUDE, IMPORTANCE, SPLITTING = "crude", "importance", "splitting"
-"""Methods: years as they come, cycles in which failures are likelier than they are, and years whose
-paths split where they get worse."""
+"""Methods: unweighted years, cycles with more frequent failures, and years whose paths are split as
+more replicas go down."""
 _METHOD_NAMES = {
     CRUDE: "Plain simulation",
     IMPORTANCE: "Importance sampling",
@@ -64,19 +64,19 @@ FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("ye
 
 
 def check_measure(name: str) -> None:
-    """Refuse a name that is no measure.
+    """Reject a name that is not the name of a measure.
 
     Raises
     ------
     InputError
-        With the names that there are.
+        The message lists the valid names.
     """
     if name not in MEASURES:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
 
 
 class Share(NamedTuple):
-    """What a mechanism contributed to a measure.
+    """Contribution of a mechanism to a measure.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Breakdown:
-    """What was sampled, by mechanism and part.
+    """The sampled measures by mechanism and part.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ def refused_words(part: Estimate) -> str:
 
 
 def loss_words(first: Estimate, years: int) -> str:
-    """How often a record is lost, from the time until the first loss in so many sampled years."""
+    """Frequency of data loss, from the time until the first loss in ``years`` sampled years."""
     if math.isinf(first.low):
         return "nothing in this card loses an acknowledged record"
     if not first.seen:
@@ -198,7 +198,7 @@ def loss_words(first: Estimate, years: int) -> str:
 
 
 def part_words(waited: Estimate, part: Estimate) -> str:
-    """How often one part of what is lost is, from its share in the time until a first loss."""
+    """Frequency of one part of the losses, from its share in the time until a first loss."""
     if not waited.seen or part.high == 0.0:
         return "not seen"
     if not part.seen:
@@ -208,13 +208,13 @@ def part_words(waited: Estimate, part: Estimate) -> str:
 
 
 def lines_of_parts(found: _Parted, acknowledged: bool) -> list[str]:
-    """What settings decide and what they do not, each with its interval.
+    """One sentence each on what settings decide and what they do not, with intervals.
 
     Parameters
     ----------
     found : Sampled
     acknowledged : bool
-        Whether records are; else losses are left out.
+        Whether records are acknowledged; otherwise losses are left out.
     """
     lines = []
     waits, stops = found.parts["mean_years_to_loss"], found.parts["write_unavailability"]
@@ -236,23 +236,23 @@ class _Parted(Protocol):
 
 
 FEWEST_EFFECTIVE = 30.0
-"""From so many effective losses on, the interval of paths that split is what it says."""
+"""Effective losses from which on the interval of splitting holds."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How well weighted losses stand for the real ones.
+    """Number and weights of the sampled losses, which say how far the estimate can be trusted.
 
     Attributes
     ----------
     losses : int
         Cycles or paths with a loss that were drawn.
     effective : float
-        As many losses of equal weight would say as much: (sum of weights)^2 / sum of squares
-        (Kish, Survey Sampling, 1965).
+        Effective sample size of the weighted losses: (sum of weights)^2 / sum of squares (Kish,
+        Survey Sampling, 1965).
     largest_share : float
-        Part of all weight that the heaviest of them has; much more than 1 / ``effective``
-        would say that a rare, heavy loss may be missing.
+        Share of the heaviest loss in the total weight. Much more than 1 / ``effective`` means that
+        a rare loss with a large weight may be missing.
     """
 
     losses: int
@@ -261,7 +261,7 @@ class Weights:
 
 
 def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
-    """Say how the years were sampled, if not as they come, and why if that was not asked for."""
+    """Sentences on the sampling method, with the reason if the user did not choose it."""
     name = _METHOD_NAMES[method]
     lines = [f"{name}, because {why}."] if why else []
     if weights is None:

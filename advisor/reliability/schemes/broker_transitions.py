@@ -23,10 +23,10 @@ class BrokerTransitions:
     own : list of tuple of int
         Conditions of the slots' brokers, numbered as they are met.
     roles : list of int
-        All that a scheme sees of them: who runs, and who of these is in sync.
+        All that a scheme sees of them: which brokers run, and which of these are in sync.
     rate_names : list of str
-    told : list of Events
-        What happens to brokers.
+    event_sequences : list of Events
+        The distinct sequences of broker events.
     rate, events, after, hangs : arrays of int, shape (rows,)
         Numbers of the rate's name, of the events, and of the conditions afterwards; the slot of a
         broker that lags or limps, -1 for any other failure.
@@ -39,7 +39,7 @@ class BrokerTransitions:
         self.own: list[fault_processes.Own] = []
         self.roles: list[int] = []
         self.rate_names: list[str] = []
-        self.told: list[fault_processes.Events] = []
+        self.event_sequences: list[fault_processes.Events] = []
         self._numbers: dict[fault_processes.Own, int] = {}
         self._names: dict[str, int] = {}
         self._events: dict[fault_processes.Events, int] = {}
@@ -105,9 +105,9 @@ class BrokerTransitions:
         ]
 
     def _events_number(self, events: fault_processes.Events) -> int:
-        found = self._events.setdefault(events, len(self.told))
-        if found == len(self.told):
-            self.told.append(events)
+        found = self._events.setdefault(events, len(self.event_sequences))
+        if found == len(self.event_sequences):
+            self.event_sequences.append(events)
             # The second stage of an outage begins, which changes nothing for the partition.
             event, slots = events[0] if events else (None, ())
             self._hangs.append(slots[0] if event in HANGING else -1)

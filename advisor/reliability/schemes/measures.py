@@ -73,13 +73,13 @@ class SchemeSolution:
         self.rate: Vector = self.rates_per_hour[chain.rate] * chain.weight
         self.unflushed_hours = case.chain.unflushed_hours if scheme.page_cache else 0.0
         self.destruction = dict(case.chain.destruction_shares)
-        self.flow = self._flow(self.rate, np.zeros(len(chain.keys)))
+        self.generator = self._generator(self.rate, np.zeros(len(chain.keys)))
         stops = chain.writable[chain.source] & ~chain.writes
-        cuts = chain.cuts.per_hour(self.rates_per_hour, len(chain.keys))[chain.target]
+        failures = chain.flush_window.per_hour(self.rates_per_hour, len(chain.keys))[chain.target]
         unflushed: Vector = np.where(stops, self.unflushed_hours, 0.0)
-        out = self.flow.out[chain.target]
-        _, self.early_lost_hours = flush_window_loss(cuts, out, unflushed)
-        self.pi = regenerative.stationary(self.flow, case.chain.precision)
+        out = self.generator.out[chain.target]
+        _, self.early_lost_hours = flush_window_loss(failures, out, unflushed)
+        self.pi = regenerative.stationary(self.generator, case.chain.precision)
         self.flux: Vector = self.pi[chain.source] * self.rate
         # An unreplicated tail is dropped once another replica leads.
         leaving = np.minimum(chain.failed + chain.moved, 1.0)
@@ -87,11 +87,11 @@ class SchemeSolution:
         per_second = case.load.records_per_second / case.load.partitions
         self.tail_records = per_second * case.load.replication_delay_ms / 1000.0
         self.tail_records = min(self.tail_records, self.parameters.retained_records)
-        self.at_risk = self._records_at_risk(cuts, out, unflushed)
+        self.at_risk = self._records_at_risk(failures, out, unflushed)
         self.tails = bool(scheme.tail)
         self.outage_hours = case.chain.failovers.by_name(chain.rate_names)[chain.rate]
 
-    def _records_at_risk(self, cuts: Vector, out: Vector, unflushed: Vector) -> RecordsAtRisk:
+    def _records_at_risk(self, failures: Vector, out: Vector, unflushed: Vector) -> RecordsAtRisk:
         """What losses would lose; see `RecordsAtRisk` for the parameters."""
         chain = self.chain
         # A gap begun by a power failure starts with the lost page caches; that these may have been
@@ -117,7 +117,7 @@ class SchemeSolution:
             gaps=gaps,
             pi=self.pi,
             gap_hours=self.gap_hours,
-            cuts_per_hour=cuts,
+            flush_window_failures_per_hour=failures,
             out=out,
             window_hours=unflushed,
             unflushed_hours=self.unflushed_hours,
@@ -127,7 +127,7 @@ class SchemeSolution:
             rough=rough,
         )
 
-    def _flow(self, rate: Vector, absorbed: Vector) -> generator.Generator:
+    def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return generator.Generator.of(source, target, rate[moves], absorbed)
@@ -154,7 +154,7 @@ class SchemeSolution:
         )
 
     def _chances(self, partitions: float) -> LossChances:
-        """Probabilities of a loss event of so many partitions that lose as one."""
+        """Probabilities of a loss event of ``partitions`` that lose as one."""
         records_per_hour = self.parameters.records_per_hour * partitions
         return self.at_risk.chances(records_per_hour, self.tail_records * partitions)
 
@@ -164,7 +164,7 @@ class SchemeSolution:
         found = self._chances(self.case.losing_together(Exchangeable.ALL, self.tails))
         losing = found.probability
         absorbed = generator.sums(chain.source, self.rate * losing, len(chain.keys))
-        until_loss = self._flow(self.rate * (1.0 - losing), absorbed)
+        until_loss = self._generator(self.rate * (1.0 - losing), absorbed)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision)
         per_year = flux * HOURS_PER_YEAR
         uncertain = per_year * (1.0 - found.at_once)
@@ -218,7 +218,7 @@ class SchemeSolution:
         budget_hours = ProducerTimeouts.of(answered).outage_hours
         if math.isinf(budget_hours):
             return np.zeros(len(self.pi)), np.zeros(len(self.flux))
-        refused = SojournTime(self.flow, ~self.chain.writable).after(budget_hours)
+        refused = SojournTime(self.generator, ~self.chain.writable).after(budget_hours)
         beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
         return self.pi * refused, self._failovers(beyond, writing=True)
 
@@ -266,7 +266,7 @@ class SchemeSolution:
             axis=1,
         )
         per_hour = gained / np.maximum(self.pi, 1e-300)[:, None]
-        cycles = regenerative.RegenerativeCycles(self.flow, _PRECISION_OF_HARM)
+        cycles = regenerative.RegenerativeCycles(self.generator, _PRECISION_OF_HARM)
         entered = generator.sums(chain.target, self.flux, states)
         harm = entered[:, None] * cycles.backward(per_hour)
         # Losses within the flush window count where they lead to, too.

@@ -64,8 +64,8 @@ class SchemeChain:
     writes, reads : arrays of bool, shape (transitions,)
         Whether the partition is writable, readable after the transition.
     rate_names : tuple of str
-    cuts : FlushWindowLosses
-        Losses by power failures right after writing has stopped, by the states after the stop.
+    flush_window : FlushWindowLosses
+        Losses by power failures soon after writes have stopped, by the states after the stop.
     """
 
     keys: tuple[Key, ...]
@@ -85,7 +85,7 @@ class SchemeChain:
     writes: NDArray[np.bool_]
     reads: NDArray[np.bool_]
     rate_names: tuple[str, ...]
-    cuts: FlushWindowLosses
+    flush_window: FlushWindowLosses
 
     @cached_property
     def own(self) -> IntArray:
@@ -103,7 +103,7 @@ class SchemeChain:
         place = np.full(len(self.keys), -1)
         place[kept] = np.arange(len(kept))
         moves = np.flatnonzero(place[self.source] >= 0)
-        cuts = np.flatnonzero(place[self.cuts.state] >= 0)
+        losses = np.flatnonzero(place[self.flush_window.state] >= 0)
         of_moves = {
             name: getattr(self, name)[moves]
             for name in (
@@ -120,10 +120,10 @@ class SchemeChain:
             gaps=self.gaps[kept],
             source=place[self.source[moves]],
             target=np.maximum(place[self.target[moves]], 0),
-            cuts=self.cuts._replace(
-                state=place[self.cuts.state[cuts]],
-                rate=self.cuts.rate[cuts],
-                end=self.cuts.end[cuts],
+            flush_window=self.flush_window._replace(
+                state=place[self.flush_window.state[losses]],
+                rate=self.flush_window.rate[losses],
+                end=self.flush_window.end[losses],
             ),
         )
 
@@ -243,9 +243,9 @@ class _Exploration:
         if len(new):
             found = [
                 self._step_number(
-                    (one, told, role), self._follow(self._views[one], self._change(told, own))
+                    (one, seq, role), self._follow(self._views[one], self._change(seq, own))
                 )
-                for one, told, own, role in zip(
+                for one, seq, own, role in zip(
                     view[new].tolist(),
                     events[new].tolist(),
                     after[new].tolist(),
@@ -256,9 +256,10 @@ class _Exploration:
             self._step_of = np.concatenate([self._step_of, np.array(found, dtype=np.int64)])
         return self._step_of[asked]
 
-    def _change(self, told: int, own: int) -> fault_processes.Change:
-        """Some events and the brokers after them, whatever the rate."""
-        return fault_processes.Change("", self._brokers.own[own], self._brokers.told[told])
+    def _change(self, seq: int, own: int) -> fault_processes.Change:
+        """The transition with this sequence of events and these conditions after it."""
+        events = self._brokers.event_sequences[seq]
+        return fault_processes.Change("", self._brokers.own[own], events)
 
     def _follow(self, before: View, change: fault_processes.Change, early: bool = False) -> Step:
         """The rules, asked once for all that they see."""
@@ -315,7 +316,7 @@ class _Exploration:
 
         Returns
         -------
-        state, rate, end : arrays of int, shape (cuts,)
+        state, rate, end : arrays of int, shape (losses,)
         """
         views, brokers = self._views, self._brokers
         view = np.array(self._view, dtype=np.int64)
@@ -345,7 +346,7 @@ class _Exploration:
     def chain(self, moves: _Moves) -> SchemeChain:
         """All states and transitions as arrays."""
         outages: Outages[Outage] = Outages()
-        state, cut, end = self._early_losses(moves, outages)
+        state, power, end = self._early_losses(moves, outages)
         listed = self._brokers.rate_names
         met, rate = met_in_order(moves.rate, len(listed))
         ends = end.tolist()
@@ -375,9 +376,9 @@ class _Exploration:
             writes=np.array([step.view.writable for step in steps], dtype=np.bool_)[moves.step],
             reads=np.array([step.view.readable for step in steps], dtype=np.bool_)[moves.step],
             rate_names=tuple(names),
-            cuts=FlushWindowLosses(
+            flush_window=FlushWindowLosses(
                 state,
-                np.array([index[listed[number]] for number in cut.tolist()], dtype=np.int64),
+                np.array([index[listed[number]] for number in power.tolist()], dtype=np.int64),
                 renamed,
                 odds,
             ),

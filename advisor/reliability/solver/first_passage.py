@@ -54,7 +54,7 @@ class FirstLoss:
     method: str
 
 
-def first_loss(flow: Generator, horizon_hours: float, precision: float = EXACT) -> FirstLoss:
+def first_loss(generator: Generator, horizon_hours: float, precision: float = EXACT) -> FirstLoss:
     """Mean time to absorption, and its probability within a horizon.
 
     Parameters
@@ -64,37 +64,39 @@ def first_loss(flow: Generator, horizon_hours: float, precision: float = EXACT) 
     precision : float
         Requested relative accuracy.
     """
-    if not np.any(flow.absorbed > 0):
+    if not np.any(generator.absorbed > 0):
         return FirstLoss(math.inf, 0.0, "no modelled event loses anything")
-    if len(flow.absorbed) == 1:
-        rate = float(flow.absorbed[0])
+    if len(generator.absorbed) == 1:
+        rate = float(generator.absorbed[0])
         return FirstLoss(1.0 / rate, -math.expm1(-rate * horizon_hours), "closed form")
-    flow = _before_absorption(flow)
-    hours = RegenerativeCycles(flow, precision)
-    per_healthy_hour = hours.forward(hours.start)
+    generator = _before_absorption(generator)
+    cycles = RegenerativeCycles(generator, precision)
+    per_healthy_hour = cycles.forward(cycles.start)
     per_healthy_hour[0] = 1.0
-    loss_per_healthy_hour = float(per_healthy_hour @ flow.absorbed)
+    loss_per_healthy_hour = float(per_healthy_hour @ generator.absorbed)
     mean_hours = float(per_healthy_hour.sum()) / loss_per_healthy_hour
-    ahead = hours.backward(np.ones(len(hours.out)))
+    ahead = cycles.backward(np.ones(len(cycles.out)))
     slowest = float(ahead.max())
     # What is left of the start decays as exp(-horizon / slowest), or faster.
     left, most = 0.0, math.inf
     if horizon_hours < math.log(_FORGOTTEN / precision) * slowest:
         most = max(precision, _ROUNDED)
-        left = _left_of_the_start(hours, loss_per_healthy_hour, horizon_hours, most)
+        left = _left_of_the_start(cycles, loss_per_healthy_hour, horizon_hours, most)
     if left < math.inf:
-        probability = _extrapolated(hours, per_healthy_hour, ahead, horizon_hours)
+        probability = _extrapolated(cycles, per_healthy_hour, ahead, horizon_hours)
         if left <= most * probability:
             return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
-    if matrix_squaring.is_quicker(flow, horizon_hours, uniformisation.entries(flow, horizon_hours)):
-        probability = matrix_squaring.absorbed_within(flow, horizon_hours)
+    if matrix_squaring.is_quicker(
+        generator, horizon_hours, uniformisation.entries(generator, horizon_hours)
+    ):
+        probability = matrix_squaring.absorbed_within(generator, horizon_hours)
         return FirstLoss(mean_hours, probability, "repeated squaring")
-    probability = uniformisation.absorbed_within(flow, horizon_hours, precision)
+    probability = uniformisation.absorbed_within(generator, horizon_hours, precision)
     return FirstLoss(mean_hours, probability, "uniformisation")
 
 
 def _left_of_the_start(
-    hours: RegenerativeCycles, loss_per_healthy_hour: float, horizon_hours: float, wanted: float
+    cycles: RegenerativeCycles, loss_per_healthy_hour: float, horizon_hours: float, wanted: float
 ) -> float:
     """Bound on the error of the extrapolation, for a healthy start.
 
@@ -105,8 +107,8 @@ def _left_of_the_start(
     bound, with ``x + h`` for the growth rate in :meth:`RegenerativeCycles.weighted_cycle_gain`.
     """
     growth = (math.log(1.0 / wanted) + _MARGIN) / horizon_hours
-    gains = np.stack([np.ones(len(hours.out)), hours.flow.absorbed], axis=1)
-    found = hours.weighted_cycle_gain(gains, growth)
+    gains = np.stack([np.ones(len(cycles.out)), cycles.generator.absorbed], axis=1)
+    found = cycles.weighted_cycle_gain(gains, growth)
     # The hazard is less than the losses of a healthy hour.
     if found is None or growth <= loss_per_healthy_hour:
         return math.inf
@@ -114,45 +116,45 @@ def _left_of_the_start(
     kernel = time * growth / (growth - loss_per_healthy_hour)
     if kernel >= _CONTRACTS:
         return math.inf
-    at_once = kernel / (1.0 - kernel) * (float(hours.flow.absorbed[0]) + losses)
+    at_once = kernel / (1.0 - kernel) * (float(cycles.generator.absorbed[0]) + losses)
     return math.exp(-growth * horizon_hours) / growth * (at_once + losses)
 
 
-def _before_absorption(flow: Generator) -> Generator:
+def _before_absorption(generator: Generator) -> Generator:
     """The states that are reachable before absorption."""
-    order = csgraph.breadth_first_order(flow.rates, 0, return_predecessors=False)
+    order = csgraph.breadth_first_order(generator.rates, 0, return_predecessors=False)
     kept = np.sort(order)
-    if len(kept) == len(flow.absorbed):
-        return flow
-    return Generator(sparse.csr_array(flow.rates[kept][:, kept]), flow.absorbed[kept])
+    if len(kept) == len(generator.absorbed):
+        return generator
+    return Generator(sparse.csr_array(generator.rates[kept][:, kept]), generator.absorbed[kept])
 
 
 def _extrapolated(
-    hours: RegenerativeCycles, visits: Vector, ahead: Vector, horizon_hours: float
+    cycles: RegenerativeCycles, visits: Vector, ahead: Vector, horizon_hours: float
 ) -> float:
     """``1 - c exp(-h t)`` from the quasi-stationary distribution and its rate of loss."""
-    flow = hours.flow
-    loss_per_healthy_hour = float(visits @ flow.absorbed)
+    generator = cycles.generator
+    loss_per_healthy_hour = float(visits @ generator.absorbed)
     there = visits / visits.sum()
     hazard = 0.0
     for _ in range(100):
         # One step of inverse iteration: there (-S)^-1, with the healthy state eliminated.
-        inside = hours.forward(there)
-        healthy = (there[0] + float(inside @ hours.back)) / loss_per_healthy_hour
+        inside = cycles.forward(there)
+        healthy = (there[0] + float(inside @ cycles.back)) / loss_per_healthy_hour
         following = inside + healthy * visits
         previous, hazard = hazard, float(there.sum() / following.sum())
         there = following / following.sum()
-        if abs(hazard - previous) <= 10 * hours.precision * hazard:
+        if abs(hazard - previous) <= 10 * cycles.precision * hazard:
             break
     # Relative loss of survival from state s: 1 - u(s)/u(0), u the right eigenvector.
-    lost = hours.backward(flow.absorbed)
+    lost = cycles.backward(generator.absorbed)
     behind = np.zeros(len(lost))
     for _ in range(100):
         previous_behind = behind
         behind = lost - hazard * ahead
-        if np.abs(behind - previous_behind).max() <= 10 * hours.precision:
+        if np.abs(behind - previous_behind).max() <= 10 * cycles.precision:
             break
-        ahead = hours.backward(1.0 - behind)
+        ahead = cycles.backward(1.0 - behind)
     shortfall = float(there @ behind)
     lead = shortfall / (1.0 - shortfall)
     decay = -math.expm1(-hazard * horizon_hours)

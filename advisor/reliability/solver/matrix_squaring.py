@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-# A matrix of so many rows takes 130 MB, and its squares half a minute.
+# A matrix of this many rows takes 130 MB, and its squares half a minute.
 _LARGEST = 4000
 # Entries of a dense product in the time of one entry of a sparse product.
 _QUICKER = 30.0
 # The last squarings are replaced by vector-matrix products.
 _LAST = 6
-# Fewer moves than this count as so many, as the inverse of their rate would be no number.
+# Smaller mean numbers of moves count as this one: the inverse of their rate would overflow.
 _FEWEST_MOVES = 1e-300
 # Smaller terms of the short step's series change no digit.
 _NOTHING = 1e-20
 
 
-def absorbed_within(flow: Generator, horizon_hours: float) -> float:
+def absorbed_within(generator: Generator, horizon_hours: float) -> float:
     """Probability that a chain that starts in state 0 is absorbed."""
-    squares, mean = _squares(flow, horizon_hours)
+    squares, mean = _squares(generator, horizon_hours)
     pace = mean * 2.0**squares / horizon_hours
-    stay = sparse.diags_array(1.0 - flow.out / pace)
-    lost = sparse.csr_array(flow.absorbed[:, None] / pace)
+    stay = sparse.diags_array(1.0 - generator.out / pace)
+    lost = sparse.csr_array(generator.absorbed[:, None] / pace)
     jumps = sparse.csr_array(
-        sparse.block_array([[flow.rates / pace + stay, lost], [None, sparse.eye_array(1)]])
+        sparse.block_array([[generator.rates / pace + stay, lost], [None, sparse.eye_array(1)]])
     )
     weight = math.exp(-mean)
     term = np.eye(jumps.shape[0])
@@ -62,16 +62,16 @@ def absorbed_within(flow: Generator, horizon_hours: float) -> float:
     return float(row[-1])
 
 
-def is_quicker(flow: Generator, horizon_hours: float, entries_of_a_series: float) -> bool:
-    """Whether squaring beats a series that reads so many entries."""
-    size = len(flow.absorbed) + 1
-    squares, _ = _squares(flow, horizon_hours)
+def is_quicker(generator: Generator, horizon_hours: float, entries_of_a_series: float) -> bool:
+    """Whether squaring beats a series that reads this many entries."""
+    size = len(generator.absorbed) + 1
+    squares, _ = _squares(generator, horizon_hours)
     return size <= _LARGEST and squares * size**3 < _QUICKER * entries_of_a_series
 
 
-def _squares(flow: Generator, horizon_hours: float) -> tuple[int, float]:
+def _squares(generator: Generator, horizon_hours: float) -> tuple[int, float]:
     """Number of squarings to the horizon, and mean number of jumps in the first step."""
-    moves = max(float(flow.out.max()) * 1.000001 * horizon_hours, _FEWEST_MOVES)
+    moves = max(float(generator.out.max()) * 1.000001 * horizon_hours, _FEWEST_MOVES)
     squares = max(math.ceil(math.log2(moves)), 0)
     return squares, moves / 2.0**squares
 

@@ -19,11 +19,11 @@ from advisor.reliability.solver.gth_elimination import LARGEST, Elimination
 
 # A Neumann series takes half a minute at most: sweeps, and matrix entries read in all.
 _MOST_SWEEPS, _MOST_ENTRIES = 200_000, 3e10
-# A small chain is eliminated if the series has not converged after so many sweeps.
+# A small chain is eliminated if the series has not converged after this many sweeps.
 _SWEEPS = 2000
 
 # A convergence check costs about as much as a sweep.
-_SWEEPS_BETWEEN_LOOKS = 4
+_SWEEPS_PER_CHECK = 4
 
 
 class RegenerativeCycles:
@@ -35,14 +35,14 @@ class RegenerativeCycles:
         Rates out of each state, from the healthy state, and to it.
     """
 
-    def __init__(self, flow: Generator, precision: float = EXACT) -> None:
-        self.flow = flow
+    def __init__(self, generator: Generator, precision: float = EXACT) -> None:
+        self.generator = generator
         self.precision = precision
-        self.out = flow.out
+        self.out = generator.out
         if len(self.out) > 1 and not np.all(self.out[1:] > 0):
             raise AdvisorError("a state of the chain cannot be left: give every outage a duration")
         states = len(self.out)
-        source, target, rate = flow.sources, flow.rates.indices, flow.rates.data
+        source, target, rate = generator.sources, generator.rates.indices, generator.rates.data
         leaves, returns = source == 0, target == 0
         self.start: Vector = sums(target[leaves], rate[leaves], states)
         self.back: Vector = sums(source[returns], rate[returns], states)
@@ -117,8 +117,8 @@ class RegenerativeCycles:
 
     @cached_property
     def _elimination(self) -> Elimination:
-        leak = self.back[1:] + self.flow.absorbed[1:]
-        return Elimination(self.flow.rates[1:, 1:].toarray(), leak)
+        leak = self.back[1:] + self.generator.absorbed[1:]
+        return Elimination(self.generator.rates[1:, 1:].toarray(), leak)
 
 
 def sum_of_paths(
@@ -145,12 +145,12 @@ def sum_of_paths(
     for sweep in range(1, most + 1):
         term = jumps @ term
         total += term
-        if sweep % _SWEEPS_BETWEEN_LOOKS:
+        if sweep % _SWEEPS_PER_CHECK:
             continue
         size = float(term.max(initial=0.0))
         # Contraction per sweep; slower at first.
         shrunk = size / previous if previous > 0 else 0.0
-        ratio = min(shrunk ** (1.0 / _SWEEPS_BETWEEN_LOOKS), 0.999999) if shrunk > 0 else 0.9
+        ratio = min(shrunk ** (1.0 / _SWEEPS_PER_CHECK), 0.999999) if shrunk > 0 else 0.9
         previous = size
         left = term / (1.0 - ratio)
         if size <= nothing or bool(np.all(left <= precision * total)):
@@ -164,16 +164,16 @@ def sum_of_paths(
 
 
 def most_sweeps(entries: int) -> int:
-    """Sweeps over so many matrix entries before a series is given up."""
+    """Largest number of sweeps over a matrix with this many entries before a series is given up."""
     return int(min(_MOST_SWEEPS, max(_MOST_ENTRIES / max(entries, 1), _SWEEPS)))
 
 
-def stationary(flow: Generator, precision: float = EXACT) -> Vector:
+def stationary(generator: Generator, precision: float = EXACT) -> Vector:
     """Long-run fraction of time in each state of a chain without absorption."""
-    hours = RegenerativeCycles(flow, precision)
-    if hours.out[0] == 0:
-        return np.concatenate([[1.0], np.zeros(len(hours.out) - 1)])
-    time = hours.forward(hours.start)
+    cycles = RegenerativeCycles(generator, precision)
+    if cycles.out[0] == 0:
+        return np.concatenate([[1.0], np.zeros(len(cycles.out) - 1)])
+    time = cycles.forward(cycles.start)
     time[0] = 1.0
     fractions: Vector = time / time.sum()
     return fractions

@@ -21,14 +21,14 @@ _REMEMBERED = 2**18
 _AT_ONCE = 2**20
 # A series over more events would take too long.
 _MOST_EVENTS = 5_000_000
-# From so many events on, finding the hours that no sojourn reaches costs less than the series.
+# With more events than this, finding the hours that no sojourn reaches costs less than the series.
 _MANY_EVENTS = 100_000
 # No chance of staying that is smaller changes any number.
 _NEVER = 1e-30
 
 
-class TooManyStaysError(AdvisorError):
-    """The hours asked about hold too many of the shortest stays."""
+class TooManyStepsError(AdvisorError):
+    """The series needs too many steps for the time asked about."""
 
 
 class SojournTime:
@@ -41,13 +41,13 @@ class SojournTime:
     members : array of bool, shape (states,)
     """
 
-    def __init__(self, flow: Generator, members: NDArray[np.bool_]) -> None:
+    def __init__(self, generator: Generator, members: NDArray[np.bool_]) -> None:
         self._size = len(members)
         self._index = np.flatnonzero(members)
-        rows = sparse.csr_array(flow.rates[self._index])
+        rows = sparse.csr_array(generator.rates[self._index])
         inner = self._inner = sparse.csr_array(rows[:, self._index])
-        self._leak = rows @ ~members + flow.absorbed[self._index]
-        out = flow.out[self._index]
+        self._leak = rows @ ~members + generator.absorbed[self._index]
+        out = generator.out[self._index]
         self._pace = max(float(out.max(initial=0.0)), 1e-300)
         stay = sparse.diags_array(1.0 - out / self._pace)
         self._jumps = sparse.csr_array(inner / self._pace + stay)
@@ -58,22 +58,22 @@ class SojournTime:
         """Largest rate out of a state of the set, per hour."""
         return self._pace
 
-    def after(self, hours_in: float) -> Vector:
-        """Probability of staying in the set for ``hours_in`` more, by state.
+    def after(self, hours: float) -> Vector:
+        """Probability of staying in the set for ``hours`` more, by state.
 
         Returns
         -------
         array, shape (states,)
             0 outside the set.
         """
-        return self.weighted_survival(np.array([hours_in]), np.ones(1))
+        return self.weighted_survival(np.array([hours]), np.ones(1))
 
-    def weighted_survival(self, hours_in: Vector, weights: Vector) -> Vector:
+    def weighted_survival(self, hours: Vector, weights: Vector) -> Vector:
         """Weighted sum of survival probabilities at several times.
 
         Parameters
         ----------
-        hours_in, weights : arrays, shape (numbers,)
+        hours, weights : arrays, shape (numbers,)
             Not negative.
 
         Returns
@@ -83,21 +83,21 @@ class SojournTime:
 
         Raises
         ------
-        TooManyStaysError
-            If so many hours hold more than five million of the shortest stays.
+        TooManyStepsError
+            If the series would need more than five million steps.
         """
         stays = np.zeros(self._size)
-        if self._pace * float(hours_in.max()) > _MANY_EVENTS:
-            shorter = hours_in < self._longest_hours
-            hours_in, weights = hours_in[shorter], weights[shorter]
-        mean = self._pace * float(hours_in.max(initial=0.0))
+        if self._pace * float(hours.max()) > _MANY_EVENTS:
+            shorter = hours < self._longest_hours
+            hours, weights = hours[shorter], weights[shorter]
+        mean = self._pace * float(hours.max(initial=0.0))
         if mean > _MOST_EVENTS:
-            raise TooManyStaysError("the producer's budget is too long against the shortest outage")
+            raise TooManyStepsError("the producer's budget is too long against the shortest outage")
         chances = np.zeros(int(mean + 9.0 * math.sqrt(mean) + 60.0))
         at_once = max(_AT_ONCE // len(chances), 1)
         for first in range(0, len(weights), at_once):
             some = slice(first, first + at_once)
-            each = _poisson(self._pace * hours_in[some], len(chances))
+            each = _poisson(self._pace * hours[some], len(chances))
             chances += (each * weights[some]).sum(axis=1)
         # Terms do not grow, so that the chances that are left bound what is cut off.
         left = np.cumsum(chances[::-1])[::-1]
@@ -128,7 +128,7 @@ class SojournTime:
         return most * math.log(most / least / _NEVER)
 
     def _remember(self, count: int) -> None:
-        """Have so many terms ready."""
+        """Compute the first ``count`` terms of the series, unless they are known."""
         known = len(self._terms)
         if count <= known:
             return

@@ -24,14 +24,14 @@ Vector = NDArray[np.float64]
 
 # Steps after which it is looked whether the rest is known.
 _BLOCK = 1000
-# A step costs as much as so many of the matrix's entries, whatever the matrix.
+# A step costs as much as this many of the matrix's entries, whatever the matrix.
 _ENTRIES_PER_STEP = 4000
 # About half a minute of one core.
 _MOST_ENTRIES = 3e10
 _EPSILON = float(np.finfo(float).eps)
 
 
-def absorbed_within(flow: Generator, horizon_hours: float, precision: float) -> float:
+def absorbed_within(generator: Generator, horizon_hours: float, precision: float) -> float:
     """Probability that a chain that starts in state 0 is absorbed.
 
     Parameters
@@ -39,24 +39,24 @@ def absorbed_within(flow: Generator, horizon_hours: float, precision: float) -> 
     flow : Generator
         Every state of it can be reached.
     precision : float
-        Requested relative accuracy; rounding over so many steps may limit it.
+        Requested relative accuracy; rounding over many steps may limit it.
 
     Raises
     ------
     AdvisorError
         If that takes much more than half a minute.
     """
-    out = flow.out
+    out = generator.out
     pace = float(out.max()) * 1.000001
     weights = _Weights(pace * horizon_hours)
-    jumps = sparse.csr_array(flow.rates.T / pace)
+    jumps = sparse.csr_array(generator.rates.T / pace)
     stay = 1.0 - out / pace
-    leave = flow.absorbed / pace
+    leave = generator.absorbed / pace
     there = np.zeros(len(out))
     there[0] = 1.0
     lost, begin = 0.0, 0
     wanted = max(precision, _EPSILON * weights.count)
-    affordable = int(_MOST_ENTRIES / _entries_of_a_step(flow))
+    affordable = int(_MOST_ENTRIES / _entries_of_a_step(generator))
     while begin < weights.count:
         if begin >= affordable:
             raise _too_long(pace, weights.count)
@@ -80,13 +80,13 @@ def absorbed_within(flow: Generator, horizon_hours: float, precision: float) -> 
     return lost
 
 
-def entries(flow: Generator, horizon_hours: float) -> float:
+def entries(generator: Generator, horizon_hours: float) -> float:
     """Matrix entries read by a series that does not stop early."""
-    return float(flow.out.max()) * horizon_hours * _entries_of_a_step(flow)
+    return float(generator.out.max()) * horizon_hours * _entries_of_a_step(generator)
 
 
-def _entries_of_a_step(flow: Generator) -> int:
-    return int(flow.rates.nnz) + _ENTRIES_PER_STEP
+def _entries_of_a_step(generator: Generator) -> int:
+    return int(generator.rates.nnz) + _ENTRIES_PER_STEP
 
 
 class _Weights:

@@ -1,11 +1,12 @@
 """Power failures within the flush window after writes have stopped.
 
-The last records are in the page caches of the in-sync replicas only. One failure stops the writes;
-if power fails before they are flushed, the struck brokers lack the end of the log: no log has it
-any more, or the next leader lacks it, which may depend on the order of recoveries
+A power failure is *early* if it comes within the window, and *late* after it. The last records are
+in the page caches of the in-sync replicas only. One failure stops the writes; if power fails before
+they are flushed, the struck brokers lack the end of the log: no log has it any more, or the next
+leader lacks it, which may depend on the order of recoveries
 (:mod:`advisor.reliability.statespace.recovery_order`). This second failure is charged to the
-transition into the state without writes. A third failure within the window is neglected and part of
-the error (:func:`advisor.reliability.chain.truncation_error.third_failures`).
+transition into the state that refuses writes. A third failure within the window is neglected and
+part of the error (:func:`advisor.reliability.chain.truncation_error.third_failures`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.recovery_order import (
@@ -31,12 +32,12 @@ from advisor.reliability.statespace.recovery_order import (
 )
 from advisor.reliability.statespace.successors import (
     PARTITION_EVENT,
-    Events,
+    EventSequences,
     PartitionTransitions,
 )
 
 _EARLY = {red.POWER: red.EARLY_POWER}
-# What ends the outage of a replica, by its condition.
+# Event that ends the outage of a replica, by its condition.
 _RETURNS = {
     **dict.fromkeys(red.DOWN, red.BACK),
     red.DESTROYED: red.REPLACED,
@@ -51,14 +52,14 @@ _FEW = 1e-5
 
 
 class FlushWindowLosses(NamedTuple):
-    """Losses by early power failures, by state without writes.
+    """Losses by early power failures, by state that refuses writes.
 
     Attributes
     ----------
-    state, rate : arrays of int, shape (cuts,)
-        Where, and index of the name of the failure's rate.
-    end : array of int, shape (cuts,)
-        What comes of it: CERTAIN_LOSS, or an outage in ``odds``.
+    state, rate : arrays of int, shape (failures,)
+        The state, and the index of the name of the failure's rate.
+    end : array of int, shape (failures,)
+        CERTAIN_LOSS, or the outage in ``odds`` that decides.
     odds : AbsorptionTable
         Order of recoveries.
     """
@@ -69,7 +70,7 @@ class FlushWindowLosses(NamedTuple):
     odds: AbsorptionTable
 
     def per_hour(self, rates: Vector, states: int) -> Vector:
-        """How often power goes in each state that would lose by going early.
+        """Rate of the power failures in each state that lose records if they are early.
 
         Parameters
         ----------
@@ -81,11 +82,12 @@ class FlushWindowLosses(NamedTuple):
 
 
 def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:
-    """What a cut that comes within some hours loses, if nothing else happens before.
+    """Probability and size of the loss by a power failure within the flush window.
 
-    With cuts at rate r, changes of any kind at rate o, and x = o times the hours T until all is on
-    disk: a cut with the chance ``r T (1 - exp(-x)) / x``. One after t hours takes T - t of writing,
-    which comes to ``r T^2 (x - 1 + exp(-x)) / x^2``.
+    With power failures at rate r, changes of any kind at rate o, and x = o times the hours T until
+    all is on disk, a power failure is the next change and within T with probability
+    ``r T (1 - exp(-x)) / x``. One after t hours loses T - t hours of writes, on average
+    ``r T^2 (x - 1 + exp(-x)) / x^2``.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vec
     -------
     chance : array, shape (transitions,)
     lost_hours : array, shape (transitions,)
-        Of writing, times the chance.
+        Hours of writes lost, times the chance.
     """
     changes = out * hours
     few = changes < _FEW
@@ -106,42 +108,42 @@ def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vec
     return per_hour * hours * once, per_hour * hours**2 * twice
 
 
-class EarlyCuts:
+class FlushWindowFailures:
     """Losses by early power failures; the rules are evaluated once per partition and failure.
 
     Attributes
     ----------
     outages : Outages
-        In which the order of return decides what is lost.
+        Outages in which the order of recovery decides what is lost.
     """
 
     def __init__(
         self,
-        table: Automaton,
-        events: Events,
-        passages: PartitionTransitions,
+        table: PartitionTransitionTable,
+        sequences: EventSequences,
+        transitions: PartitionTransitions,
         symmetry: Symmetry,
         environment: fault_processes.FaultEnvironment,
     ) -> None:
-        self._table, self._events, self._environment = table, events, environment
-        self._passages, self._symmetry = passages, symmetry
+        self._table, self._sequences, self._environment = table, sequences, environment
+        self._transitions, self._symmetry = transitions, symmetry
         self._early = np.zeros(0, dtype=np.int64)
         self._known: dict[tuple[int, int], int | None] = {}
-        # The same by what the two partitions know of their slots.
+        # The same, by what distinguishes the slots of the two partitions.
         self._by_role: dict[tuple[tuple[int, ...], ...], int | None] = {}
         self.outages: Outages[Outage] = Outages()
 
     def early(self, events: IntArray) -> IntArray:
-        """The same events with power gone early; -1 if none is about power."""
+        """The same events with an early power failure; -1 if none of them is a power failure."""
         found: IntArray
-        more = [self._early_of(told) for told in self._events.listed[len(self._early) :]]
+        more = [self._early_of(events) for events in self._sequences.listed[len(self._early) :]]
         self._early = np.concatenate([self._early, np.array(more, dtype=np.int64)])
         found = self._early[events]
         return found
 
-    def _early_of(self, told: fault_processes.Events) -> int:
-        early = tuple((_EARLY.get(event, event), slots) for event, slots in told)
-        return -1 if early == told else self._events.number(early)
+    def _early_of(self, events: fault_processes.Events) -> int:
+        early = tuple((_EARLY.get(event, event), slots) for event, slots in events)
+        return -1 if early == events else self._sequences.number(early)
 
     def ends(
         self, partition: IntArray, events: IntArray, early: IntArray, own: IntArray, racks: IntArray
@@ -154,7 +156,7 @@ class EarlyCuts:
         own, racks : arrays of int, shape (asked, replicas)
             Condition of each slot's broker afterwards, and its rack.
         """
-        known = self._passages
+        known = self._transitions
         late, soon = known.of(partition, events), known.of(partition, early)
         if_late, if_early = known.effects[late], known.effects[soon]
         spared = if_late & Effect.LOSS == 0
@@ -205,7 +207,7 @@ class EarlyCuts:
             return None
         known = self._symmetry.by_slot(late, soon)
         condition_of = self._table.states[soon].condition
-        # Of exchangeable slots one stands for all.
+        # One slot represents all that are exchangeable with it.
         for slot in dict(zip(known, range(len(known)), strict=True)).values():
             condition = condition_of[slot]
             if condition in _RETURNS:

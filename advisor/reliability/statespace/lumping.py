@@ -31,7 +31,7 @@ from advisor.reliability.failures.fault_processes import FaultEnvironment, initi
 from advisor.reliability.failures.mechanisms import HANGING, WELL
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import CONDITIONS, EMPTY, PartitionState
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import place_values
 
@@ -55,7 +55,7 @@ class Symmetry:
         Slots are exchanged although the order of assignment decides elections.
     """
 
-    def __init__(self, table: Automaton, environment: FaultEnvironment) -> None:
+    def __init__(self, table: PartitionTransitionTable, environment: FaultEnvironment) -> None:
         self._table = table
         self._classes, replicas = slot_classes(table.constants, environment), table.replicas
         self._lumps = len(set(self._classes)) < replicas

@@ -19,10 +19,10 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import COPY, DECISION
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.election_risk import COLUMNS, risks, unseen
-from advisor.reliability.partition.transition_table import COPIES, automaton
+from advisor.reliability.partition.election_risk import COLUMNS, risks, unexpanded
+from advisor.reliability.partition.transition_table import COPIES, partition_transition_table
 from advisor.reliability.solver.generator import IntArray
-from advisor.reliability.statespace.flush_window import EarlyCuts, Outage
+from advisor.reliability.statespace.flush_window import FlushWindowFailures, Outage
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 from advisor.reliability.statespace.state_index import Pairs, spread
@@ -42,17 +42,17 @@ NOTHING = np.zeros(0, dtype=np.int64)
 _KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
 
 
-class Ahead(NamedTuple):
-    """What can happen next, before the rules say what comes of it.
+class NextTransitions(NamedTuple):
+    """Transitions that can happen next, before the rules are evaluated.
 
     Attributes
     ----------
-    owner, rate, events : arrays of int, shape (ahead,)
+    owner, rate, events : arrays of int, shape (transitions,)
         Index into the states asked about, and numbers of the rate's name and of the events.
-    own, racks : arrays of int, shape (ahead, slots)
+    own, racks : arrays of int, shape (transitions, slots)
         Condition of each slot's broker afterwards, and its rack.
-    unseen : array of int, shape (ahead,)
-        Where it leads if the rules are not asked: states with an unseen partition.
+    unexpanded : array of int, shape (transitions,)
+        Placeholder states that they lead to if the rules are not evaluated.
     """
 
     owner: IntArray
@@ -60,7 +60,7 @@ class Ahead(NamedTuple):
     events: IntArray
     own: IntArray
     racks: IntArray
-    unseen: IntArray
+    unexpanded: IntArray
 
 
 class Graph:
@@ -79,24 +79,28 @@ class Graph:
         self, constants: ChainConstants, environment: fault_processes.FaultEnvironment
     ) -> None:
         self.environment = environment
-        self.table = automaton(constants, len(environment.racks))
+        self.table = partition_transition_table(constants, len(environment.racks))
         self._changes = changes(environment, constants.copying, constants.operator)
         self._symmetry = Symmetry(self.table, environment)
-        self._passages = PartitionTransitions(
-            self.table, self._changes.told, self._symmetry.exchanging
+        self._transitions = PartitionTransitions(
+            self.table, self._changes.event_sequences, self._symmetry.exchanging
         )
-        self._copies = Copies(self.table, self._changes.told)
-        self._decisions = Decisions(self.table, self._changes.told)
-        self._cuts = EarlyCuts(
-            self.table, self._changes.told, self._passages, self._symmetry, environment
+        self._copies = Copies(self.table, self._changes.event_sequences)
+        self._decisions = Decisions(self.table, self._changes.event_sequences)
+        self._flush_window = FlushWindowFailures(
+            self.table,
+            self._changes.event_sequences,
+            self._transitions,
+            self._symmetry,
+            environment,
         )
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
-        self.gap_maps = self._passages.gap_maps
+        self.gap_maps = self._transitions.gap_maps
         self.broker_states = self.partition = np.zeros(0, dtype=np.int64)
         self._election_risks = np.zeros((0, len(COLUMNS)))
         self._by_outages = NOTHING
-        self._unseen = self.table.number(unseen(self.table.replicas))
+        self._unexpanded = self.table.number(unexpanded(self.table.replicas))
         well = np.array([fault_processes.initial_state(environment).own])
         self._numbered(well, np.array([environment.slot_racks]), np.zeros(1, dtype=np.int64))
 
@@ -104,8 +108,8 @@ class Graph:
         """Number of states found so far."""
         return len(self.partition)
 
-    def ahead(self, states: IntArray) -> Ahead:
-        """What can happen next in some states."""
+    def next_transitions(self, states: IntArray) -> NextTransitions:
+        """Failures and repairs that can happen next in some states."""
         broker_states, partition = self.broker_states[states], self.partition[states]
         known = self._changes
         known.ask(broker_states)
@@ -122,34 +126,39 @@ class Graph:
         own = np.concatenate([known.after.take(row, axis=0), same])
         racks = known.racks.take(broker_states[owner], axis=0)
         outages = np.concatenate([known.outages[row], known.outages_of(same)])
-        return Ahead(
+        return NextTransitions(
             owner=owner,
             rate=rate,
             events=np.concatenate([known.events[row], done, decided]),
             own=own,
             racks=racks,
-            unseen=self._with_unseen_partition(own, racks, outages),
+            unexpanded=self._with_unexpanded_partition(own, racks, outages),
         )
 
-    def _with_unseen_partition(self, own: IntArray, racks: IntArray, outages: IntArray) -> IntArray:
-        """One state for all with the same outages."""
+    def _with_unexpanded_partition(
+        self, own: IntArray, racks: IntArray, outages: IntArray
+    ) -> IntArray:
+        """The placeholder state of each set of outages."""
         more = int(outages.max(initial=-1)) + 1 - len(self._by_outages)
         if more > 0:
             self._by_outages = np.concatenate([self._by_outages, np.full(more, -1)])
         new, first = np.unique(outages[self._by_outages[outages] < 0], return_index=True)
         if len(new):
             place = np.flatnonzero(self._by_outages[outages] < 0)[first]
-            unseen = np.full(len(new), self._unseen)
-            self._by_outages[new] = self._numbered(own[place], racks[place], unseen)
+            unexpanded = np.full(len(new), self._unexpanded)
+            self._by_outages[new] = self._numbered(own[place], racks[place], unexpanded)
         return self._by_outages[outages]
 
-    def is_unseen(self, states: IntArray) -> NDArray[np.bool_]:
-        """Whether the rules were not asked about the partition, shape (states,)."""
-        found: NDArray[np.bool_] = self.partition[states] == self._unseen
+    def is_unexpanded(self, states: IntArray) -> NDArray[np.bool_]:
+        """Whether the partition is a placeholder, its rules not evaluated; shape (states,)."""
+        found: NDArray[np.bool_] = self.partition[states] == self._unexpanded
         return found
 
     def moves(
-        self, states: IntArray, ahead: Ahead | None = None, unseen: IntArray = NOTHING
+        self,
+        states: IntArray,
+        upcoming: NextTransitions | None = None,
+        unexpanded: IntArray = NOTHING,
     ) -> tuple[IntArray, IntArray]:
         """Transitions out of states.
 
@@ -158,10 +167,10 @@ class Graph:
         Parameters
         ----------
         states : array of int, shape (asked,)
-        ahead : Ahead, optional
+        upcoming : NextTransitions, optional
             What can happen in them, if known.
-        unseen : array of int
-            Entries of ``ahead`` about which the rules are not asked.
+        unexpanded : array of int
+            Entries of ``upcoming`` for which the rules are not evaluated.
 
         Returns
         -------
@@ -170,16 +179,16 @@ class Graph:
         rows : array of int, shape (moves, 6)
             Target, rate, effects, gap map, one of how many ways it may come, and multiplicity.
         """
-        ahead = ahead or self.ahead(states)
-        if not len(unseen):
-            return _merged(self._followed(states, ahead))
-        seen = np.ones(len(ahead.owner), dtype=bool)
-        seen[unseen] = False
-        few = Ahead(*(column.compress(~seen, axis=0) for column in ahead))
-        columns = np.zeros((len(unseen), 6), dtype=np.int64)
-        columns[:, 0], columns[:, 1], columns[:, 2] = few.owner, few.unseen, few.rate
-        columns[:, 4], columns[:, 5] = self._passages.map_number(()), 1
-        asked = Ahead(*(column.compress(seen, axis=0) for column in ahead))
+        upcoming = upcoming or self.next_transitions(states)
+        if not len(unexpanded):
+            return _merged(self._followed(states, upcoming))
+        seen = np.ones(len(upcoming.owner), dtype=bool)
+        seen[unexpanded] = False
+        few = NextTransitions(*(column.compress(~seen, axis=0) for column in upcoming))
+        columns = np.zeros((len(unexpanded), 6), dtype=np.int64)
+        columns[:, 0], columns[:, 1], columns[:, 2] = few.owner, few.unexpanded, few.rate
+        columns[:, 4], columns[:, 5] = self._transitions.map_number(()), 1
+        asked = NextTransitions(*(column.compress(seen, axis=0) for column in upcoming))
         return _merged(np.concatenate([self._followed(states, asked), columns]))
 
     def waits(self, states: IntArray) -> IntArray:
@@ -204,26 +213,26 @@ class Graph:
             self._election_risks[number] = risks(self.table.states[number])
         return self._election_risks.take(partition, axis=0)
 
-    def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    def flush_window_losses(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Losses by power failures within the flush window.
 
         Parameters
         ----------
         states : array of int, shape (asked,)
-            States in which nothing is written.
+            States that refuse writes.
 
         Returns
         -------
-        owner, rate, end : arrays of int, shape (cuts,)
+        owner, rate, end : arrays of int, shape (losses,)
             Index into ``states``, number of the rate's name, and CERTAIN_LOSS or an outage.
         """
         broker_states, known = self.broker_states[states], self._changes
         known.ask(broker_states)
         owner, row = spread(known.first[broker_states], known.count[broker_states])
-        early = self._cuts.early(known.events[row])
+        early = self._flush_window.early(known.events[row])
         about = np.flatnonzero(early >= 0)
         owner, row = owner[about], row[about]
-        end = self._cuts.ends(
+        end = self._flush_window.ends(
             self.partition[states[owner]],
             known.events[row],
             early[about],
@@ -236,21 +245,21 @@ class Graph:
     @property
     def outages(self) -> Outages[Outage]:
         """Outages in which the order of recoveries decides what an early power failure loses."""
-        return self._cuts.outages
+        return self._flush_window.outages
 
-    def _followed(self, states: IntArray, ahead: Ahead) -> IntArray:
+    def _followed(self, states: IntArray, upcoming: NextTransitions) -> IntArray:
         """Owner, target, rate, effects, gap map and ways of everything, by the rules."""
-        source, rate, events, own, racks, _ = ahead
-        passage = self._passages.of(self.partition[states[source]], events)
-        ways = self._passages.ways[passage]
+        source, rate, events, own, racks, _ = upcoming
+        row = self._transitions.of(self.partition[states[source]], events)
+        ways = self._transitions.ways[row]
         if (ways > 1).any():
-            owner, passage = spread(passage, ways)
+            owner, row = spread(row, ways)
             source, rate, ways = source[owner], rate[owner], ways[owner]
             own, racks = own.take(owner, axis=0), racks.take(owner, axis=0)
-        target = self._numbered(own, racks, self._passages.following[passage])
-        effects = self._passages.effects[passage]
+        target = self._numbered(own, racks, self._transitions.following[row])
+        effects = self._transitions.effects[row]
         kept = (target != states[source]) | (effects & _KEPT_IN_PLACE > 0)
-        columns = [source, target, rate, effects, self._passages.gaps[passage], ways]
+        columns = [source, target, rate, effects, self._transitions.gaps[row], ways]
         return np.stack(columns, axis=1).compress(kept, axis=0)
 
     def _numbered(self, own: IntArray, racks: IntArray, partition: IntArray) -> IntArray:

@@ -58,7 +58,7 @@ class Numbering:
         return numbers, new
 
     def _known(self, codes: NDArray[Any]) -> IntArray:
-        """Numbers from the sorted list; -1 where there is none yet."""
+        """Numbers from the sorted list; -1 for codes that are not in it yet."""
         if not self._count:
             return np.full(len(codes), -1)
         place = np.minimum(self._sorted.searchsorted(codes), self._count - 1)
@@ -192,7 +192,7 @@ def met_in_order(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
 
 
 def place_values(base: int, digits: int) -> NDArray[Any]:
-    """What each digit counts in a code of so many digits; Python's integers if 64 bits are few."""
+    """Place value of each digit of a code; Python's integers if 64 bits do not suffice."""
     values = [base**digit for digit in range(digits - 1, -1, -1)]
     return np.array(values, dtype=np.int64 if base**digits < _FITS else object)
 

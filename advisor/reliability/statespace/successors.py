@@ -18,7 +18,7 @@ from advisor.reliability.failures.mechanisms import COPY, DECISION, WELL, Broker
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.lumping import broker_state_count
 from advisor.reliability.statespace.state_index import Numbering, Pairs, place_values, spread
@@ -27,7 +27,7 @@ _CAUSES, _LEADER_CHANGE = int(Effect.CAUSES), int(Effect.LEADER_CHANGE)
 _LOSS, _TAIL = int(Effect.LOSS), int(Effect.TAIL)
 _FAILOVER, _HANDOVER = int(Effect.FAILOVER), int(Effect.HANDOVER)
 
-# What a partition notices of what happens to brokers, by the value of `BrokerEvent`.
+# The partition event for each broker event, by the value of `BrokerEvent`.
 PARTITION_EVENT = tuple(
     {
         BrokerEvent.CRASH: red.CRASH,
@@ -61,12 +61,12 @@ class _Rows(NamedTuple):
 
 
 def partition_events(events: fault_processes.Events) -> fault_processes.Events:
-    """What a partition notices of what happens to brokers."""
+    """The events of brokers as events of a partition."""
     return tuple([(PARTITION_EVENT[event], slots) for event, slots in events])
 
 
-class Events:
-    """Numbered sequences of events, as a change brings them."""
+class EventSequences:
+    """Numbered sequences of events, one for each kind of transition."""
 
     def __init__(self) -> None:
         self.listed: list[fault_processes.Events] = []
@@ -76,10 +76,10 @@ class Events:
         """The number of a sequence; events without slots are omitted."""
         found = self._numbers.get(events)
         if found is None:
-            told = tuple((event, slots) for event, slots in events if slots)
-            found = self._numbers.setdefault(told, len(self.listed))
+            kept = tuple((event, slots) for event, slots in events if slots)
+            found = self._numbers.setdefault(kept, len(self.listed))
             if found == len(self.listed):
-                self.listed.append(told)
+                self.listed.append(kept)
             self._numbers[events] = found
         return found
 
@@ -89,7 +89,7 @@ class FaultTransitions:
 
     Attributes
     ----------
-    told : Events
+    event_sequences : EventSequences
     numbers : Numbering
         Of the codes of broker states.
     rate_names : list of str
@@ -108,7 +108,8 @@ class FaultTransitions:
     def __init__(self, environment: fault_processes.FaultEnvironment) -> None:
         replicas = len(environment.slot_racks)
         self.rate_names: list[str] = []
-        self.told, self.numbers = Events(), Numbering(broker_state_count(environment))
+        self.event_sequences = EventSequences()
+        self.numbers = Numbering(broker_state_count(environment))
         self._environment = environment
         self._outages = Numbering()
         self._places = place_values(environment.table.conditions, replicas)
@@ -133,7 +134,7 @@ class FaultTransitions:
         return number
 
     def add(self, own: IntArray, racks: IntArray) -> None:
-        """BrokerStates that were not met before."""
+        """Add broker states that are new."""
         self.own, self.racks = np.concatenate([self.own, own]), np.concatenate([self.racks, racks])
         conditions = range(self._environment.table.conditions)
         waits = np.stack([(own == condition).sum(axis=1) for condition in conditions], axis=1)
@@ -165,7 +166,7 @@ class FaultTransitions:
             self.outages = np.concatenate([self.outages, self.outages_of(after)])
 
     def _wherever(self, own: fault_processes.Own) -> _Rows:
-        """The rows of what can happen wherever the brokers stand, found once."""
+        """The rows that do not depend on the racks of the brokers, computed once."""
         rows = self._of_brokers.get(own)
         if rows is None:
             found = fault_processes.broker_and_cluster_transitions(own, self._environment)
@@ -176,10 +177,11 @@ class FaultTransitions:
         rows = _Rows([], [], [])
         for rate, own, events in changes:
             rows.rate.append(self.rate_number(rate))
-            told = self._noticed.get(events)
-            if told is None:
-                told = self._noticed[events] = self.told.number(partition_events(events))
-            rows.events.append(told)
+            number = self._noticed.get(events)
+            if number is None:
+                number = self.event_sequences.number(partition_events(events))
+                self._noticed[events] = number
+            rows.events.append(number)
             rows.after.extend(own)
         return rows
 
@@ -188,7 +190,7 @@ class FaultTransitions:
 def changes(
     environment: fault_processes.FaultEnvironment, copying: bool, operator: bool = False
 ) -> FaultTransitions:
-    """The one table of a fault environment; without the name of a rate that never comes up."""
+    """The one table of a fault environment, without names of rates that it does not use."""
     known = FaultTransitions(environment)
     if copying:
         known.rate_number(COPY)
@@ -203,20 +205,22 @@ class PartitionTransitions:
     Parameters
     ----------
     exchanging : bool
-        The last two slots change places, though the order of the assignment decides.
+        The last two slots are merged as exchangeable, though their order in the assignment matters.
 
     Attributes
     ----------
-    following, effects, gaps : arrays of int, shape (passages,)
+    following, effects, gaps : arrays of int, shape (rows,)
         The partition's next state, what happened as bits, and the number of the gap map.
-    ways : array of int, shape (passages,)
-        How many, equally likely, may come of the same events; they follow each other.
+    ways : array of int, shape (rows,)
+        How many equally likely outcomes the same events have; their rows follow each other.
     gap_maps : list of tuple of int
         Old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
-    def __init__(self, table: Automaton, events: Events, exchanging: bool = False) -> None:
-        self._table, self._events, self._exchanging = table, events, exchanging
+    def __init__(
+        self, table: PartitionTransitionTable, sequences: EventSequences, exchanging: bool = False
+    ) -> None:
+        self._table, self._sequences, self._exchanging = table, sequences, exchanging
         self._width = max(table.replicas - 1, 1)
         self._asked = Pairs()
         self._maps: dict[tuple[int, ...], int] = {}
@@ -226,16 +230,18 @@ class PartitionTransitions:
         self.ways = self._first = self.following
 
     def of(self, partition: IntArray, events: IntArray) -> IntArray:
-        """The passage of each partition and sequence of events; the first of its ``ways``."""
+        """Row of each partition and sequence of events; the first of its ``ways``."""
         rows, new = self._asked.of(partition, events)
         if len(new):
-            listed, known = self._events.listed, len(self.following)
+            listed, known = self._sequences.listed, len(self.following)
             asked = zip(partition[new].tolist(), events[new].tolist(), strict=True)
             if self._exchanging:
-                several = [self._ways(number, listed[told]) for number, told in asked]
+                several = [self._ways(number, listed[sequence]) for number, sequence in asked]
                 found, count = list(chain.from_iterable(several)), np.array([*map(len, several)])
             else:
-                found = [self._lived_through(number, listed[told]) for number, told in asked]
+                found = [
+                    self._follow_events(number, listed[sequence]) for number, sequence in asked
+                ]
                 count = np.ones(len(new), dtype=np.int64)
             following, effects, gaps = np.array(found, dtype=np.int64).T
             self._first = np.concatenate([self._first, known + np.cumsum(count) - count])
@@ -246,8 +252,8 @@ class PartitionTransitions:
         return self._first.take(rows)
 
     def _ways(self, partition: int, events: fault_processes.Events) -> list[_Way]:
-        """What may come of it: two ways where the order of the last two slots decides."""
-        way = self._lived_through(partition, events)
+        """The possible outcomes: two where the order of the last two slots decides."""
+        way = self._follow_events(partition, events)
         if not self._order_decides(partition, events, way[0]):
             return [way]
         table = self._table
@@ -274,7 +280,7 @@ class PartitionTransitions:
             for event, slots in events
         )
 
-    def _lived_through(self, partition: int, events: fault_processes.Events) -> _Way:
+    def _follow_events(self, partition: int, events: fault_processes.Events) -> _Way:
         table = self._table
         if not events:
             now, outcome = partition, red.nothing_happens(table.states[partition])
@@ -306,7 +312,7 @@ class PartitionTransitions:
         return effects, self.map_number(outcome.gap_map)
 
     def map_number(self, gaps: tuple[int, ...]) -> int:
-        """The number of a gap map; a gap that is not there counts as one that everybody has."""
+        """The number of a gap map; a missing gap counts as one that every log has."""
         padded = gaps + (GAP_CLOSED,) * (self._width - len(gaps))
         number = self._maps.setdefault(padded, len(self.gap_maps))
         if number == len(self.gap_maps):
@@ -317,9 +323,9 @@ class PartitionTransitions:
 class Decisions:
     """Elections by an operator, of partitions whose electable replicas cannot return."""
 
-    def __init__(self, table: Automaton, events: Events) -> None:
+    def __init__(self, table: PartitionTransitionTable, sequences: EventSequences) -> None:
         self._table = table
-        self._event = events.number(((red.DECIDED, (0,)),)) if table.constants.operator else -1
+        self._event = sequences.number(((red.DECIDED, (0,)),)) if table.constants.operator else -1
 
     def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
         """Index of the partition asked about, and the event, for every election possible."""
@@ -335,10 +341,10 @@ class Decisions:
 class Copies:
     """Transitions by which a copy completes, one for each copying replica."""
 
-    def __init__(self, table: Automaton, events: Events) -> None:
+    def __init__(self, table: PartitionTransitionTable, sequences: EventSequences) -> None:
         self._table = table
         self._done = np.array(
-            [events.number(((red.COPIED, (slot,)),)) for slot in range(table.replicas)]
+            [sequences.number(((red.COPIED, (slot,)),)) for slot in range(table.replicas)]
         )
 
     def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:

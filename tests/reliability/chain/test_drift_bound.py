@@ -111,17 +111,17 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
     """The chain of the first states alone; ways to the others lead back to the healthy one."""
     from_kept = structure.source < kept
     target = structure.target[from_kept]
-    beyond = target >= kept
-    left, place = np.unique(target[beyond], return_inverse=True)
-    effects = structure.effects[from_kept] | np.where(beyond, Effect.TRUNCATED, 0)
+    out = target >= kept
+    left, place = np.unique(target[out], return_inverse=True)
+    effects = structure.effects[from_kept] | np.where(out, Effect.TRUNCATED, 0)
     every = np.concatenate([np.arange(kept), left])
-    cuts = np.flatnonzero(structure.cuts.state < kept)
-    state, rate, end = (column[cuts] for column in structure.cuts[:3])
+    losses = np.flatnonzero(structure.flush_window.state < kept)
+    state, rate, end = (column[losses] for column in structure.flush_window[:3])
     return replace(
         structure,
         states=kept,
         source=structure.source[from_kept],
-        target=np.where(beyond, 0, target),
+        target=np.where(out, 0, target),
         rate=structure.rate[from_kept],
         weight=structure.weight[from_kept],
         effects=effects,
@@ -132,11 +132,11 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
         gaps=structure.gaps[:kept],
         in_sync=structure.in_sync[:kept],
         attribution={name: share[:kept] for name, share in structure.attribution.items()},
-        beyond=place,
-        cuts=FlushWindowLosses(state, rate, end, structure.cuts.odds),
-        stops=(structure.writable[structure.source[from_kept]] & ~structure.writable[target])[
-            beyond
-        ],
+        truncated_target=place,
+        flush_window=FlushWindowLosses(state, rate, end, structure.flush_window.odds),
+        stops_writes=(
+            structure.writable[structure.source[from_kept]] & ~structure.writable[target]
+        )[out],
         waits=structure.waits[every],
         election_risks=structure.election_risks[every],
     )

@@ -13,7 +13,12 @@ from advisor import Cluster, evaluate
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc, drift_bound
-from advisor.reliability.chain.loss_bound import Limits, LossRates, loss_rates, strikes_per_hour
+from advisor.reliability.chain.loss_bound import (
+    Limits,
+    LossPreconditions,
+    loss_preconditions,
+    strikes_per_hour,
+)
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.failures.mechanisms import table
@@ -61,13 +66,15 @@ def worth(structure, found):
     moves = structure.source != structure.target
     where = (structure.source[moves], structure.target[moves])
     size = (structure.states, structure.states)
-    flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
+    generator = Generator(
+        sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states)
+    )
     # A tail holds a record at least: that is the dearest it can be.
     losses = structure.with_effect(Effect.LOSS) + 2.0 * structure.with_effect(Effect.TAIL)
     gains = [losses, structure.with_effect(Effect.TOTAL), moves]
     per_hour = [np.bincount(structure.source, rate * gain, structure.states) for gain in gains]
     return (
-        RegenerativeCycles(flow)
+        RegenerativeCycles(generator)
         .backward(np.stack([*per_hour, np.ones(structure.states)], axis=1))
         .T
     )
@@ -143,19 +150,19 @@ def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     config = Config(replication_factor=3, min_insync_replicas=least)
     constants = parameters(config, load_model("three_az_cloud"), LOAD, 3).constants
     drift = drift_bound.drift(RATES, (0, 0, 1))
-    found = loss_rates(RATES, (0, 0, 1), constants, drift)
+    found = loss_preconditions(RATES, (0, 0, 1), constants, drift)
     destroyed = 3 * 1e-4 + 2 * 1e-5 + 3 * 2e-5
-    assert found.destructions == pytest.approx(destroyed, rel=1e-12)
-    assert found.outages_of_power == pytest.approx(dark, rel=1e-12)
+    assert found.log_destructions_per_hour == pytest.approx(destroyed, rel=1e-12)
+    assert found.unflushed_losses_per_hour == pytest.approx(dark, rel=1e-12)
     # Of brokers and racks one has the leader; what strikes all strikes it.
     leader = 1e-3 + 2e-3 + 1e-4 + 3e-3 + 1e-5 + 4e-3 + 3 * 2e-5
-    assert found.falls == pytest.approx(leader, rel=1e-12)
+    assert found.leader_failures_per_hour == pytest.approx(leader, rel=1e-12)
     # The longest spell for each, and copies that take 3 + 1 + 1/2 + 1/3 times as long as one.
     assert drift.copy_hours / drift.hours[conditions.CRASHED] == pytest.approx(2.0, rel=1e-12)
     longest = 3 * drift.hours[conditions.CRASHED] + drift.copy_hours * (3 + 11 / 6)
-    assert found.longest_hours == pytest.approx(longest, rel=1e-12)
-    unflushed = loss_rates(RATES, (0, 0, 1), replace(constants, page_cache=False), drift)
-    assert unflushed.outages_of_power == 0.0
+    assert found.max_recovery_hours == pytest.approx(longest, rel=1e-12)
+    unflushed = loss_preconditions(RATES, (0, 0, 1), replace(constants, page_cache=False), drift)
+    assert unflushed.unflushed_losses_per_hour == 0.0
 
 
 def test_drift_weighs_spells_copies_and_what_failures_bring():
@@ -187,7 +194,12 @@ def test_drift_weighs_spells_copies_and_what_failures_bring():
 
 def test_elections_lose_from_the_brink_or_later():
     """Calm: after a destruction; armed: by a fall; on the brink: now; endless in endless hours."""
-    needs = LossRates(destructions=1e-3, outages_of_power=9.0, falls=0.1, longest_hours=50.0)
+    needs = LossPreconditions(
+        log_destructions_per_hour=1e-3,
+        unflushed_losses_per_hour=9.0,
+        leader_failures_per_hour=0.1,
+        max_recovery_hours=50.0,
+    )
     election_risks = np.array([SAFE, OFFLINE, EMPTY_ELECTABLE, OFFLINE_EMPTY_ELECTABLE])
     later = 1e-3 * (1.0 + 0.1 * 50.0)
     none = np.zeros(4)
@@ -195,7 +207,9 @@ def test_elections_lose_from_the_brink_or_later():
     expected = [2 * later, 2 * later, 2 * (later + 0.1), 1 + 2 * (later + 0.1)]
     assert found == pytest.approx(expected)
     assert np.all(np.isinf(needs.elections(election_risks, np.full(4, np.inf), none)))
-    never = LossRates(0.0, 9.0, 0.0, np.inf).elections(election_risks, np.full(4, np.inf), none)
+    never = LossPreconditions(0.0, 9.0, 0.0, np.inf).elections(
+        election_risks, np.full(4, np.inf), none
+    )
     assert never.tolist() == [0.0, 0.0, 0.0, 1.0]
     # A limping leader that dies is a fall, too.
     dying = needs.elections(election_risks, np.full(4, 2.0), np.full(4, 0.3))
@@ -214,19 +228,27 @@ def test_failures_that_lose_at_once_are_in_the_limit():
         config = Config(acks=acks, unclean_leader_election_enable=unclean, **settings)
         constants = parameters(config, model, LOAD, 3).constants
         of[acks, unclean] = Limits(RATES, (0, 0, 1), constants).until_well(waits, calm)
-        needs = loss_rates(RATES, (0, 0, 1), constants, drift_bound.drift(RATES, (0, 0, 1)))
+        needs = loss_preconditions(RATES, (0, 0, 1), constants, drift_bound.drift(RATES, (0, 0, 1)))
     hours = of["all", False].hours
-    gone = hours * needs.destructions * (2.0 + needs.falls * needs.longest_hours)
-    assert of["all", False].losses == pytest.approx(gone + hours * needs.outages_of_power)
-    destroyed = hours * needs.destructions
-    assert of[1, False].losses == pytest.approx(3.0 * hours * needs.falls + destroyed)
+    gone = (
+        hours
+        * needs.log_destructions_per_hour
+        * (2.0 + needs.leader_failures_per_hour * needs.max_recovery_hours)
+    )
+    assert of["all", False].losses == pytest.approx(gone + hours * needs.unflushed_losses_per_hour)
+    destroyed = hours * needs.log_destructions_per_hour
+    assert of[1, False].losses == pytest.approx(
+        3.0 * hours * needs.leader_failures_per_hour + destroyed
+    )
     assert of["all", False].totals == of[1, False].totals == pytest.approx(gone)
     assert (
         of["all", True].losses
         == of["all", True].totals
-        == pytest.approx(2 * hours * needs.falls + destroyed)
+        == pytest.approx(2 * hours * needs.leader_failures_per_hour + destroyed)
     )
-    assert of[1, True].losses == pytest.approx(3 * hours * needs.falls + destroyed)
+    assert of[1, True].losses == pytest.approx(
+        3 * hours * needs.leader_failures_per_hour + destroyed
+    )
 
 
 @pytest.mark.parametrize("unclean", [False, True])

@@ -199,7 +199,7 @@ def test_coincident_rack_failures_do_not_scale_with_partitions() -> None:
     assert few.mean_years_to_loss < 3.0 * many.mean_years_to_loss
 
 
-def test_brokers_of_a_burnt_rack_are_replaced_one_by_one() -> None:
+def test_brokers_of_a_destroyed_rack_are_replaced_one_by_one() -> None:
     """Racks are destroyed and brokers replaced one by one: neither independent nor together."""
     model = card(
         rack_destroyed={"per_year": 5.0}, broker_destroyed={"per_year": 0.0, "hours": 48.0}

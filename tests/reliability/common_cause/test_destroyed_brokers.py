@@ -106,7 +106,7 @@ _NUMBERS = ("hours", "broker", "rack", "cluster", "share")
 
 
 @pytest.mark.parametrize("brokers", [6, 9])
-def test_burnt_racks_do_not_lose_each_set_by_itself(brokers: int) -> None:
+def test_destroyed_racks_do_not_lose_each_set_separately(brokers: int) -> None:
     """Fires alone over 300 partitions: pairs of brokers apart lose two or three times more."""
     racks = (0, 1, 2) * (brokers // 3)
     found = Destruction(racks, 12.0, broker=0.0, rack=0.1)

@@ -143,7 +143,7 @@ def test_wiped_brokers_of_a_large_cluster_lose_as_sampled() -> None:
     assert exact.loss_probability_per_year < 0.75 * exact.bounds[1]
 
 
-def test_racks_that_burn_together_are_one_loss_however_many_sets_they_hold() -> None:
+def test_racks_destroyed_together_are_one_loss_for_any_number_of_sets() -> None:
     """All three racks at once: 3 rates times spreads squared, for one set or hundreds."""
     model = card(
         rack_destroyed={"per_year": 0.01, "spreads": 0.1}, broker_destroyed={"hours": 0.01}

@@ -16,7 +16,7 @@ from advisor.reliability.partition.election_risk import (
     election_risk,
     pending_copies_bound,
 )
-from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.workload import Workload
 from replica_sets import parameters
 
@@ -62,7 +62,7 @@ def every_step(constants, replicas):
 
     Falls, destructions and returns strike any slots together.
     """
-    table = Automaton(constants, replicas)
+    table = PartitionTransitionTable(constants, replicas)
     ordered = constants.policy.rules.elect_in_isr_order
     seen, waiting = {without_names(table.states[0], ordered)}, [0]
     while waiting:

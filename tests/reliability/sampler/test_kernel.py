@@ -10,7 +10,7 @@ import simpy
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.errors import InputError
-from advisor.reliability.partition.transition_table import automaton
+from advisor.reliability.partition.transition_table import partition_transition_table
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
@@ -292,7 +292,7 @@ def test_a_block_is_the_same_whenever_it_is_run() -> None:
     plan = plan_for(cluster, config, model, load)
     first = run_block(plan, Block(7, 3, 50))
     tables.cache_clear()
-    automaton.cache_clear()
+    partition_transition_table.cache_clear()
     run_block(plan, Block(8, 0, 20))
     assert run_block(plan, Block(7, 3, 50)) == first
     assert run_block(plan, Block(7, 4, 50)).causes != first.causes

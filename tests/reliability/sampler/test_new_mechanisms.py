@@ -8,7 +8,7 @@ import math
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
-from advisor.reliability.partition.transition_table import automaton
+from advisor.reliability.partition.transition_table import partition_transition_table
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled.transition_tables import tables
@@ -219,6 +219,6 @@ def test_a_block_with_a_quorum_is_the_same_whenever_it_is_run() -> None:
     assert plan.voters == (1, 1, 1)
     first = run_block(plan, Block(7, 3, 50))
     tables.cache_clear()
-    automaton.cache_clear()
+    partition_transition_table.cache_clear()
     run_block(plan, Block(8, 0, 20))
     assert run_block(plan, Block(7, 3, 50)) == first

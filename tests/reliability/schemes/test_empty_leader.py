@@ -46,8 +46,10 @@ def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]
     moves = found.source != found.target
     size = (len(found.keys), len(found.keys))
     where = (found.source[moves], found.target[moves])
-    flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(len(found.keys)))
-    events = stationary(flow)[found.source] * rate * found.losses * 8760
+    generator = Generator(
+        sparse.csr_array((rate[moves], where), shape=size), np.zeros(len(found.keys))
+    )
+    events = stationary(generator)[found.source] * rate * found.losses * 8760
     return by_end(events, np.array(found.rate_names)[found.rate])
 
 

@@ -20,29 +20,29 @@ ROUNDING = 1e-13
 EPSILON = float(np.finfo(float).eps)
 
 
-def flow_of(table: list[list[float]], absorbed: list[float]) -> Generator:
+def generator_of(table: list[list[float]], absorbed: list[float]) -> Generator:
     return Generator(sparse.csr_array(np.array(table)), np.array(absorbed))
 
 
-def by_exponential(flow: Generator, hours: float) -> float:
+def by_exponential(generator: Generator, hours: float) -> float:
     """Absorbed by then, from the matrix exponential of the chain with a state for that."""
-    size = len(flow.absorbed)
+    size = len(generator.absorbed)
     whole = np.zeros((size + 1, size + 1))
-    whole[:size, :size] = flow.rates.toarray() - np.diag(flow.out)
-    whole[:size, size] = flow.absorbed
+    whole[:size, :size] = generator.rates.toarray() - np.diag(generator.out)
+    whole[:size, size] = generator.absorbed
     return float(linalg.expm(whole * hours)[0, size])
 
 
-def extrapolated(flow: Generator, horizon_hours: float, wanted: float) -> tuple[float, float]:
+def extrapolated(generator: Generator, horizon_hours: float, wanted: float) -> tuple[float, float]:
     """The extrapolation, and the bound on what it is off."""
-    hours = RegenerativeCycles(flow)
-    visits = hours.forward(hours.start)
+    cycles = RegenerativeCycles(generator)
+    visits = cycles.forward(cycles.start)
     visits[0] = 1.0
-    ahead = hours.backward(np.ones(len(hours.out)))
+    ahead = cycles.backward(np.ones(len(cycles.out)))
     left = first_passage._left_of_the_start(
-        hours, float(visits @ flow.absorbed), horizon_hours, wanted
+        cycles, float(visits @ generator.absorbed), horizon_hours, wanted
     )
-    return first_passage._extrapolated(hours, visits, ahead, horizon_hours), left
+    return first_passage._extrapolated(cycles, visits, ahead, horizon_hours), left
 
 
 @given(
@@ -55,44 +55,44 @@ def test_what_is_left_of_the_start_is_bounded(repairs, failures, losses, horizon
     """Random chains, healthy most of the time: the extrapolation is off by the bound at most."""
     table = np.zeros((4, 4))
     table[np.tril_indices(4, -1)], table[np.triu_indices(4, 1)] = repairs[:6], failures[:6]
-    flow = flow_of(table.tolist(), losses)
-    assume(flow.absorbed.sum() > 0)
-    found, left = extrapolated(flow, horizon, 1e-2)
+    generator = generator_of(table.tolist(), losses)
+    assume(generator.absorbed.sum() > 0)
+    found, left = extrapolated(generator, horizon, 1e-2)
     assume(math.isfinite(left))
-    assert abs(found - by_exponential(flow, horizon)) <= left + ROUNDING
+    assert abs(found - by_exponential(generator, horizon)) <= left + ROUNDING
 
 
 def test_the_bound_is_near_what_is_left():
     """Two brokers, repaired in 1000 h: what is off after a year is a hundredth of it at least."""
-    flow = flow_of([[0.0, 2e-6], [1e-3, 0.0]], [0.0, 1e-6])
-    found, left = extrapolated(flow, YEAR, 1e-2)
-    off = abs(found - by_exponential(flow, YEAR))
+    generator = generator_of([[0.0, 2e-6], [1e-3, 0.0]], [0.0, 1e-6])
+    found, left = extrapolated(generator, YEAR, 1e-2)
+    off = abs(found - by_exponential(generator, YEAR))
     assert 0 < off <= left <= 100.0 * off
 
 
 @pytest.mark.parametrize("repair_hours", [150.0, 200.0, 250.0])
 def test_repairs_of_a_week_are_extrapolated(repair_hours):
     """Three disks, replaced in one to two weeks: no series is needed, and it gives the same."""
-    flow = flow_of(
+    generator = generator_of(
         [[0.0, 3e-5, 0.0], [1.0 / repair_hours, 0.0, 2e-5], [0.0, 2.0 / repair_hours, 0.0]],
         [0.0, 0.0, 1e-5],
     )
-    found = first_passage.first_loss(flow, YEAR)
+    found = first_passage.first_loss(generator, YEAR)
     assert found.method == "quasi-stationary extrapolation"
-    assert found.probability == pytest.approx(absorbed_within(flow, YEAR, 0.0), rel=1e-12)
+    assert found.probability == pytest.approx(absorbed_within(generator, YEAR, 0.0), rel=1e-12)
 
 
-SELDOM_HEALTHY = flow_of(
+SELDOM_HEALTHY = generator_of(
     [[0.0, 10.0, 0.0], [2e-3, 0.0, 5.0], [0.0, 5.0, 0.0]],
     [0.0, 0.0, 1e-6],
 )
 
 
-def without_a_stop(monkeypatch, flow: Generator) -> float:
+def without_a_stop(monkeypatch, generator: Generator) -> float:
     """The whole series, as a single block of steps."""
     with monkeypatch.context() as patched:
         patched.setattr(uniformisation, "_BLOCK", 10**9)
-        return absorbed_within(flow, YEAR, 0.0)
+        return absorbed_within(generator, YEAR, 0.0)
 
 
 def test_a_series_whose_steps_have_settled_is_the_whole_series(monkeypatch):
@@ -110,9 +110,13 @@ def test_a_series_whose_steps_have_settled_is_the_whole_series(monkeypatch):
 
 def test_a_series_that_has_not_settled_goes_on(monkeypatch):
     """Repairs that take weeks beside short outages: stopped only where it would change nothing."""
-    flow = flow_of([[0.0, 1e-4, 1e-4], [1.0 / 300.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [0.0, 1e-6, 0.0])
-    exact = without_a_stop(monkeypatch, flow)
-    assert absorbed_within(flow, YEAR, 0.0) == pytest.approx(exact, rel=2.0 * 2.0 * YEAR * EPSILON)
+    generator = generator_of(
+        [[0.0, 1e-4, 1e-4], [1.0 / 300.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [0.0, 1e-6, 0.0]
+    )
+    exact = without_a_stop(monkeypatch, generator)
+    assert absorbed_within(generator, YEAR, 0.0) == pytest.approx(
+        exact, rel=2.0 * 2.0 * YEAR * EPSILON
+    )
 
 
 @example(rates=[0.0, 0.0, 2e-309] + [0.0] * 9, losses=[0.0] * 4, horizon=1.0)
@@ -125,11 +129,14 @@ def test_squaring_is_the_matrix_exponential(rates, losses, horizon):
     """Random chains, healthy or not, over less than a move and over thousands of moves."""
     table = np.zeros((4, 4))
     table[~np.eye(4, dtype=bool)] = rates
-    flow = flow_of(table.tolist(), losses)
-    assume(flow.out.max() > 0)
-    found, exact = matrix_squaring.absorbed_within(flow, horizon), by_exponential(flow, horizon)
+    generator = generator_of(table.tolist(), losses)
+    assume(generator.out.max() > 0)
+    found, exact = (
+        matrix_squaring.absorbed_within(generator, horizon),
+        by_exponential(generator, horizon),
+    )
     # Both round once a move at most.
-    rounding = 2.0 * EPSILON * float(flow.out.max()) * horizon
+    rounding = 2.0 * EPSILON * float(generator.out.max()) * horizon
     assert found == pytest.approx(exact, rel=0.0, abs=ROUNDING + rounding)
 
 
@@ -137,12 +144,12 @@ def test_squaring_is_the_matrix_exponential(rates, losses, horizon):
 @pytest.mark.parametrize("repair_hours", [300.0, 3000.0])
 def test_squaring_and_the_series_are_one(repair_hours, loss):
     """Outages of half an hour beside repairs of weeks; both round once a step at most."""
-    flow = flow_of(
+    generator = generator_of(
         [[0.0, 1e-4, 1e-4], [1.0 / repair_hours, 0.0, 0.0], [2.0, 1e-3, 0.0]], [0.0, loss, 0.0]
     )
-    series = absorbed_within(flow, YEAR, 0.0)
+    series = absorbed_within(generator, YEAR, 0.0)
     rounding = 2.0 * 2.0 * YEAR * EPSILON
-    assert matrix_squaring.absorbed_within(flow, YEAR) == pytest.approx(
+    assert matrix_squaring.absorbed_within(generator, YEAR) == pytest.approx(
         series, rel=rounding, abs=0.0
     )
 
@@ -160,17 +167,19 @@ def test_few_moves_or_many_states_are_a_series():
 
 def test_nothing_is_left_to_lose_once_all_is_lost(monkeypatch):
     """Lost within days for certain, in two ways that never settle: the series ends there, at 1."""
-    flow = flow_of([[0.0, 4.0, 4.0], [0.0] * 3, [0.0] * 3], [0.0, 0.5, 0.9])
+    generator = generator_of([[0.0, 4.0, 4.0], [0.0] * 3, [0.0] * 3], [0.0, 0.5, 0.9])
     monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 1e7)
-    assert absorbed_within(flow, YEAR, 0.0) == pytest.approx(1.0, rel=1e-10)
+    assert absorbed_within(generator, YEAR, 0.0) == pytest.approx(1.0, rel=1e-10)
 
 
 def test_too_many_steps_are_refused(monkeypatch):
     """The error says how many steps of which length, and what to do."""
-    flow = flow_of([[0.0, 1e-4, 0.0], [1e-4, 0.0, 1.0], [0.0, 1.0, 0.0]], [0.0, 0.0, 1e-5])
+    generator = generator_of(
+        [[0.0, 1e-4, 0.0], [1e-4, 0.0, 1.0], [0.0, 1.0, 0.0]], [0.0, 0.0, 1e-5]
+    )
     monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 1e7)
     with pytest.raises(AdvisorError, match=r"of 9,6\d\d steps of 3.6e\+03 s.* or use simulate"):
-        absorbed_within(flow, YEAR, 0.0)
+        absorbed_within(generator, YEAR, 0.0)
 
 
 @pytest.mark.parametrize("begin", [0, 40, 9_000, 10_300])

@@ -58,12 +58,12 @@ def test_mean_time_to_loss_keeps_its_digits(count):
 @pytest.mark.parametrize("count", range(2, 9))
 def test_two_methods_give_one_probability(count):
     """Quasi-stationary extrapolation, uniformisation and squaring agree, down to 1e-20."""
-    flow = replicas(count, 1 / 8760, 1 / 12)
-    found = first_passage.first_loss(flow, 8760.0)
+    chain = replicas(count, 1 / 8760, 1 / 12)
+    found = first_passage.first_loss(chain, 8760.0)
     assert found.method == "quasi-stationary extrapolation"
     others = (
-        absorbed_within(flow, 8760.0, generator.EXACT),
-        matrix_squaring.absorbed_within(flow, 8760.0),
+        absorbed_within(chain, 8760.0, generator.EXACT),
+        matrix_squaring.absorbed_within(chain, 8760.0),
     )
     assert others == pytest.approx([found.probability] * 2, rel=1e-12, abs=0.0)
 
@@ -98,8 +98,8 @@ def test_stationary_agrees_with_linear_algebra(data, size):
 
 def test_staying_in_a_set_is_exponential_for_one_state():
     """One unwritable state that ends at rate 2 an hour lasts over 3 hours with exp(-6)."""
-    flow = Generator(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
-    stays = SojournTime(flow, np.array([False, True])).after(3.0)
+    chain = Generator(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
+    stays = SojournTime(chain, np.array([False, True])).after(3.0)
     assert stays == pytest.approx([0.0, np.exp(-6.0)], rel=1e-12)
 
 
@@ -162,24 +162,24 @@ def test_a_wait_that_is_long_beside_some_stays_only_is_refused():
 
 def test_nothing_to_lose_is_never():
     """Without absorption the mean is infinite and the probability 0, and the method says why."""
-    flow = Generator(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
-    found = first_passage.first_loss(flow, 8760.0)
+    chain = Generator(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
+    found = first_passage.first_loss(chain, 8760.0)
     assert (found.mean_hours, found.probability) == (np.inf, 0.0)
     assert "no modelled event" in found.method
 
 
 def test_a_state_without_exit_is_refused():
     """An outage that never ends is an error, not a number."""
-    flow = Generator(sparse.csr_array(np.array([[0.0, 0.1], [0.0, 0.0]])), np.zeros(2))
+    chain = Generator(sparse.csr_array(np.array([[0.0, 0.1], [0.0, 0.0]])), np.zeros(2))
     with pytest.raises(AdvisorError, match="cannot be left"):
-        regenerative.stationary(flow)
+        regenerative.stationary(chain)
 
 
 def test_rough_is_within_what_it_promises():
     """The precision asked of draws bounds their error."""
-    flow = replicas(5, 1 / 800, 1 / 12)
-    exact = first_passage.first_loss(flow, 8760.0)
-    rough = first_passage.first_loss(flow, 8760.0, generator.ROUGH)
+    chain = replicas(5, 1 / 800, 1 / 12)
+    exact = first_passage.first_loss(chain, 8760.0)
+    rough = first_passage.first_loss(chain, 8760.0, generator.ROUGH)
     assert rough.mean_hours == pytest.approx(exact.mean_hours, rel=10 * generator.ROUGH)
     assert rough.probability == pytest.approx(exact.probability, rel=100 * generator.ROUGH)
 
@@ -187,9 +187,9 @@ def test_rough_is_within_what_it_promises():
 @pytest.mark.parametrize("repair_hours", [350.0, 450.0, 600.0])
 def test_a_rough_first_loss_forgets_the_start_sooner(repair_hours):
     """Where the start is left to 1e-5 of it, a rough answer extrapolates; an exact one does not."""
-    flow = replicas(3, 1e-6, 1.0 / repair_hours)
+    chain = replicas(3, 1e-6, 1.0 / repair_hours)
     exact, rough = (
-        first_passage.first_loss(flow, YEAR, p) for p in (generator.EXACT, generator.ROUGH)
+        first_passage.first_loss(chain, YEAR, p) for p in (generator.EXACT, generator.ROUGH)
     )
     assert (exact.method, rough.method) == ("repeated squaring", "quasi-stationary extrapolation")
     assert rough.probability == pytest.approx(exact.probability, rel=10 * generator.ROUGH)
@@ -207,35 +207,35 @@ def test_elimination_keeps_its_digits_where_excursions_are_endless():
 @pytest.mark.parametrize("forward", [True, False])
 def test_elimination_and_paths_agree(forward):
     """The two ways through the same chain give the same hours and the same gains."""
-    flow = replicas(6, 1 / 300, 1 / 12)
-    hours = regenerative.RegenerativeCycles(flow)
+    chain = replicas(6, 1 / 300, 1 / 12)
+    cycles = regenerative.RegenerativeCycles(chain)
     given = np.arange(6.0)
-    summed = hours.forward(given) if forward else hours.backward(given)
-    assert summed[1:] == pytest.approx(hours._eliminated(given[1:], forward), rel=1e-13)
+    summed = cycles.forward(given) if forward else cycles.backward(given)
+    assert summed[1:] == pytest.approx(cycles._eliminated(given[1:], forward), rel=1e-13)
 
 
 def test_rates_of_a_pair_add_up_in_any_order():
     """Transitions between the same two states count together, and states without any have none."""
     source, target = np.array([0, 0, 0, 2]), np.array([2, 1, 2, 0])
-    flow = Generator.of(source, target, np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.5, 0.0, 0.0]))
-    assert flow.rates.toarray().tolist() == [[0, 2, 5], [0, 0, 0], [8, 0, 0]]
-    assert flow.out.tolist() == [7.5, 0.0, 8.0]
+    chain = Generator.of(source, target, np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.5, 0.0, 0.0]))
+    assert chain.rates.toarray().tolist() == [[0, 2, 5], [0, 0, 0], [8, 0, 0]]
+    assert chain.out.tolist() == [7.5, 0.0, 8.0]
 
 
 def test_a_lone_state_has_no_rates():
     """Nothing to sum is zero, not an integer."""
     none = np.zeros(0, dtype=np.int64)
-    flow = Generator.of(none, none, np.zeros(0), np.zeros(1))
-    assert flow.out.dtype == np.float64
-    assert regenerative.stationary(flow).tolist() == [1.0]
+    chain = Generator.of(none, none, np.zeros(0), np.zeros(1))
+    assert chain.out.dtype == np.float64
+    assert regenerative.stationary(chain).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("hours", [1e-3, 0.5, 30.0])
 def test_staying_in_states_that_are_left_alike_is_exponential(hours):
     """However often they change places; the series is cut where nothing is left of it."""
     rates = np.array([[0.0, 0.1, 0.0], [0.25, 0.0, 4.0], [0.25, 1.0, 0.0]])
-    flow = Generator(sparse.csr_array(rates), np.zeros(3))
-    stays = SojournTime(flow, np.array([False, True, True])).after(hours)
+    chain = Generator(sparse.csr_array(rates), np.zeros(3))
+    stays = SojournTime(chain, np.array([False, True, True])).after(hours)
     assert stays.tolist() == pytest.approx([0.0, *[math.exp(-0.25 * hours)] * 2], rel=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Early power with unclean elections: whoever is back first leads, at the rates of repair."""
+"""Power failures before the flush, with unclean elections: the first broker back leads."""
 
 import math
 from dataclasses import replace
@@ -13,10 +13,10 @@ from advisor.protocol.rules.versions import rules_for
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.transition_table import Automaton
-from advisor.reliability.statespace.flush_window import EarlyCuts
+from advisor.reliability.partition.transition_table import PartitionTransitionTable
+from advisor.reliability.statespace.flush_window import FlushWindowFailures
 from advisor.reliability.statespace.lumping import Symmetry
-from advisor.reliability.statespace.successors import Events, PartitionTransitions
+from advisor.reliability.statespace.successors import EventSequences, PartitionTransitions
 from sampled_runs import FAR, QUIET, YEAR, card, off_by, sample
 
 UNCLEAN = Config(
@@ -66,24 +66,24 @@ def test_sampled_years_lose_as_often(crash, dark_minutes, years):
     assert abs(off_by(found.loss_events_per_year, exact.loss_events_per_year)) < FAR
 
 
-def test_what_an_election_loses_in_any_case_is_no_early_cut():
+def test_what_an_election_loses_in_any_case_is_not_charged_to_early_power():
     """Slot 0 was away and lacks more: if it is back first, power went early or late all the same.
 
     Slot 1 has the end of the log, slot 2 lost it. If slot 2 is back first, that is early power's.
     """
     rules = rules_for("3.9", "kraft", False)
     constants = ChainConstants(Policy(2, True, rules), "all", copying=True, page_cache=True)
-    table, told = Automaton(constants, 3), Events()
-    passages = PartitionTransitions(table, told)
+    table, sequences = PartitionTransitionTable(constants, 3), EventSequences()
+    transitions = PartitionTransitions(table, sequences)
     state = 0
     for slot in (0, 1):
         state, _ = table.step(state, red.CRASH, (slot,))
     spread = fault_processes.FaultEnvironment((0, 1, 2), frozenset())
-    cuts = EarlyCuts(table, told, passages, Symmetry(table, spread), spread)
-    dark = np.array([told.number(((red.POWER, (2,)),))])
+    failures = FlushWindowFailures(table, sequences, transitions, Symmetry(table, spread), spread)
+    dark = np.array([sequences.number(((red.POWER, (2,)),))])
     own, racks = [conditions.CRASHED, conditions.CRASHED, conditions.DARK], [0, 1, 2]
     here, brokers = np.array([state]), (np.array([own]), np.array([racks]))
-    (end,) = cuts.ends(here, dark, cuts.early(dark), *brokers).tolist()
+    (end,) = failures.ends(here, dark, failures.early(dark), *brokers).tolist()
     rates = {"repair broker.crash": 0.5, "repair broker.power": 3.0}
-    odds, renamed = cuts.outages.odds([end], {name: i for i, name in enumerate(rates)})
+    odds, renamed = failures.outages.odds([end], {name: i for i, name in enumerate(rates)})
     assert odds.of(renamed, np.array(list(rates.values()))) == pytest.approx([3.0 / 4.0])

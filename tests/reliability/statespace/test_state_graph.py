@@ -14,7 +14,10 @@ from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
-from advisor.reliability.partition.transition_table import Automaton, automaton
+from advisor.reliability.partition.transition_table import (
+    PartitionTransitionTable,
+    partition_transition_table,
+)
 from advisor.reliability.statespace import state_graph
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.successors import partition_events
@@ -38,8 +41,8 @@ def ask(card, pattern, unclean, acks="all"):
     return constants, FaultEnvironment(pattern, possible_mechanisms(model))
 
 
-def followed(table: Automaton, partition: int, events: fault_processes.Events):
-    """The next partition, what happened as bits, and the gap map, by the automaton alone."""
+def followed(table: PartitionTransitionTable, partition: int, events: fault_processes.Events):
+    """The next partition, what happened as bits, and the gap map, by the transition table alone."""
     now, losses, total, failed, moved = partition, 0, False, False, False
     gaps = list(range(table.states[partition].gaps))
     begun = GAP_CLOSED
@@ -67,7 +70,12 @@ def followed(table: Automaton, partition: int, events: fault_processes.Events):
     return now, flags, (*gaps, *rest)
 
 
-def one_by_one(table: Automaton, environment: fault_processes.FaultEnvironment, brokers, partition):
+def one_by_one(
+    table: PartitionTransitionTable,
+    environment: fault_processes.FaultEnvironment,
+    brokers,
+    partition,
+):
     """Every move out of a state without merging: name, brokers, partition, flags, gaps."""
     moves = [
         (change.rate, change.own, partition_events(change.events))
@@ -92,7 +100,7 @@ def one_by_one(table: Automaton, environment: fault_processes.FaultEnvironment, 
     ],
 )
 def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
-    """Without merging, the moves are those of faults and automaton, state by state."""
+    """Without merging, the moves are those of faults and transition table, state by state."""
     constants, environment = ask(card, pattern, unclean=True, acks=acks)
     with all_apart():
         found = state_graph.Graph(constants, environment)
@@ -120,7 +128,7 @@ def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
 def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     """Slots and racks may change places; what the brokers are in comes back out of the code."""
     constants, environment = ask("three_az_cloud", pattern, unclean=False)
-    table = automaton(constants, len(pattern))
+    table = partition_transition_table(constants, len(pattern))
     alike = Symmetry(table, environment)
     draw = np.random.default_rng(5)
     # The last slot is the controller quorum's, which keeps its place.
@@ -149,7 +157,7 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
 def test_racks_of_one_size_may_change_places():
     """Two racks with two replicas each are alike; which of them is dark decides nothing."""
     constants, environment = ask("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
-    alike = Symmetry(automaton(constants, 5), environment)
+    alike = Symmetry(partition_transition_table(constants, 5), environment)
     dark = conditions.RACK_DARK
     quorum = environment.slot_racks[-1]
     own = np.array([[0, dark, dark, 0, 0, 0], [0, 0, 0, dark, dark, 0]])

@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Any, Protocol
 
 from advisor.errors import shown
-from advisor.formatting import as_given, significant
+from advisor.formatting import HOURS_PER_YEAR, as_given, significant
 from advisor.reliability.failures.card_origin import Origin, nearest
 from advisor.reliability.failures.mechanism import Mechanism
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, table
@@ -34,7 +34,6 @@ REPAIR, CREWS, NEEDED_FOR = "repair", "crews", "needed_for"
 CREWS_PATH = f"{REPAIR}.{CREWS}"
 """How many repairs progress at a time; without it as many as there are."""
 
-_HOURS_PER_YEAR = 8760.0
 _EVIDENCE, _DISTRIBUTION = "evidence", "distribution"
 _LEAST, _MOST, _MOST_VALUES = 1e-9, 1e9, 100_000
 # A mean that people round is this near to that of the list.
@@ -113,12 +112,12 @@ def read_times(tables: Mapping[str, object], origin: Origin) -> CardTimes:
     Parameters
     ----------
     tables : mapping
-        Of the whole card; what is no table is left for others to refuse.
+        Tables of the whole card; anything else is left for `check_card` to reject.
 
     Raises
     ------
     ModelError
-        Unknown distributions and keys; numbers that they may not have; crews for what needs none.
+        Unknown distributions and keys; numbers that they may not have; superfluous crews.
     """
     found: dict[str, TimeDistribution] = {}
     left: dict[str, object] = dict(tables)
@@ -182,7 +181,7 @@ def _mean_of(entry: Mechanism, key: str, read: TimeDistribution) -> tuple[str, f
     """The path of a card's number for the mean, and what listed times say of it; 0 for none."""
     hours = read.values_mean_hours
     if key == LIFETIME:
-        return entry.path(PER_YEAR), _HOURS_PER_YEAR / hours if hours else 0.0
+        return entry.path(PER_YEAR), HOURS_PER_YEAR / hours if hours else 0.0
     path, units_per_hour = entry.duration
     return path, hours * units_per_hour
 

@@ -19,7 +19,10 @@ from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.partition_state import CONTROLLER_WORKS
-from advisor.reliability.partition.transition_table import Automaton, automaton
+from advisor.reliability.partition.transition_table import (
+    PartitionTransitionTable,
+    partition_transition_table,
+)
 
 EVENTS = red.EVENTS
 UNKNOWN = -1
@@ -85,7 +88,9 @@ class Tables:
     """Grows a `Table` on demand."""
 
     def __init__(self, constants: ChainConstants, replicas: int) -> None:
-        self.automaton: Automaton = automaton(constants, replicas)
+        self.transition_table: PartitionTransitionTable = partition_transition_table(
+            constants, replicas
+        )
         self.replicas = replicas
         self._known = 0
         self._rows = 0
@@ -97,7 +102,7 @@ class Tables:
     def fill(self, state: int, event: int, mask: int) -> None:
         """Compute one transition by the rules and store it."""
         slots = tuple(slot for slot in range(self.replicas) if mask >> slot & 1)
-        target, outcome = self.automaton.step(state, event, slots)
+        target, outcome = self.transition_table.step(state, event, slots)
         self._take_states()
         row = self._rows
         if row == len(self.table.steps):
@@ -121,7 +126,7 @@ class Tables:
 
     def _take_states(self) -> None:
         """Store the states that were met since the last call."""
-        known = self.automaton
+        known = self.transition_table
         if len(known.states) > len(self.table.states):
             self.table = self._longer(states=2 * len(known.states))
         for number in range(self._known, len(known.states)):

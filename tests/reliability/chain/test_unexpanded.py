@@ -12,7 +12,7 @@ from advisor.reliability.chain.truncation_error import third_failures
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.election_risk import UNSEEN, risks, unseen
+from advisor.reliability.partition.election_risk import UNEXPANDED, risks, unexpanded
 from advisor.reliability.solver.generator import Generator
 from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace import state_graph
@@ -56,7 +56,7 @@ def question(card, least=2, acks="all", unclean=False, elr=True):
 @pytest.mark.parametrize("unclean", [False, True])
 @pytest.mark.parametrize(("least", "acks"), [(2, "all"), (1, "all"), (1, 1)])
 @pytest.mark.parametrize("kept", [LIMPING, CONTROLLER])
-def test_no_transition_costs_more_than_an_unseen_one(kept, least, acks, unclean):
+def test_no_transition_costs_more_than_an_unexpanded_one(kept, least, acks, unclean):
     """Its own losses and all to come, solved to all digits, for every transition of a chain."""
     card = only("two_az", kept.split(), NO_RACKS_TOGETHER)
     _, numbers, environment = question(card, least, acks, unclean)
@@ -64,30 +64,30 @@ def test_no_transition_costs_more_than_an_unseen_one(kept, least, acks, unclean)
     found = dict(numbers.rates_per_hour)
     rate = np.array([found[name] for name in chain.rate_names])[chain.rate] * chain.weight
     moves = chain.source != chain.target
-    flow = Generator.of(
+    generator = Generator.of(
         chain.source[moves], chain.target[moves], rate[moves], np.zeros(chain.states)
     )
     losses = chain.with_effect(Effect.LOSS) + 2.0 * chain.with_effect(Effect.TAIL)
     own = np.stack([losses, chain.with_effect(Effect.TOTAL), np.ones(len(rate))], axis=1)
     per_hour = [np.bincount(chain.source, rate * each, chain.states) for each in own.T]
-    to_come = RegenerativeCycles(flow).backward(np.stack(per_hour, axis=1))
+    to_come = RegenerativeCycles(generator).backward(np.stack(per_hour, axis=1))
     waits = chain.waits.copy()
     waits[:, -1] = 0
-    worst = np.tile(risks(unseen(3)), (chain.states, 1)).astype(float)
+    worst = np.tile(risks(unexpanded(3)), (chain.states, 1)).astype(float)
     most = Limits(found, environment.racks, chain.constants).until_well(waits, worst)
     limit = np.stack([most.losses, most.totals, most.events], axis=1)
     assert np.all((own + to_come[chain.target])[moves] <= limit[chain.target][moves] * (1 + 1e-12))
     assert own[moves].max(axis=0).tolist() == [2.0 if acks == 1 else 1.0, 1.0, 1.0]
 
 
-def test_unseen_moves_keep_rates_and_outages():
+def test_unexpanded_moves_keep_rates_and_outages():
     """As often as by the rules, into the same outages; what changes nothing comes on top."""
     _, numbers, environment = question(load_model("three_az_cloud"))
     graph = state_graph.Graph(numbers.constants, environment)
     states = np.zeros(1, dtype=np.int64)
     states = np.unique(graph.moves(states)[1][:, state_graph.TARGET])
-    ahead = graph.ahead(states)
-    every = np.arange(len(ahead.owner))
+    upcoming = graph.next_transitions(states)
+    every = np.arange(len(upcoming.owner))
 
     def counted(owner, rows):
         waits = graph.waits(rows[:, state_graph.TARGET])[:, :-1]
@@ -99,36 +99,36 @@ def test_unseen_moves_keep_rates_and_outages():
         return found
 
     by_rules = counted(*graph.moves(states))
-    owner, rows = graph.moves(states, ahead, every)
-    assert graph.is_unseen(rows[:, state_graph.TARGET]).all()
+    owner, rows = graph.moves(states, upcoming, every)
+    assert graph.is_unexpanded(rows[:, state_graph.TARGET]).all()
     assert not rows[:, state_graph.EFFECTS].any()
     blind = counted(owner, rows)
     assert len(by_rules) > 1000
     assert all(blind[key] >= count - 1e-9 for key, count in by_rules.items())
     same = graph.waits(states)[:, :-1].tolist()
     assert all(blind[key] == by_rules[key] for key in blind if list(key[2:]) != same[key[0]])
-    assert graph.election_risks(rows[:, state_graph.TARGET])[:, UNSEEN].all()
-    assert not graph.election_risks(states)[:, UNSEEN].any()
+    assert graph.election_risks(rows[:, state_graph.TARGET])[:, UNEXPANDED].all()
+    assert not graph.election_risks(states)[:, UNEXPANDED].any()
 
 
 @pytest.mark.parametrize("share", [0.01, 0.9])
 @pytest.mark.parametrize(("least", "acks", "unclean"), [(2, "all", False), (1, 1, True)])
-def test_stated_errors_hold_however_much_is_unseen(share, least, acks, unclean, monkeypatch):
+def test_stated_errors_hold_however_much_is_unexpanded(share, least, acks, unclean, monkeypatch):
     """Against the chain of all states; where much is left out, what matters is seen after all."""
     config, numbers, environment = question(OFTEN, least, acks, unclean)
     forget()
     whole = solution(ctmc.whole_structure(numbers.constants, environment), config, OFTEN, LOAD, 3)
     exact = measured(whole, config, OFTEN)
     monkeypatch.setattr(state_selection, "_SMALL", 10)
-    monkeypatch.setattr(state_selection, "_UNSEEN", share)
+    monkeypatch.setattr(state_selection, "_UNEXPANDED_SHARE", share)
     guide = NominalRates(numbers.nominal_rates_per_hour, numbers.nominal_failover_hours)
     forget()
     chain = ctmc.structure(numbers.constants, environment, guide)
     kept = measured(solution(chain, config, OFTEN, LOAD, 3), config, OFTEN)
     forget()
     assert chain.states < whole.chain.states
-    assert chain.election_risks[chain.states :, UNSEEN].any()
-    assert chain.seldom_stops.any() or share < 0.5
+    assert chain.election_risks[chain.states :, UNEXPANDED].any()
+    assert chain.writes_rarely_stop.any() or share < 0.5
     for name, bound in kept.errors.items():
         off = abs(sum(kept.causes[name].values()) - sum(exact.causes[name].values()))
         assert off <= bound, name
@@ -159,11 +159,11 @@ def test_power_goes_no_more_often_than_it_may(kept, elr):
     chain = ctmc.whole_structure(numbers.constants, environment)
     found = dict(numbers.rates_per_hour)
     rates = np.array([found[name] for name in chain.rate_names])
-    cuts = chain.cuts.per_hour(rates, chain.states)
+    losing = chain.flush_window.per_hour(rates, chain.states)
     most = power_per_hour(found, environment.racks, chain.waits)
-    assert np.all(cuts <= most * (1 + 1e-12))
+    assert np.all(losing <= most * (1 + 1e-12))
     # Only the death of a broker that limps is so quick.
-    assert (cuts.max() > 0.1) == (kept == LIMPING)
+    assert (losing.max() > 0.1) == (kept == LIMPING)
 
 
 def test_a_third_failure_is_charged_for_each_pair_that_follows_a_stop():

@@ -1,4 +1,4 @@
-"""First losses of many topics of a cluster: some computed, those of topics like them fitted.
+"""First losses of many topics of a cluster: some computed, those of similar topics by regression.
 
 How often any set of a topic loses depends on which brokers and racks its sets share. Computing that
 takes some hundredths of a second, and topics with the same settings, whose replicas are spread over
@@ -26,9 +26,9 @@ Pair = tuple[AnyLoss, AnyLoss]
 """A first loss as counted, and the one with the upper estimate of its mean time."""
 
 _PRECISION = 0.02
-# So many times the root mean square of the leave-one-out residuals are stated.
+# The stated error is this many times the root mean square of the leave-one-out residuals.
 _STATED = 4.0
-# A fit is made of the nearest so many, at least of so many more than it has directions.
+# A fit uses the nearest _NEAREST topics, and at least _MORE more than it has directions.
 _NEAREST, _MORE = 24, 5
 # A topic is among those computed if its leverage is at most this, and it hardly differs from them
 # in any other direction.
@@ -37,13 +37,13 @@ _SAME = 1e-9
 
 
 @dataclass
-class LikeTopics:
+class FirstLossRegression:
     """First losses of topics, by kind; topics of a kind differ in how their sets are spread.
 
     Attributes
     ----------
     computed, fitted : int
-        How many first losses were.
+        Number of first losses that were computed, and that were fitted.
     """
 
     computed: int = 0

@@ -1,9 +1,9 @@
-"""What one event destroyed comes back broker by broker: how often any set is exposed meanwhile.
+"""How often any set is exposed while the brokers that one event destroyed are replaced one by one.
 
-A fire takes a rack, and its brokers are replaced one after the other. As long as two of them are
-out, every set that has one of the two is exposed, and the next failure loses both: once, not twice.
-Of m brokers that return in random order some are out for 1/1 + 1/2 + ... + 1/m of the mean time to
-replace one, where m sets, one on each, would be exposed for m times that.
+An event destroys a rack, and its brokers are replaced one after the other. As long as two of them
+are out, every set that has one of the two is exposed, and the next failure loses both: once, not
+twice. Of m brokers that are replaced in random order at least one is out for 1/1 + 1/2 + ... + 1/m
+of the mean time to replace one; m sets, one on each, would be exposed for m times that in all.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from scipy import stats
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
 
-# Of so many events the alternatives are looked at, evenly chosen from all.
+# Events that are examined, evenly chosen from all.
 _EVENTS = 24
-# Brokers return in so many random orders, always the same.
+# Random orders in which brokers return, always the same.
 _ORDERS, _FEWEST, _CELLS = 256, 8, 200_000
 _SEED = 19740131
 
@@ -32,22 +32,23 @@ class Destroyed(NamedTuple):
     Attributes
     ----------
     events : array of int, shape (rows, columns)
-        What else makes up the event, equal for equal events.
+        The rest of the event, equal for equal events.
     brokers : array of int, shape (rows, parts, brokers)
-        For each part, destroyed by an event of its own; repeated where others have more.
+        Brokers of each part; a part is destroyed by an event of its own. The last broker is
+        repeated in parts with fewer brokers.
     """
 
     events: IntArray
     brokers: IntArray
 
 
-class Alternatives:
-    """Destroyed brokers of which any one row exposes sets to the same event.
+class StaggeredReplacement:
+    """Sets of destroyed brokers, in rows, any of which exposes replica sets to the same event.
 
     Parameters
     ----------
     classes : sequence of Destroyed
-        Of several outage classes, with equally many parts.
+        One for each outage class, with equally many parts.
     cluster : int
         Brokers of the whole cluster.
     """
@@ -65,7 +66,7 @@ class Alternatives:
         some = np.unique(np.linspace(0, last, min(last + 1, _EVENTS)).round())
         self._rows = [brokers[which == event] for event in some]
         self._held = np.array([np.isin(every, number[which == event]) for event in some])
-        # Rows that several classes have are counted once: by the classes, and how many rows.
+        # Rows of several classes are counted once, by their classes.
         kept = np.isin(which, some)
         flat = np.column_stack([which, brokers.reshape(len(brokers), -1)])[kept]
         _, row = np.unique(codes_of_rows(flat.T), return_inverse=True)
@@ -73,13 +74,13 @@ class Alternatives:
         held[row.ravel(), number[kept]] = True
         self._row_classes, self._row_counts = np.unique(held, axis=0, return_counts=True)
 
-    def after_fires(self, rates: Vector, sizes: Vector) -> tuple[float, float]:
-        """How often any row is out, as a share of the sum over rows.
+    def after_rack_destructions(self, rates: Vector, sizes: Vector) -> tuple[float, float]:
+        """Rate at which any row is out, as a share of the sum over rows.
 
         Parameters
         ----------
         rates : array, shape (classes,)
-            How often each row of a class is out, each part destroyed by an event of its own.
+            Rate at which each row of a class is out, each part destroyed by its own event.
         sizes : array, shape (classes,)
             Product of the numbers of brokers in the parts.
 
@@ -88,32 +89,34 @@ class Alternatives:
         (float, float)
             The share and its standard error.
         """
-        return self._share(rates, sizes, self._out_after_fires)
+        return self._share(rates, sizes, self._out_after_rack_destructions)
 
-    def after_picks(self, rates: Vector, sizes: Vector, share: float) -> tuple[float, float]:
-        """The same for rows of one part, by events that destroy each broker by chance.
+    def after_random_destructions(
+        self, rates: Vector, sizes: Vector, share: float
+    ) -> tuple[float, float]:
+        """The same for rows of one part, by events that destroy each broker with a probability.
 
         Parameters
         ----------
         share : float
-            The chance.
+            The probability.
         """
         counts = np.arange(1, self._cluster + 1)
         hours = stats.binom.sf(counts - 1, self._cluster, share) / counts
         return self._share(rates, sizes / share**sizes, self._out_by_count[..., 1:] @ hours)
 
     def _share(self, rates: Vector, per_rate: Vector, out: Vector) -> tuple[float, float]:
-        """Share for the time, in mean replacements per event, in which any row is out."""
+        """Share for ``out``, the time in mean replacements for which any row is out, by event."""
         events = np.where(self._held, rates * per_rate, 0.0).max(axis=1)
         rows = np.where(self._row_classes, rates, 0.0).max(axis=1)
         shares = events @ out / (self._row_counts @ rows)
         return float(shares.mean()), float(shares.std(ddof=1)) / math.sqrt(len(shares))
 
     @cached_property
-    def _out_after_fires(self) -> Vector:
+    def _out_after_rack_destructions(self) -> Vector:
         cells = max(_cells(rows) for rows in self._rows)
         orders = min(max(_CELLS // cells, _FEWEST), _ORDERS)
-        return np.array([_out_after_fires(rows, orders) for rows in self._rows])
+        return np.array([_out_after_rack_destructions(rows, orders) for rows in self._rows])
 
     @cached_property
     def _out_by_count(self) -> Vector:
@@ -138,7 +141,7 @@ def _cells(rows: IntArray) -> int:
     return math.prod(len(np.unique(rows[:, part])) for part in range(rows.shape[1]))
 
 
-def _out_after_fires(rows: IntArray, orders: int) -> Vector:
+def _out_after_rack_destructions(rows: IntArray, orders: int) -> Vector:
     """Mean replacements, multiplied over parts, for which any row is out; shape (orders,)."""
     draw = np.random.default_rng(_SEED)
     parts = range(rows.shape[1])
@@ -146,10 +149,10 @@ def _out_after_fires(rows: IntArray, orders: int) -> Vector:
     last = [_last_rank(rows[:, part], held[part], orders, draw) for part in parts]
     out = np.zeros((orders, *held))
     out[(np.arange(orders)[:, None], *(ranks - 1 for ranks in last))] = 1.0
-    # A row is out while at least so many brokers of each part are.
+    # A row is out while at least its highest rank of brokers of each part is out.
     for part in parts:
         np.maximum.accumulate(out, axis=part + 1, out=out)
-    # Exactly so many are out for this share of a mean replacement.
+    # Exactly k are out for 1/k of a mean replacement.
     for part in reversed(parts):
         out = out @ (1.0 / np.arange(1.0, out.shape[part + 1] + 1))
     return out

@@ -7,8 +7,8 @@ import pytest
 
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause import like_topics
-from advisor.reliability.common_cause.like_topics import LikeTopics, _Fit
+from advisor.reliability.common_cause import first_loss_regression
+from advisor.reliability.common_cause.first_loss_regression import FirstLossRegression, _Fit
 from advisor.reliability.evaluate import evaluate, topic_evaluator
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import first_losses
@@ -36,7 +36,7 @@ def test_fitted_first_losses_are_those_computed(racks: int | None) -> None:
     draw = random.Random(7)
     cluster = Cluster.uniform(BROKERS, racks=3)
     config = Config(replication_factor=2, min_insync_replicas=1)
-    known = LikeTopics()
+    known = FirstLossRegression()
     fitted = topic_evaluator(known)
     off = []
     for _ in range(40):
@@ -66,7 +66,7 @@ def test_fitted_first_losses_are_those_computed(racks: int | None) -> None:
 def test_topics_of_other_rates_are_not_compared() -> None:
     """Another card or another min ISR is another kind, for which nothing is known."""
     cluster = Cluster.uniform(9, racks=3)
-    known = LikeTopics()
+    known = FirstLossRegression()
     evaluated = topic_evaluator(known)
     placement = ((1, 2), (4, 5), (7, 8))
     for min_isr in (1, 2):
@@ -111,7 +111,7 @@ def test_too_few_topics_are_not_fitted() -> None:
     """A line goes through any two topics; it says nothing about a third."""
     where, rates = np.array([[0.0], [1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
     assert _Fit(where, rates).error_at(np.array([0.5])) == np.inf
-    assert like_topics._MORE >= 3
+    assert first_loss_regression._MORE >= 3
 
 
 @pytest.mark.parametrize("factor", [0.5, 3.0])
