@@ -14,13 +14,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.advice.migration.after import crowded_broker_words, topics_after
 from advisor.advice.migration.dialects import dialect_files
 from advisor.advice.migration.maintenance import maintenance_files
 from advisor.advice.migration.moves import Move
-from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
+from advisor.advice.migration.properties import (
+    FLUSH_EVERY_SECOND,
+    SERVER_PROPERTIES,
+    broker_properties,
+    producer_files,
+    strimzi_topics,
+)
 from advisor.advice.migration.rack_loss import rack_loss_files
 from advisor.advice.migration.targets import (
     MIN_ISR,
@@ -133,7 +139,7 @@ def make_plan(
     for_new = None
     if topics is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
-        files["server.properties"] = broker_properties(for_new, len(cluster.racks) > 1)
+        files[SERVER_PROPERTIES] = broker_properties(for_new, len(cluster.racks) > 1)
     names = None if topics is None else set(topics)
     chosen = [t for t in cluster.topics if names is None or t.name in names]
     lowered = tuple(lowered_acks(config, today))
@@ -176,6 +182,19 @@ def make_plan(
         after=after,
         crowded=crowded,
     )
+
+
+def with_flush(plan: Plan, cluster: Cluster, config: Config) -> Plan:
+    """Return the plan with comments that say how to flush every topic, or one, every second.
+
+    They are no commands: flushing needs a restart of every broker and costs throughput.
+    """
+    files = dict(plan.files)
+    if SERVER_PROPERTIES in files:
+        files[SERVER_PROPERTIES] += "".join(f"{line}\n" for line in FLUSH_EVERY_SECOND)
+    flush_ms = _tools(cluster, config).alter_topic("my-topic", {"flush.ms": "1000"})
+    steps = (*plan.steps, *FLUSH_EVERY_SECOND, f"#   {flush_ms}")
+    return replace(plan, steps=steps, files=files)
 
 
 def _comments(*sentences: str) -> tuple[str, ...]:

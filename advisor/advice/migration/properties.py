@@ -13,6 +13,7 @@ from advisor.protocol.rules.versions import parse_version
 # That of libyaml is ten times as fast, and writes the same but for folded lines.
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ANY_WIDTH = 1_000_000
+SERVER_PROPERTIES = "server.properties"
 _RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
@@ -117,6 +118,22 @@ _FETCH_FROM_OWN_RACK = (
     "# It saves traffic between racks, and changes neither what is lost nor what is refused:",
     "# replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
+
+
+FLUSH_EVERY_SECOND = (
+    "# To flush every second, which costs throughput, put this into server.properties of every",
+    "# broker and restart one broker after another; kafka-configs.sh cannot set it:",
+    "#   log.flush.scheduler.interval.ms=1000",
+    "# It holds for every topic, unless log.flush.interval.ms is set. To flush some topics only,",
+    "# also put this there, and set flush.ms=1000 on each of them; alone flush.ms does nothing:",
+    "#   log.flush.interval.ms=9223372036854775807",
+)
+"""How to flush every second, as comments.
+
+The task that flushes runs every `log.flush.scheduler.interval.ms`, by default never, and flushes
+what is older than `flush.ms`. The brokers' default for that is `log.flush.interval.ms`, which is
+that of the scheduler where it is not set (`LogManager.flushDirtyLogs`, 0.8.1 to 4.x).
+"""
 
 
 def strimzi_topics(

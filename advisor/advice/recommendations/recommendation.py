@@ -25,7 +25,7 @@ from advisor.advice.recommendations import reasons
 from advisor.advice.recommendations.change import Change
 from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import LossStories
-from advisor.advice.recommendations.remedies import cheapest, softer_goals
+from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import rack_rule
 from advisor.cluster import Cluster
@@ -155,13 +155,21 @@ class Recommendation(Change, LossStories, RowTable):
         """What would meet the goals that are missed, one sentence each; some evaluations."""
         if self.best.meets_all:
             return ()
-        remedy = None
-        # Larger chains take minutes each.
-        if not is_large(self.best.reliability.states):
-            question = (self.cluster, self.model, self.load, self.goals)
-            remedy = cheapest(self.best, evaluate, *question)
+        remedy = self._remedy
         softer = softer_goals(self.best, self.goals)
         return tuple(filter(None, ["" if remedy is None else remedy.said, softer]))
+
+    @cached_property
+    def _remedy(self) -> Remedy | None:
+        # Larger chains take minutes each.
+        if self.best.meets_all or is_large(self.best.reliability.states):
+            return None
+        question = (self.cluster, self.model, self.load, self.goals)
+        return cheapest(self.best, evaluate, *question)
+
+    @property
+    def _flush_advised(self) -> bool:
+        return self._remedy is not None and self._remedy.flushes
 
     @property
     def tolerances(self) -> str:
