@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from advisor.advice.findings.controller_rules import CONTROLLER_RULES
+from advisor.advice.findings.created_topic_rules import CREATED_TOPIC_RULES
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
 
 
@@ -110,10 +111,12 @@ _RULES = (
         "KRA107",
         NOTE,
         "min.insync.replicas is not stated",
-        "Kafka's default of 1 was assumed. kafka-topics.sh lists every value that is not the "
-        "default since 2.2, the brokers' own included; an older one, or a file written by hand, "
-        "may leave it out.",
-        "Ask kafka-configs.sh --describe --all, and set it on the topic.",
+        "Kafka's default of 1 was assumed. Since 2.2 kafka-topics.sh --bootstrap-server lists "
+        "every value that is not the default, the brokers' own included; with --zookeeper, or in "
+        "a file written by hand, it may be missing.",
+        "Since 2.5 kafka-configs.sh --bootstrap-server $BS --describe --all --entity-type topics "
+        "--entity-name T shows it; before, look for min.insync.replicas in server.properties of "
+        "the brokers. Set it on the topic.",
     ),
     Rule(
         "KRA108",
@@ -139,54 +142,7 @@ _RULES = (
         "acknowledged records may be lost with it.",
         "Bring the other replicas back before anything else; restart and move nothing until then.",
     ),
-    Rule(
-        "KRA201",
-        RISK,
-        "The consumer offsets have one replica",
-        "One broker down stops every consumer group whose offsets it holds, and losing its disk "
-        "loses their positions. offsets.topic.replication.factor changes nothing for a topic "
-        "that exists.",
-        "Reassign __consumer_offsets to three replicas.",
-    ),
-    Rule(
-        "KRA202",
-        RISK,
-        "The transaction log has one replica",
-        "One broker down stops every transactional producer whose state it holds.",
-        "Reassign __transaction_state to three replicas with min.insync.replicas=2.",
-    ),
-    Rule(
-        "KRA203",
-        RISK,
-        "An internal topic has one replica",
-        "One broker down makes it unavailable, one disk lost loses it.",
-        "Reassign it to three replicas.",
-    ),
-    Rule(
-        "KRA204",
-        RISK,
-        "A topic has one replica",
-        "Topics that Kafka creates by itself get default.replication.factor, which is 1 unless "
-        "set. One broker down stops it, one disk lost loses it.",
-        "Reassign it to three replicas; set default.replication.factor=3 and "
-        "auto.create.topics.enable=false.",
-    ),
-    Rule(
-        "KRA205",
-        RISK,
-        "A framework's own topic has one replica",
-        "Connect, Streams or the schema registry keep their state in it: losing it loses theirs.",
-        "Reassign it to three replicas, and set replication.factor (Streams: -1 takes the "
-        "brokers' default) or *.storage.replication.factor (Connect).",
-    ),
-    Rule(
-        "KRA206",
-        RISK,
-        "The transaction log's min.insync.replicas does not fit its replicas",
-        "With 1 a committed transaction may be forgotten; with as many as there are replicas, "
-        "every restart makes InitProducerId time out.",
-        "Set min.insync.replicas=2 with three replicas.",
-    ),
+    *CREATED_TOPIC_RULES,
     Rule(
         "KRA301",
         RISK,
@@ -287,6 +243,16 @@ _RULES = (
         "broker that would be taken before the one with the longest.",
     ),
     *CONTROLLER_RULES,
+    Rule(
+        "KRA318",
+        RISK,
+        "A broker is missing",
+        "Kafka moves no replica by itself: what the broker held stays out of sync until it is back "
+        "or replaced.",
+        "Start it again. If it is gone for good, start a new broker with the same node.id "
+        "(broker.id), which copies everything by itself, or reassign its replicas to other brokers "
+        "with kafka-reassign-partitions.sh.",
+    ),
     Rule(
         "KRA401",
         RISK,

@@ -15,6 +15,7 @@ from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import (
     check_cluster,
     check_delivery_timeout,
+    check_missing,
     check_producer,
     check_replacement,
 )
@@ -196,6 +197,7 @@ class Recommendation(Change, LossStories, RowTable):
         producing = tuple(check_producer(producer.config, self.model))
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
+            *check_missing(self.now.missing),
             *check_cluster(self.cluster),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),
