@@ -48,7 +48,7 @@ from advisor.cluster import Cluster, Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.versions import default
+from advisor.protocol.rules.versions import default, parse_version
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
@@ -170,6 +170,7 @@ def make_plan(
         rollback=(
             *tools.variables,
             *_rollback(tools, changes, moves, bytes_per_second),
+            *_inherited(tools, changes, cluster),
             *_default_rollback(tools, for_new),
         ),
         files={
@@ -248,7 +249,8 @@ def _steps(
         copies = sum(move.copies for move in moves)
         yield (
             f"# Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: "
-            "set it to what your network can spare."
+            "set it to what your network can spare, and above what producers write to a broker, "
+            "or the copy never ends."
         )
         yield from _duration(moves, load, bytes_per_second)
         yield from _moved_in_batches(tools, moves, bytes_per_second)
@@ -264,7 +266,10 @@ def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int
     for batch in parts:
         yield tools.reassign(batch.there, bytes_per_second)
         if batch is parts[0]:
-            yield "# Wait until every partition is complete; that also removes the throttle:"
+            again = " with --additional and" if parse_version(tools.kafka_version) >= (2, 6) else ""
+            yield "# Wait until every partition is complete; that also removes the throttle. If it"
+            yield "# gets no further, see whether all brokers are up, and raise the throttle: in"
+            yield f"# another shell, the line above{again or ' with'} a higher --throttle."
         yield tools.await_reassignment(batch.there, len(batch.moves))
         yield tools.elect_preferred(batch.election)
 
@@ -282,6 +287,7 @@ def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> I
     each = load.retained_bytes / load.partitions
     if not copied or not each or not bytes_per_second:
         return
+    written = load.records_per_second * load.record_bytes / load.partitions
     minutes = max(copied.values()) * each / bytes_per_second / 60.0
     long = minutes >= 120.0
     time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
@@ -289,6 +295,12 @@ def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> I
         f"# At the load given or assumed that is {in_bytes(copied.total() * each)}, Kafka's own "
         f"topics aside, and takes at least {time}."
     )
+    incoming = max(copied.values()) * written
+    if incoming > bytes_per_second / 2.0:
+        yield (
+            f"# Raise the throttle: at that load {in_bytes(incoming)} a second are written to the "
+            "partitions that a single broker has to copy, and they count towards it."
+        )
 
 
 def _alterations(tools: Tools, changes: Sequence[Change]) -> Iterator[str]:
@@ -349,6 +361,16 @@ def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
     for start in range(0, len(names), _MOST_NAMES):
         yield tools.describe(*names[start : start + _MOST_NAMES])
     yield tools.under_replicated()
+
+
+def _inherited(tools: Tools, changes: Sequence[Change], cluster: Cluster) -> Iterator[str]:
+    """Yield comments on values that a description shows though they may be the brokers'."""
+    if cluster.observed is not None or parse_version(tools.kafka_version) < (2, 2):
+        return
+    for key in dict.fromkeys(c.key for c in changes if c.before is not None):
+        yield f"# The description shows {key}, but not whether the topic or its brokers set it."
+        yield "# Where it was the brokers' value, let the topic follow them again:"
+        yield f"#   {tools.unset_topic('my-topic', key)}"
 
 
 def _rollback(
