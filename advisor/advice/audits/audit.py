@@ -23,6 +23,7 @@ from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
     check_delivery_timeout,
+    check_missing,
     check_producer,
     check_replacement,
 )
@@ -237,17 +238,19 @@ def audit(
     producing = Config(kafka_version=version, **settings)
     stated = bool(kafka_version or cluster.kafka_version)
     known_bugs = check_version(version, str(producing.mode)) if stated else ()
+    now = current_state(cluster, version)
     return Audit(
         cluster=cluster,
         model=model,
         goals=goals,
         topics=tuple(audits),
         general=(
+            *check_missing(now.missing),
             *check_cluster(cluster),
             *known_bugs,
             *_of_results(audits, goals, check_producer(producing, model)),
         ),
-        now=current_state(cluster, version),
+        now=now,
         copysets=copysets(
             (p.held for t in cluster.topics for p in t.partitions), len(cluster.brokers)
         ),

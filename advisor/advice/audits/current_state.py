@@ -83,6 +83,8 @@ class CurrentState:
         writes, else in-sync replicas.
     worst_next : NextFailure or None
         The broker whose crash would do most harm now; None if none would do any, or all is in sync.
+    bootstrap_servers, command_config : str, and str or None
+        Addresses and client properties that a running cluster was read with; "" and None else.
     """
 
     kafka_version: str
@@ -97,6 +99,8 @@ class CurrentState:
     no_controller: bool = False
     start_first: int | None = None
     worst_next: NextFailure | None = None
+    bootstrap_servers: str = ""
+    command_config: str | None = None
 
     @property
     def in_sync(self) -> bool:
@@ -148,8 +152,12 @@ def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
     """
     settings = {"acks": "all", **controller_of(cluster, kafka_version)}
     mode = str(Config(kafka_version=kafka_version, **settings).mode)
-    reported = () if cluster.observed is None else cluster.observed.down
+    observed = cluster.observed
+    reported = () if observed is None else observed.down
     state = CurrentState(kafka_version, mode, sum(len(t.partitions) for t in cluster.topics))
+    if observed is not None:
+        servers, client = observed.bootstrap_servers, observed.command_config
+        state = replace(state, bootstrap_servers=servers, command_config=client)
     if not reported and all(_healthy(p) for t in cluster.topics for p in t.partitions):
         return state
     every = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+
 from advisor.advice.audits.current_state import CurrentState, NextFailure
-from advisor.advice.migration.tools import Tools
+from advisor.advice.migration.tools import BOOTSTRAP, Tools
 from advisor.advice.phrases import first_of, listed
 
 
@@ -70,11 +72,11 @@ def _next(worst: NextFailure | None) -> str:
 
 
 def _first(state: CurrentState) -> str:
-    tools = Tools(state.kafka_version)
+    tools = Tools(state.kafka_version, command_config=state.command_config)
     if state.no_controller:
         return (
             "First: get the controllers working; a replica that may lead is up and was not "
-            f"elected. Check: {tools.controller_status(state.mode)}"
+            f"elected. Check: {_with_addresses(tools.controller_status(state.mode), state)}"
         )
     broker = state.start_first
     if broker is None:
@@ -84,14 +86,25 @@ def _first(state: CurrentState) -> str:
     if state.offline:
         return (
             f"First: {what}, which offline partitions wait for; elect no other replica unless its "
-            f"disk is lost. Check: {tools.unhealthy('unavailable')}"
+            f"disk is lost. Check: {_with_addresses(tools.unhealthy('unavailable'), state)}"
         )
     if state.under_min_isr:
         return (
             f"First: {what}, and leave min.insync.replicas as it is. "
-            f"Check: {tools.unhealthy('under-min-isr')}"
+            f"Check: {_with_addresses(tools.unhealthy('under-min-isr'), state)}"
         )
     return (
         f"First: {what}, and restart no other broker until this prints nothing: "
-        f"{tools.unhealthy('under-replicated')}"
+        f"{_with_addresses(tools.unhealthy('under-replicated'), state)}"
     )
+
+
+def _with_addresses(line: str, state: CurrentState) -> str:
+    """Return a command with the addresses and client properties that the cluster was read with.
+
+    In place of the shell variables, which are set only in the scripts of a plan.
+    """
+    if not state.bootstrap_servers:
+        return line
+    line = line.replace(BOOTSTRAP, shlex.quote(state.bootstrap_servers))
+    return line.replace('"$CLIENT"', shlex.quote(state.command_config or ""))

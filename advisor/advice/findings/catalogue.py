@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from advisor.advice.findings.controller_rules import CONTROLLER_RULES
+from advisor.advice.findings.created_topic_rules import CREATED_TOPIC_RULES
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
 
 
@@ -109,10 +111,12 @@ _RULES = (
         "KRA107",
         NOTE,
         "min.insync.replicas is not stated",
-        "Kafka's default of 1 was assumed. kafka-topics.sh lists every value that is not the "
-        "default since 2.2, the brokers' own included; an older one, or a file written by hand, "
-        "may leave it out.",
-        "Ask kafka-configs.sh --describe --all, and set it on the topic.",
+        "Kafka's default of 1 was assumed. Since 2.2 kafka-topics.sh --bootstrap-server lists "
+        "every value that is not the default, the brokers' own included; with --zookeeper, or in "
+        "a file written by hand, it may be missing.",
+        "Since 2.5 kafka-configs.sh --bootstrap-server $BS --describe --all --entity-type topics "
+        "--entity-name T shows it; before, look for min.insync.replicas in server.properties of "
+        "the brokers. Set it on the topic.",
     ),
     Rule(
         "KRA108",
@@ -126,7 +130,9 @@ _RULES = (
         NOTE,
         "A reassignment is running",
         "The replicas shown are those of the move; they are judged as they stood before it.",
-        "Run kafka-reassign-partitions.sh --verify until it is complete.",
+        "Run kafka-reassign-partitions.sh --bootstrap-server $BS --list (2.6 and newer) until it "
+        "lists none; then --verify with the JSON file that started the move, which also removes "
+        "its throttle.",
     ),
     Rule(
         "KRA110",
@@ -136,54 +142,7 @@ _RULES = (
         "acknowledged records may be lost with it.",
         "Bring the other replicas back before anything else; restart and move nothing until then.",
     ),
-    Rule(
-        "KRA201",
-        RISK,
-        "The consumer offsets have one replica",
-        "One broker down stops every consumer group whose offsets it holds, and losing its disk "
-        "loses their positions. offsets.topic.replication.factor changes nothing for a topic "
-        "that exists.",
-        "Reassign __consumer_offsets to three replicas.",
-    ),
-    Rule(
-        "KRA202",
-        RISK,
-        "The transaction log has one replica",
-        "One broker down stops every transactional producer whose state it holds.",
-        "Reassign __transaction_state to three replicas with min.insync.replicas=2.",
-    ),
-    Rule(
-        "KRA203",
-        RISK,
-        "An internal topic has one replica",
-        "One broker down makes it unavailable, one disk lost loses it.",
-        "Reassign it to three replicas.",
-    ),
-    Rule(
-        "KRA204",
-        RISK,
-        "A topic has one replica",
-        "Topics that Kafka creates by itself get default.replication.factor, which is 1 unless "
-        "set. One broker down stops it, one disk lost loses it.",
-        "Reassign it to three replicas; set default.replication.factor=3 and "
-        "auto.create.topics.enable=false.",
-    ),
-    Rule(
-        "KRA205",
-        RISK,
-        "A framework's own topic has one replica",
-        "Connect, Streams or the schema registry keep their state in it: losing it loses theirs.",
-        "Reassign it to three replicas, and set replication.factor (Streams: -1 takes the "
-        "brokers' default) or *.storage.replication.factor (Connect).",
-    ),
-    Rule(
-        "KRA206",
-        RISK,
-        "The transaction log's min.insync.replicas does not fit its replicas",
-        "With 1 a committed transaction may be forgotten; with as many as there are replicas, "
-        "every restart makes InitProducerId time out.",
-        "Set min.insync.replicas=2 with three replicas.",
-    ),
+    *CREATED_TOPIC_RULES,
     Rule(
         "KRA301",
         RISK,
@@ -197,17 +156,18 @@ _RULES = (
         "KRA302",
         RISK,
         "Unclean leader election is on",
-        "When no in-sync replica is alive, Kafka elects one that lacks acknowledged records, and "
-        "they are gone.",
+        "When no in-sync replica is alive, Kafka elects the first replica that is, whatever it "
+        "has: the acknowledged records that it lacks are lost.",
         "Set unclean.leader.election.enable=false, and elect uncleanly by hand where you must.",
     ),
     Rule(
         "KRA304",
         NOTE,
         "There are as many replicas as brokers",
-        "When a broker is gone for good, no other broker can take its replicas: repair takes as "
-        "long as replacing the broker.",
-        "Have at least one broker more than the replication factor.",
+        "Kafka moves no replica by itself, and when a broker is gone for good no other is free to "
+        "take its replicas: repair takes as long as replacing the broker.",
+        "Have at least one broker more than the replication factor. Replace a broker that is gone "
+        "by a new one with the same node.id (broker.id): it copies everything by itself.",
     ),
     Rule(
         "KRA305",
@@ -247,8 +207,9 @@ _RULES = (
         "KRA309",
         NOTE,
         "Racks are known for some brokers only",
-        "Nothing can be said about losing a rack, and Kafka's older tools refuse to place topics "
-        "on such a cluster.",
+        "Nothing can be said about losing a rack. With ZooKeeper, Kafka refuses to create topics "
+        "on such a cluster, and kafka-reassign-partitions.sh --generate refuses everywhere; a "
+        "KRaft controller takes all brokers without a rack for one rack.",
         "Set broker.rack on every broker, and name the racks with --racks.",
     ),
     Rule(
@@ -275,48 +236,22 @@ _RULES = (
         "eligible. Once none is, Kafka elects the last known leader, whatever its disk holds: a "
         "replaced broker then leads with an empty log, and the others throw theirs away.",
         "Start a replaced, empty broker last. Where a partition then waits for it without a "
-        "leader, first elect one of those that hold the records: kafka-leader-election.sh "
-        "--election-type unclean.",
+        "leader, elect another replica first: kafka-leader-election.sh --bootstrap-server $BS "
+        "--election-type unclean --topic T --partition P. It takes the last known leader if that "
+        "is up (4.0 even if it is down, KAFKA-19522), else the first replica of the list that is "
+        "up, never the longest log. Compare the logs with kafka-dump-log.sh first, and stop a "
+        "broker that would be taken before the one with the longest.",
     ),
+    *CONTROLLER_RULES,
     Rule(
-        "KRA313",
+        "KRA318",
         RISK,
-        "The number of controllers is even",
-        "A quorum needs more than half of its controllers. An even number survives no more "
-        "failures than one controller fewer would, and has one more that can fail.",
-        "Run three or five controllers.",
-    ),
-    Rule(
-        "KRA314",
-        RISK,
-        "All controllers are in one rack",
-        "When that rack fails, the brokers of the other racks go on, but no leader is elected and "
-        "no ISR changes: every partition that was led from the failed rack is offline.",
-        "Place the controllers in three racks, one in each.",
-    ),
-    Rule(
-        "KRA315",
-        RISK,
-        "The controllers are in two racks only",
-        "One of two racks always holds at least half of the controllers. When it fails, no leader "
-        "is elected and no ISR changes, although the other rack is up.",
-        "Place a controller in a third rack or site; it needs no broker there.",
-    ),
-    Rule(
-        "KRA316",
-        RISK,
-        "One rack holds too many of the controllers",
-        "When that rack fails, the controllers of the others are not a majority: no leader is "
-        "elected and no ISR changes until it is back.",
-        "Spread the controllers evenly, so that no rack holds half of them or more.",
-    ),
-    Rule(
-        "KRA317",
-        RISK,
-        "There is one controller only",
-        "While it is down, no leader is elected and no ISR changes. If its disk is lost, so is the "
-        "metadata of the cluster.",
-        "Run three controllers, in three racks.",
+        "A broker is missing",
+        "Kafka moves no replica by itself: what the broker held stays out of sync until it is back "
+        "or replaced.",
+        "Start it again. If it is gone for good, start a new broker with the same node.id "
+        "(broker.id), which copies everything by itself, or reassign its replicas to other brokers "
+        "with kafka-reassign-partitions.sh.",
     ),
     Rule(
         "KRA401",
@@ -355,8 +290,9 @@ _RULES = (
         NOTE,
         "The producer is not idempotent",
         "A retry can write a record twice or out of order. Where idempotence is only the default, "
-        "Kafka's client turns it off without an error if acks is not all, retries is 0 or "
-        "max.in.flight.requests.per.connection is above 5.",
+        "Kafka's client turns it off without an error if acks is not all or retries is 0, and "
+        "before 4.0 also if max.in.flight.requests.per.connection is above 5; since 4.0 it "
+        "refuses to start with that.",
         "Set enable.idempotence=true: the producer then refuses to start with such settings, "
         "instead of writing duplicates.",
     ),

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.advice.findings.catalogue import Finding, finding
+from advisor.advice.findings.created_topic_checks import check_created_topics
 from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import session_timeout
-from advisor.advice.phrases import listed
+from advisor.advice.phrases import first_of, listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, percent, significant
 from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config, effective_min_isr
+from advisor.protocol.rules.versions import parse_version
 from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
@@ -25,8 +27,9 @@ from advisor.reliability.results.settings_split import beyond
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
-    r".+-(changelog|repartition)|_schemas|(.+[-._])?connect[-._](configs?|offsets?|status(es)?)"
-    r"|_confluent-.+"
+    r".+-(changelog|repartition)|_schemas|_confluent-.+"
+    r"|(.+[-._])?connect([-._]cluster([-._]\d+)?)?[-._](configs?|offsets?|status(es)?)"
+    r"|mm2-(configs|offsets|status|offset-syncs)\..+\.internal|.+\.checkpoints\.internal"
 )
 
 # A cause of losses is reported if it uses up this share of a goal for losses, or if it makes up
@@ -54,7 +57,7 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     stated = topic.min_insync_replicas is not None or _reported(
         topic, cluster, "min.insync.replicas"
     )
-    if not stated and config.rules.min_isr_supported:
+    if not (stated or _shows_defaults(topic, config)) and config.rules.min_isr_supported:
         yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", topic.name)
     partitions_of: dict[int, list[Partition]] = {}
     for partition in topic.partitions:
@@ -74,9 +77,19 @@ def _reported(topic: Topic, cluster: Cluster, name: str) -> bool:
     return observed is not None and name in observed.topic_settings.get(topic.name, {})
 
 
+def _shows_defaults(topic: Topic, config: Config) -> bool:
+    """Whether what the description leaves out of the topic's settings is Kafka's default.
+
+    From 3.0 on kafka-topics.sh asks the brokers; before, --zookeeper shows only the topic's own
+    settings. An id in the description shows that it was written by the tool.
+    """
+    return topic.topic_id is not None and parse_version(config.kafka_version) >= (3, 0)
+
+
 def check_cluster(cluster: Cluster) -> Iterator[Finding]:
-    """Yield the findings about controllers, brokers and racks."""
+    """Yield the findings about controllers, brokers, racks and topics that are still to come."""
     yield from _controllers(cluster)
+    yield from check_created_topics(cluster)
     yield from _timers(cluster)
     unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
     sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)
@@ -92,6 +105,15 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
     if len(set(sizes.values())) > 1:
         words = [f"{rack} has {size}" for rack, size in sorted(sizes.items())]
         yield finding("KRA311", f"of the brokers, {listed(words)}.")
+
+
+def check_missing(missing: Sequence[int]) -> Iterator[Finding]:
+    """Yield a finding if brokers with replicas are in sync nowhere, or reported as down."""
+    if missing:
+        plural = "brokers" if len(missing) > 1 else "broker"
+        verb = "are" if len(missing) > 1 else "is"
+        names = first_of([str(broker) for broker in missing])
+        yield finding("KRA318", f"{plural} {names} {verb} in no ISR or reported as down.")
 
 
 def _timers(cluster: Cluster) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ def maintenance_files(
     """Return `rolling-restart.sh` and `kubernetes.yaml` for a cluster with this configuration."""
     return {
         "rolling-restart.sh": rolling_restart(config, brokers, tools),
-        "kubernetes.yaml": kubernetes(config, brokers),
+        "kubernetes.yaml": kubernetes(config, brokers, tools),
     }
 
 
@@ -52,10 +52,16 @@ def rolling_restart(config: Config, brokers: Mapping[int, str | None], tools: To
         "#!/bin/sh",
         f"# Maintenance window: one broker at a time. {_effect(config)}",
         "# RESTART is your command for one broker; it is given its id, and returns when it runs.",
+        *(_controllers(tools) if config.mode == "kraft" else ()),
         "set -e",
         *tools.variables,
         "# Neither out of sync nor out of reach: a tool that fails says nothing about replicas.",
-        f'in_sync() {{ lagging=$({tools.unhealthy("under-replicated")}) && [ -z "$lagging" ]; }}',
+        "# A partition of one replica whose broker is down is unavailable, not out of sync.",
+        "in_sync() {",
+        f"  lagging=$({tools.unhealthy('under-replicated')}) &&",
+        f"  offline=$({tools.unhealthy('unavailable')}) &&",
+        '  [ -z "$lagging$offline" ]',
+        "}",
         "RESTART=${RESTART:?say how, for example RESTART='./restart-broker.sh'}",
         f"for broker in {' '.join(map(str, by_rack))}; do",
         "  # A broker that is taken while another is out of sync stops writes, or worse.",
@@ -68,7 +74,17 @@ def rolling_restart(config: Config, brokers: Mapping[int, str | None], tools: To
     return "".join(f"{line}\n" for line in lines)
 
 
-def kubernetes(config: Config, brokers: Mapping[int, str | None]) -> str:
+def _controllers(tools: Tools) -> tuple[str, ...]:
+    status = tools.controller_status("kraft")
+    return (
+        "# This looks at partitions only. Restart dedicated controllers separately: one at a time,",
+        "# the active one last, each when no voter lags. In combined mode let RESTART wait for it:",
+        f"#   {status}",
+        f"#   {status.replace('--status', '--replication')}",
+    )
+
+
+def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> str:
     """Return a PodDisruptionBudget, and the same for Strimzi's `Kafka` resource, as YAML."""
     most = max_unavailable(config)
     budget = {
@@ -82,15 +98,26 @@ def kubernetes(config: Config, brokers: Mapping[int, str | None]) -> str:
         kafka = {"rack": {"topologyKey": ZONE}, **kafka}
     spec = {"kafka": kafka, "maintenanceTimeWindows": [_NIGHTS]}
     strimzi = yaml.safe_dump({"spec": spec}, sort_keys=False)
+    one_left = ""
+    if most < spare_brokers(config):
+        one_left = "# The budget is one fewer, to leave one for a failure meanwhile.\n"
     head = (
-        f"# What drains and node upgrades may take at once. {_effect(config)}\n"
+        f"# How many broker pods drains and node upgrades may take at once. {_effect(config)}\n"
+        f"{one_left}"
+        "# The budget counts ready pods, not replicas in sync: a broker is ready long before it\n"
+        "# is in sync, so two drains in a row can still stop writes. Before the next node wait\n"
+        f"# until {tools.unhealthy('under-replicated')}\n"
+        "# prints nothing, or make a pod ready only once its own replicas are in sync.\n"
         "# Put the labels of your broker pods in place of app: kafka. A drain waits for the\n"
         "# budget, but some providers delete the pod after an hour: watch long drains.\n"
     )
     comment = (
         "# With Strimzi, make no budget; merge this into your Kafka resource instead. In the\n"
         "# windows, here Sundays from 2:00 to 4:59 UTC, it restarts brokers by itself to renew\n"
-        "# certificates; changes of the resource are rolled out at once, at any time:\n"
+        "# certificates; changes of the resource are rolled out at once, at any time. For drains\n"
+        "# install Strimzi's Drain Cleaner: the operator then restarts the pods, and waits where\n"
+        "# a partition would fall below min ISR. In its legacy mode (STRIMZI_DENY_EVICTION=false)\n"
+        "# set maxUnavailable: 0.\n"
     )
     merged = "".join(f"#   {line}\n" for line in strimzi.splitlines())
     return f"{head}{yaml.safe_dump(budget, sort_keys=False)}{comment}{merged}"

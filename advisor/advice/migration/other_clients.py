@@ -72,7 +72,9 @@ def sarama_producer(config: Config) -> str:
         f"config.Producer.RequiredAcks = sarama.{_SARAMA_ACKS[_acks(config)]}",
         f"config.Producer.Idempotent = {str(safe).lower()}",
         f"config.Net.MaxOpenRequests = {1 if safe else in_flight(config)}",
-        f"config.Producer.Retry.Max = {retries} // with the backoff, delivery.timeout.ms",
+        "// With the backoff, at least delivery.timeout.ms; longer where a broker hangs, since",
+        "// each try then waits for Net.ReadTimeout.",
+        f"config.Producer.Retry.Max = {retries}",
         f"config.Producer.Retry.Backoff = {backoff} * time.Millisecond",
         f"config.Producer.Timeout = {config.request_timeout_ms} * time.Millisecond",
     ]

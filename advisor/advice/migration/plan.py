@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.advice.migration.maintenance import maintenance_files
 from advisor.advice.migration.moves import Move
@@ -28,7 +28,13 @@ from advisor.advice.migration.planned_changes import (
     batches,
     replicas_needed,
 )
-from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
+from advisor.advice.migration.properties import (
+    FLUSH_EVERY_SECOND,
+    SERVER_PROPERTIES,
+    broker_properties,
+    producer_files,
+    strimzi_topics,
+)
 from advisor.advice.migration.rack_loss import rack_loss_files
 from advisor.advice.migration.target_settings import (
     MIN_ISR,
@@ -42,7 +48,7 @@ from advisor.cluster import Cluster, Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.versions import default
+from advisor.protocol.rules.versions import default, parse_version
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
@@ -133,7 +139,7 @@ def make_plan(
     for_new = None
     if topics is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
-        files["server.properties"] = broker_properties(for_new, len(cluster.racks) > 1)
+        files[SERVER_PROPERTIES] = broker_properties(for_new, len(cluster.racks) > 1)
     names = None if topics is None else set(topics)
     chosen = [t for t in cluster.topics if names is None or t.name in names]
     lowered = tuple(lowered_acks(config, today))
@@ -164,6 +170,7 @@ def make_plan(
         rollback=(
             *tools.variables,
             *_rollback(tools, changes, moves, bytes_per_second),
+            *_inherited(tools, changes, cluster),
             *_default_rollback(tools, for_new),
         ),
         files={
@@ -176,6 +183,19 @@ def make_plan(
         after=after,
         crowded=crowded,
     )
+
+
+def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> MigrationPlan:
+    """Return the plan with comments that say how to flush every topic, or one, every second.
+
+    They are no commands: flushing needs a restart of every broker and costs throughput.
+    """
+    files = dict(plan.files)
+    if SERVER_PROPERTIES in files:
+        files[SERVER_PROPERTIES] += "".join(f"{line}\n" for line in FLUSH_EVERY_SECOND)
+    flush_ms = _tools(cluster, config).alter_topic("my-topic", {"flush.ms": "1000"})
+    steps = (*plan.steps, *FLUSH_EVERY_SECOND, f"#   {flush_ms}")
+    return replace(plan, steps=steps, files=files)
 
 
 def _comments(*sentences: str) -> tuple[str, ...]:
@@ -229,7 +249,8 @@ def _steps(
         copies = sum(move.copies for move in moves)
         yield (
             f"# Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: "
-            "set it to what your network can spare."
+            "set it to what your network can spare, and above what producers write to a broker, "
+            "or the copy never ends."
         )
         yield from _duration(moves, load, bytes_per_second)
         yield from _moved_in_batches(tools, moves, bytes_per_second)
@@ -245,7 +266,10 @@ def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int
     for batch in parts:
         yield tools.reassign(batch.there, bytes_per_second)
         if batch is parts[0]:
-            yield "# Wait until every partition is complete; that also removes the throttle:"
+            again = " with --additional and" if parse_version(tools.kafka_version) >= (2, 6) else ""
+            yield "# Wait until every partition is complete; that also removes the throttle. If it"
+            yield "# gets no further, see whether all brokers are up, and raise the throttle: in"
+            yield f"# another shell, the line above{again or ' with'} a higher --throttle."
         yield tools.await_reassignment(batch.there, len(batch.moves))
         yield tools.elect_preferred(batch.election)
 
@@ -263,6 +287,7 @@ def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> I
     each = load.retained_bytes / load.partitions
     if not copied or not each or not bytes_per_second:
         return
+    written = load.records_per_second * load.record_bytes / load.partitions
     minutes = max(copied.values()) * each / bytes_per_second / 60.0
     long = minutes >= 120.0
     time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
@@ -270,6 +295,12 @@ def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> I
         f"# At the load given or assumed that is {in_bytes(copied.total() * each)}, Kafka's own "
         f"topics aside, and takes at least {time}."
     )
+    incoming = max(copied.values()) * written
+    if incoming > bytes_per_second / 2.0:
+        yield (
+            f"# Raise the throttle: at that load {in_bytes(incoming)} a second are written to the "
+            "partitions that a single broker has to copy, and they count towards it."
+        )
 
 
 def _alterations(tools: Tools, changes: Sequence[OptionChange]) -> Iterator[str]:
@@ -330,6 +361,16 @@ def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
     for start in range(0, len(names), _MOST_NAMES):
         yield tools.describe(*names[start : start + _MOST_NAMES])
     yield tools.under_replicated()
+
+
+def _inherited(tools: Tools, changes: Sequence[OptionChange], cluster: Cluster) -> Iterator[str]:
+    """Yield comments on values that a description shows though they may be the brokers'."""
+    if cluster.observed is not None or parse_version(tools.kafka_version) < (2, 2):
+        return
+    for key in dict.fromkeys(c.key for c in changes if c.before is not None):
+        yield f"# The description shows {key}, but not whether the topic or its brokers set it."
+        yield "# Where it was the brokers' value, let the topic follow them again:"
+        yield f"#   {tools.unset_topic('my-topic', key)}"
 
 
 def _rollback(

@@ -127,9 +127,15 @@ class PlannedChanges:
                 yield words
 
     def files(self) -> dict[str, str]:
-        """Reassignment and election JSON, if replicas move, and Strimzi resources."""
-        sizes = [(t.name, len(t.partitions)) for t in self.topics]
-        files = {"kafka-topics.yaml": strimzi_topics(sizes, self.targets, self.settings)}
+        """Reassignment and election JSON, if replicas move, and Strimzi resources.
+
+        No resource of an internal topic: deleting it would delete the topic, and settings that the
+        description did not show would be taken away.
+        """
+        sizes = [(t.name, len(t.partitions)) for t in self.topics if not t.internal]
+        files = {}
+        if sizes:
+            files["kafka-topics.yaml"] = strimzi_topics(sizes, self.targets, self.settings)
         for batch in batches(self.moves):
             files[batch.there] = reassignment_json(batch.moves)
             files[batch.back] = reassignment_json(batch.moves, back=True)

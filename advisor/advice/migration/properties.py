@@ -13,6 +13,7 @@ from advisor.protocol.rules.versions import parse_version
 # That of libyaml is ten times as fast, and writes the same but for folded lines.
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ANY_WIDTH = 1_000_000
+SERVER_PROPERTIES = "server.properties"
 _RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
@@ -105,6 +106,12 @@ def broker_properties(config: Config, racks: bool = False) -> str:
             f"transaction.state.log.replication.factor={factor}",
             f"transaction.state.log.min.isr={min_isr}",
         ]
+    if version >= (4, 1):
+        lines += [
+            f"share.coordinator.state.topic.replication.factor={factor}",
+            f"share.coordinator.state.topic.min.isr={min_isr}",
+        ]
+    lines += _NO_TOPICS_BY_MISTAKE
     if racks and version >= (2, 4):
         lines += _FETCH_FROM_OWN_RACK
     head = f"# For server.properties of every broker, Kafka {config.kafka_version}.\n"
@@ -112,11 +119,32 @@ def broker_properties(config: Config, racks: bool = False) -> str:
     return head + "".join(f"{line}\n" for line in lines)
 
 
+_NO_TOPICS_BY_MISTAKE = (
+    "# With this, a client that names a topic that does not exist no longer creates it. Leave it",
+    "# out where topics are meant to be created that way:",
+    "# auto.create.topics.enable=false",
+)
 _FETCH_FROM_OWN_RACK = (
     "# With this, consumers with client.rack fetch from a replica in their own rack (KIP-392).",
     "# It saves traffic between racks, and changes neither what is lost nor what is refused:",
     "# replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
+
+
+FLUSH_EVERY_SECOND = (
+    "# To flush every second, which costs throughput, put this into server.properties of every",
+    "# broker and restart one broker after another; kafka-configs.sh cannot set it:",
+    "#   log.flush.scheduler.interval.ms=1000",
+    "# It holds for every topic, unless log.flush.interval.ms is set. To flush some topics only,",
+    "# also put this there, and set flush.ms=1000 on each of them; alone flush.ms does nothing:",
+    "#   log.flush.interval.ms=9223372036854775807",
+)
+"""How to flush every second, as comments.
+
+The task that flushes runs every `log.flush.scheduler.interval.ms`, by default never, and flushes
+what is older than `flush.ms`. The brokers' default for that is `log.flush.interval.ms`, which is
+that of the scheduler where it is not set (`LogManager.flushDirtyLogs`, 0.8.1 to 4.x).
+"""
 
 
 def strimzi_topics(
@@ -152,7 +180,11 @@ def strimzi_topics(
     head = (
         "# Set strimzi.io/cluster to the name of your Kafka resource. An older Strimzi wants\n"
         "# apiVersion: kafka.strimzi.io/v1beta2. The operator takes settings away that are not\n"
-        "# here: add those of your topics that the description did not show.\n"
+        "# here: add those of your topics that the description did not show. It also takes back\n"
+        "# what kafka-configs.sh sets on a topic that it manages, and changes replicas of a topic\n"
+        "# that exists only with Cruise Control. So first move replicas with commands.sh, then\n"
+        "# apply this in place of its kafka-configs.sh lines. Kafka's internal topics are not\n"
+        "# here: deleting their resource would delete the topic.\n"
     )
     return head + yaml.dump_all(
         documents, Dumper=_DUMPER, sort_keys=False, explicit_start=True, width=_ANY_WIDTH

@@ -8,7 +8,7 @@ from functools import cached_property
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.choice import Choice
 from advisor.advice.goals import Goals
-from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan
+from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan, with_flush
 from advisor.advice.migration.planned_changes import replicas_needed
 from advisor.advice.migration.target_settings import check_allowed, target_of
 from advisor.advice.recommendations.topic_changes import (
@@ -41,6 +41,11 @@ class MigrationMixin(ABC):
     @abstractmethod
     def best(self) -> Choice:
         """The recommended setting."""
+
+    @property
+    @abstractmethod
+    def _flush_advised(self) -> bool:
+        """Whether flushing every second is the remedy for the goals that are missed."""
 
     @cached_property
     def plan(self) -> MigrationPlan:
@@ -149,7 +154,7 @@ class MigrationMixin(ABC):
         'kafka-topics.sh --bootstrap-server $BS --describe --topic my-topic'
         """
         check_allowed(self.plan.lowered, self.allow_lower_durability)
-        return self.plan.lines
+        return self._with_remedy.lines
 
     def files(self) -> dict[str, str]:
         """Return the files that belong to the commands.
@@ -195,7 +200,15 @@ class MigrationMixin(ABC):
         server.properties
         """
         check_allowed(self.plan.lowered, self.allow_lower_durability)
-        return {**self.plan.files, **self.plan.scripts}
+        plan = self._with_remedy
+        return {**plan.files, **plan.scripts}
+
+    @property
+    def _with_remedy(self) -> MigrationPlan:
+        """The plan, with comments that say how to flush where that is the remedy."""
+        if not self._flush_advised:
+            return self.plan
+        return with_flush(self.plan, self.cluster, self.best.config)
 
     def tolerance_table(self) -> tuple[ToleranceRow, ...]:
         """Return the effect of losing a rack by RF and min ISR; empty if a rack is unknown.

@@ -15,6 +15,7 @@ from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import (
     check_cluster,
     check_delivery_timeout,
+    check_missing,
     check_producer,
     check_replacement,
 )
@@ -25,7 +26,7 @@ from advisor.advice.recommendations import reasons
 from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import LossStories
 from advisor.advice.recommendations.migration_mixin import MigrationMixin
-from advisor.advice.recommendations.remedies import cheapest, softer_goals
+from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import rack_rule
 from advisor.cluster import Cluster
@@ -155,13 +156,21 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         """What would meet the goals that are missed, one sentence each; some evaluations."""
         if self.best.meets_all:
             return ()
-        remedy = None
-        # Larger chains take minutes each.
-        if not is_large(self.best.reliability.states):
-            question = (self.cluster, self.model, self.load, self.goals)
-            remedy = cheapest(self.best, evaluate, *question)
+        remedy = self._remedy
         softer = softer_goals(self.best, self.goals)
         return tuple(filter(None, ["" if remedy is None else remedy.said, softer]))
+
+    @cached_property
+    def _remedy(self) -> Remedy | None:
+        # Larger chains take minutes each.
+        if self.best.meets_all or is_large(self.best.reliability.states):
+            return None
+        question = (self.cluster, self.model, self.load, self.goals)
+        return cheapest(self.best, evaluate, *question)
+
+    @property
+    def _flush_advised(self) -> bool:
+        return self._remedy is not None and self._remedy.flushes
 
     @property
     def tolerances(self) -> str:
@@ -188,6 +197,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         producing = tuple(check_producer(producer.config, self.model))
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
+            *check_missing(self.now.missing),
             *check_cluster(self.cluster),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),

@@ -25,6 +25,11 @@ from advisor.reliability.workload import Workload
 
 Evaluate = Callable[[Cluster, Config, FailureModel, Workload], Reliability]
 _FLUSH, _FLUSHED_SECONDS = "flush.seconds", 1.0
+# `flush.ms` of a topic does nothing by itself: the task that looks at it never runs by default.
+_FLUSH_EVERY_SECOND = (
+    "flush every second (log.flush.scheduler.interval.ms=1000 in server.properties of every "
+    "broker, which needs a restart and costs throughput)"
+)
 _ENOUGH_RACKS = 3
 
 
@@ -43,6 +48,11 @@ class Remedy:
     what: str
     before: Choice
     after: Choice
+
+    @property
+    def flushes(self) -> bool:
+        """Whether the change is to flush every second."""
+        return self.what == _FLUSH_EVERY_SECOND
 
     @property
     def said(self) -> str:
@@ -108,7 +118,7 @@ def _changes(cluster: Cluster, model: FailureModel) -> Iterator[tuple[str, Clust
         yield spread, replace(cluster, controllers=_spread(cluster.controllers or {}, racks)), model
     if model.get(_FLUSH, 0.0) > _FLUSHED_SECONDS:
         flushed = model.with_values({_FLUSH: _FLUSHED_SECONDS})
-        yield "flush every second (flush.ms=1000, which costs throughput)", cluster, flushed
+        yield _FLUSH_EVERY_SECOND, cluster, flushed
     rates = _power_of_racks(model)
     if rates:
         halved = model.with_values({path: rate / 2.0 for path, rate in rates.items()})

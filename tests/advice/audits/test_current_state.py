@@ -12,6 +12,7 @@ from advisor.advice import Goals, audit, recommend
 from advisor.advice.audits.current_state import NextFailure, current_state
 from advisor.advice.audits.state_words import state_lines
 from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster.observed import Observed
 from advisor.reliability.failures.failure_model import FailureModel
 
 CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1e-3, "hours": 12}}})
@@ -228,3 +229,27 @@ def test_audit_recommend_and_report_begin_with_it(
         assert repr(result).startswith(first)
     page = answer.report(tmp_path / "report.html").read_text()
     assert page.index(first) < page.index('<p class="verdict">')
+
+
+def test_commands_have_the_addresses_of_the_cluster_that_was_read() -> None:
+    """The shell variables of a plan's scripts are set nowhere when the state is shown."""
+    low = topic("t", (1,), (2,), least=2)
+    observed = Observed(
+        mode="kraft", bootstrap_servers="b1:9092,b2:9092", command_config="my client.properties"
+    )
+    state = current_state(Cluster(SIX, (low,), observed=observed), "4.1")
+    line = state_lines(state)[-1]
+    assert "--bootstrap-server b1:9092,b2:9092 --command-config 'my client.properties' " in line
+    assert "$" not in line
+    assert "--bootstrap-server $BS" in said(low)[-1]
+
+
+def test_a_missing_broker_is_a_finding_that_says_how_to_replace_it() -> None:
+    """Kafka moves no replica by itself, so audit and recommendation say what to do."""
+    cluster = Cluster(SIX, (topic("t", (1, 2), least=2),))
+    for found in (audit(cluster, CARD).findings, recommend(cluster, CARD).findings):
+        (told,) = [each for each in found if each.code == "KRA318"]
+        assert told.detail == "broker 3 is in no ISR or reported as down."
+        assert "with the same node.id" in told.rule.remedy
+    whole = Cluster(SIX, (topic("t", (1, 2, 3), least=2),))
+    assert "KRA318" not in {each.code for each in audit(whole, CARD).findings}

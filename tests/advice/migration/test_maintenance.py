@@ -46,7 +46,7 @@ def test_one_broker_is_left_for_a_failure(
 
 def test_the_budget_is_a_resource_of_kubernetes() -> None:
     """The file is one PodDisruptionBudget; Strimzi's part is a comment that is YAML too."""
-    text = kubernetes(RF3, ZONES)
+    text = kubernetes(RF3, ZONES, Tools("4.1"))
     budget = yaml.safe_load(text)
     assert (budget["apiVersion"], budget["kind"]) == ("policy/v1", "PodDisruptionBudget")
     assert budget["spec"]["maxUnavailable"] == 1
@@ -56,19 +56,36 @@ def test_the_budget_is_a_resource_of_kubernetes() -> None:
     assert kafka["rack"]["topologyKey"] == "topology.kubernetes.io/zone"
     (window,) = yaml.safe_load(part)["spec"]["maintenanceTimeWindows"]
     assert re.fullmatch(r"\* \* (\d+)-(\d+) \? \* SUN \*", window)
-    assert "topologyKey" not in kubernetes(RF3, {1: None, 2: None})
+    assert "topologyKey" not in kubernetes(RF3, {1: None, 2: None}, Tools("4.1"))
     assert "every broker that is down stops acks=all writes" in kubernetes(
-        RF3.changed(min_insync_replicas=3), ZONES
+        RF3.changed(min_insync_replicas=3), ZONES, Tools("4.1")
     )
 
 
+def test_the_budget_is_said_to_count_pods_and_not_replicas() -> None:
+    """A ready pod may be out of sync; what to look at, and what Strimzi has for that, is said."""
+    text = kubernetes(RF3, ZONES, Tools("4.1"))
+    assert "counts ready pods, not replicas in sync" in text
+    assert "--under-replicated-partitions\n# prints nothing" in text
+    assert "Strimzi's Drain Cleaner" in text
+    one_fewer = "The budget is one fewer"
+    assert one_fewer not in text
+    five = Config(replication_factor=5, min_insync_replicas=3)
+    assert one_fewer in kubernetes(five, ZONES, Tools("4.1"))
+    assert one_fewer not in kubernetes(five.changed(min_insync_replicas=5), ZONES, Tools("4.1"))
+
+
+@pytest.mark.parametrize("kind", ["under-replicated", "unavailable"])
 @pytest.mark.parametrize("trouble", ["echo t-0", "exit 1"])
-def test_the_restart_waits_until_replicas_are_in_sync(tmp_path: Path, trouble: str) -> None:
-    """Run with stand-ins: rack by rack, a broker only once a look succeeds and finds nothing."""
+def test_the_restart_waits_until_replicas_are_in_sync(
+    tmp_path: Path, trouble: str, kind: str
+) -> None:
+    """Run with stand-ins: rack by rack, a broker only once both looks succeed and find nothing."""
     log, tool, script = tmp_path / "log", tmp_path / "kafka-topics.sh", tmp_path / "roll.sh"
-    # The second look finds a replica out of sync, or fails.
+    # The second look of this kind finds a partition, or fails.
+    look = f'case "$*" in *--{kind}-partitions) echo look >> {log};; *) exit 0;; esac'
     second = f"[ $(grep -c look {log}) = 2 ] && {trouble}"
-    tool.write_text(f"#!/bin/sh\necho look >> {log}\n{second}\n:\n")
+    tool.write_text(f"#!/bin/sh\n{look}\n{second}\n:\n")
     restart = tmp_path / "restart"
     restart.write_text(f'#!/bin/sh\necho "restart $1" >> {log}\n')
     sleep = tmp_path / "sleep"
@@ -87,6 +104,14 @@ def test_the_restart_waits_until_replicas_are_in_sync(tmp_path: Path, trouble: s
     refused = subprocess.run(["sh", str(script)], env=environment, capture_output=True, timeout=30)
     assert refused.returncode != 0
     assert b"RESTART" in refused.stderr
+
+
+def test_the_restart_says_how_to_look_at_the_controllers() -> None:
+    """Under KRaft the quorum is restarted separately, the active controller last."""
+    said = "describe --replication"
+    assert said in rolling_restart(RF3, ZONES, Tools("4.1"))
+    old = RF3.changed(kafka_version="3.5", mode="zookeeper")
+    assert said not in rolling_restart(old, ZONES, Tools("3.5"))
 
 
 @pytest.mark.parametrize(

@@ -172,3 +172,10 @@ def test_consumers_may_fetch_from_their_own_rack() -> None:
     )
     advice = advisor.recommend(advisor.Cluster.uniform(3, racks=3), "three_az_cloud")
     assert line in advice.files()["server.properties"].splitlines()
+
+
+def test_retries_of_sarama_are_no_limit_on_time() -> None:
+    """A try against a broker that hangs lasts for its read timeout, which the comment says."""
+    settings = other_client_files(SAFE)["producer-sarama.go"]
+    assert "longer where a broker hangs" in settings
+    assert "Net.ReadTimeout" in settings

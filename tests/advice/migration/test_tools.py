@@ -14,6 +14,7 @@ from advisor.advice.migration.properties import (
 )
 from advisor.advice.migration.tools import Tools
 from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster.observed import Observed, Setting
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
 
@@ -262,3 +263,54 @@ def test_broker_properties_are_those_of_the_version() -> None:
     assert "default.replication.factor=3\n" in broker_properties(WANTED)
     assert "transaction.state.log.min.isr=2\n" in broker_properties(WANTED)
     assert "transaction" not in broker_properties(WANTED.changed(kafka_version="0.10.2"))
+
+
+def test_broker_properties_stop_topics_made_by_mistake() -> None:
+    """As a comment, since some mean topics to be created that way; share groups came with 4.1."""
+    text = broker_properties(WANTED)
+    assert "# auto.create.topics.enable=false\n" in text
+    assert "share.coordinator.state.topic.replication.factor=3\n" in text
+    assert "share.coordinator.state.topic.min.isr=2\n" in text
+    assert "share" not in broker_properties(WANTED.changed(kafka_version="4.0"))
+
+
+def test_only_internal_topics_give_no_resources() -> None:
+    """Then there is no file at all."""
+    assert "kafka-topics.yaml" not in plan(topic("__consumer_offsets", (1,))).files
+    head = plan(topic("t", (1,)), topic("__consumer_offsets", (1,))).files["kafka-topics.yaml"]
+    assert [d["metadata"]["name"] for d in yaml.safe_load_all(head)] == ["t"]
+    assert "only with Cruise Control" in head
+    assert "in place of its kafka-configs.sh lines" in head
+
+
+@pytest.mark.parametrize(("version", "again"), [("2.5", "with a higher"), ("4.1", "--additional")])
+def test_the_throttle_is_to_be_above_what_is_written(version: str, again: str) -> None:
+    """Else the copy never ends; where the load comes near it, a warning says so."""
+    for rate, near in ((1.0, False), (3000.0, True)):
+        load = Workload(partitions=2, records_per_second=rate, record_bytes=1000)
+        described = Cluster(SIX, (topic("t", (1, 2), (4, 5), min_insync_replicas="2"),))
+        config = WANTED.changed(kafka_version=version)
+        made = make_plan(described, config, load, 2_000_000)
+        assert "and above what producers write" in made.steps[position(made.steps, "# Copy 2")]
+        assert again in made.steps[position(made.steps, "higher --throttle")]
+        told = [line for line in made.steps if line.startswith("# Raise the throttle: ")]
+        assert len(told) == near
+        # Half of the load: either broker copies one of the two partitions.
+        assert not near or "1.5 MB a second" in told[0]
+
+
+def test_the_rollback_says_where_a_value_may_be_the_brokers() -> None:
+    """A description shows both since 2.2, and setting it on the topic pins what was inherited."""
+    both = topic("t", (1, 2, 3), min_insync_replicas="1")
+    line = "--entity-name my-topic --delete-config min.insync.replicas"
+    (told,) = [each for each in plan(both).rollback if line in each]
+    assert told.startswith("#   ")
+    old = plan(both, config=WANTED.changed(kafka_version="2.1")).rollback
+    none = plan(topic("t", (1, 2, 3))).rollback
+    observed = Observed(
+        mode="kraft",
+        topic_settings={"t": {"min.insync.replicas": Setting("1", "DYNAMIC_TOPIC_CONFIG")}},
+    )
+    live = make_plan(Cluster(SIX, (both,), observed=observed), WANTED, Workload()).rollback
+    for rollback in (old, none, live):
+        assert not any(line in each for each in rollback)

@@ -4,6 +4,7 @@ import pytest
 
 from advisor.advice import Goals
 from advisor.advice.choice import Choice, choose, decided_measures
+from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
@@ -52,7 +53,11 @@ def test_flushing_is_tried_before_a_second_power_feed() -> None:
     )
     remedy = cheapest(chosen(SIX, POWER, goals), evaluate, SIX, POWER, LOAD, goals)
     assert remedy is not None
-    assert remedy.said.startswith("To meet every goal, flush every second (flush.ms=1000, ")
+    assert remedy.said.startswith(
+        "To meet every goal, flush every second (log.flush.scheduler.interval.ms=1000 in "
+        "server.properties of every broker, "
+    )
+    assert remedy.flushes
     assert remedy.after.reliability.acked_records_lost_per_year == pytest.approx(after)
     assert "the number of lost records: " in remedy.said
 
@@ -115,3 +120,25 @@ def test_a_softer_goal_is_met_and_close(factor: float) -> None:
     limit = float(said.removeprefix("A softer goal that it meets: ").split(" ")[0])
     value = decided_measures(best.reliability)["loss_probability_per_year"]
     assert value <= limit <= 1.11 * value
+
+
+def test_commands_and_broker_properties_say_how_to_flush() -> None:
+    """Where flushing is the remedy, and only there, both have the setting as a comment."""
+    first = evaluate(SIX, CONFIG, POWER, LOAD).acked_records_lost_per_year
+    for limit, flushed in ((first / 4, True), (2 * first, False)):
+        goals = Goals(
+            loss_probability_per_year=None,
+            write_unavailability=None,
+            acked_records_lost_per_year=limit,
+        )
+        best = chosen(SIX, POWER, goals)
+        made = Recommendation(SIX, POWER, LOAD, goals, (best,))
+        line = "#   log.flush.scheduler.interval.ms=1000"
+        for name in ("commands.sh", "server.properties"):
+            assert (line in made.files()[name].splitlines()) == flushed, name
+        assert (line in made.commands()) == flushed
+        topic = [each for each in made.commands() if each.endswith("--add-config flush.ms=1000")]
+        assert [each[0] for each in topic] == (["#"] if flushed else [])
+        assert line not in Recommendation(
+            SIX, POWER, LOAD, goals, (best,), whole_cluster=False
+        ).files().get("server.properties", "")
