@@ -171,7 +171,8 @@ class Recommendation(Change, LossStories, RowTable):
     @property
     def rack_rule(self) -> str:
         """What these racks allow when one of them is lost, in one sentence."""
-        return rack_rule(self.cluster.brokers, str(self.best.config.mode))
+        mode = str(self.best.config.mode)
+        return rack_rule(self.cluster.brokers, mode, self.cluster.controllers)
 
     @property
     def why(self) -> tuple[str, ...]:
