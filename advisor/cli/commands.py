@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from functools import partial
 from pathlib import Path
@@ -22,6 +20,7 @@ from advisor.cli.options import (
     LOAD,
     LOWER,
     PRODUCER,
+    with_controller,
     with_options,
 )
 from advisor.errors import InputError
@@ -305,7 +304,7 @@ def _cluster_and_model(cluster: str, options: dict[str, Any]) -> tuple[Cluster, 
         timeout_ms=None if timeout is None else round(timeout * 1000),
         controllers=options["controllers"],
     )
-    return described, load_model(options["model"])
+    return with_controller(described, options), load_model(options["model"])
 
 
 def _print_notes_of_live_cluster(described: Cluster) -> None:
@@ -360,10 +359,11 @@ def _workload(options: dict[str, Any], described: Cluster | None = None) -> Work
 
 def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
     """Return the workload, and notes on what was assumed: settings, Kafka version, workload."""
-    from advisor.advice.kafka_version import version_of
+    from advisor.advice.kafka_version import controller_note, version_of
     from advisor.advice.recommendations.search import assumed_load, usual_setting_words
 
-    _, note = version_of(described, options["kafka_version"])
+    version, note = version_of(described, options["kafka_version"])
+    controller = controller_note(described, version)
     load, assumed = _workload(options, described), ""
     if load is None:
         load, assumed = assumed_load(described.topics)
@@ -374,7 +374,7 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
     whose = "" if all_stated else usual_setting_words(described.topics)
     if whose and stated:
         whose = whose.replace("The settings are", "Settings that no option gives are")
-    return load, [text for text in (whose, note, assumed, *cluster_notes) if text]
+    return load, [text for text in (whose, note, controller, assumed, *cluster_notes) if text]
 
 
 def _goals(options: dict[str, Any]) -> Goals:
@@ -386,15 +386,4 @@ def _goals(options: dict[str, Any]) -> Goals:
 
 
 def _print_json(data: object) -> None:
-    click.echo(json.dumps(_without_infinities(data), indent=2, allow_nan=False, ensure_ascii=False))
-
-
-def _without_infinities(data: Any) -> Any:
-    """Replace infinities and NaN, which JSON cannot represent, by null."""
-    if isinstance(data, dict):
-        return {str(key): _without_infinities(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_without_infinities(value) for value in data]
-    if isinstance(data, float) and not math.isfinite(data):
-        return None
-    return data
+    click.echo(text.as_json(data))

@@ -28,7 +28,7 @@ from advisor.advice.findings.checks import (
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals, decades_short
-from advisor.advice.kafka_version import controller_of, version_of
+from advisor.advice.kafka_version import controller_note, controller_of, version_of
 from advisor.advice.phrases import first_of, sentence
 from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
 from advisor.arguments import cluster_of, model_of, names_checked
@@ -211,7 +211,7 @@ def audit(
     check_producer_settings(producer)
     goals = goals or Goals()
     version, note = version_of(cluster, kafka_version)
-    notes = [note] if note else []
+    notes = [text for text in (note, controller_note(cluster, version)) if text]
     if load is None:
         load = Workload()
         notes.append(f"No load was given: {amount_of(load)} to each topic were assumed.")

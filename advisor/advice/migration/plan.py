@@ -296,9 +296,16 @@ def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
 
 
 def _elr(tools: Tools, config: Config) -> Iterator[str]:
-    """Yield comments on how to enable eligible leader replicas, where they are off."""
+    """Yield comments on how to enable eligible leader replicas, where they are off or may be."""
     line = tools.enable_elr()
-    if line is not None and config.mode == "kraft" and not config.eligible_leader_replicas:
+    if line is None or config.mode != "kraft":
+        return
+    if config.eligible_leader_replicas and "eligible_leader_replicas" not in config.explicit:
+        yield "# Eligible leader replicas (KIP-966) are assumed. Check, and enable them if they are"
+        yield "# off; they keep a partition that lost its ISR from an unclean election. Not run:"
+        yield f"#   {tools.features()}"
+        yield f"#   {line}"
+    elif not config.eligible_leader_replicas:
         yield "# Eligible leader replicas (KIP-966) are off. They keep a partition that lost its"
         yield "# ISR from an unclean election; new clusters have them from 4.1 on. Not run here:"
         yield f"#   {line}"

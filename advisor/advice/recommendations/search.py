@@ -10,7 +10,7 @@ from os import PathLike
 from advisor.advice.arguments import check_arguments
 from advisor.advice.choice import Choice, choose
 from advisor.advice.goals import Goals
-from advisor.advice.kafka_version import controller_of, version_of
+from advisor.advice.kafka_version import controller_note, controller_of, version_of
 from advisor.advice.phrases import first_of, sentence
 from advisor.advice.recommendations.ranking import ranked
 from advisor.advice.recommendations.recommendation import Recommendation
@@ -135,7 +135,7 @@ def search(
     goals = goals or Goals()
     chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
     version, note = version_of(cluster, kafka_version)
-    notes = [note] if note else []
+    notes = [text for text in (note, controller_note(cluster, version)) if text]
     if load is None:
         load, note = assumed_load(chosen)
         notes.append(note)
