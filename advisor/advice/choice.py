@@ -41,17 +41,27 @@ class Choice:
     survival : Survival or None
         Effect of losing one rack with its brokers and controllers; None if a broker's rack is
         unknown.
+    retained_bytes : float or None
+        Bytes of one copy of all topics with their own retention; None: with that of the load.
     """
 
     config: Config
     reliability: Reliability
     meets: Mapping[str, bool]
     survival: Survival | None
+    retained_bytes: float | None = None
 
     @property
     def meets_all(self) -> bool:
         """Whether every goal is met."""
         return all(self.meets.values())
+
+    @property
+    def bytes_stored(self) -> float:
+        """Bytes on the disks of all brokers."""
+        if self.retained_bytes is None:
+            return self.reliability.cost.bytes_stored
+        return self.retained_bytes * (self.config.replication_factor or 1)
 
     @property
     def unmet(self) -> tuple[str, ...]:

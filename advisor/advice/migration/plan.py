@@ -12,7 +12,6 @@ are three brokers.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +37,7 @@ from advisor.advice.migration.wanted import (
     batches,
     replicas_needed,
 )
+from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
@@ -146,7 +146,10 @@ def make_plan(
         rollback = ("# The topic is new: there is nothing to go back to.",)
         verify = (tools.describe("my-topic"),)
         return Plan(first, steps, verify, rollback, files, (), lowered, (), crowded)
-    wanted = Wanted.of(cluster, chosen, config, shrinking or {})
+    wanted, each = (
+        Wanted.of(cluster, chosen, config, shrinking or {}),
+        partition_bytes(chosen, load),
+    )
     moves, changes = wanted.moves, wanted.changes
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
     lowered = (*wanted.lowered(), *lowered)
@@ -156,7 +159,7 @@ def make_plan(
     return Plan(
         preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
         steps=(
-            *_steps(tools, changes, growing, moves, bytes_per_second, load),
+            *_steps(tools, changes, growing, moves, bytes_per_second, each),
             *_default_for_new(tools, for_new),
             *_kept(wanted.kept, wanted.factors),
         ),
@@ -218,7 +221,7 @@ def _steps(
     growing: set[str],
     moves: Sequence[Move],
     bytes_per_second: int,
-    load: Workload,
+    each: Mapping[str, float],
 ) -> Iterator[str]:
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
@@ -231,7 +234,7 @@ def _steps(
             f"# Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: "
             "set it to what your network can spare."
         )
-        yield from _duration(moves, load, bytes_per_second)
+        yield from _duration(moves, each, bytes_per_second)
         yield from _moved_in_batches(tools, moves, bytes_per_second)
     if afterwards:
         yield "# Once the copies are in sync:"
@@ -250,24 +253,27 @@ def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int
         yield tools.elect_preferred(batch.election)
 
 
-def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> Iterator[str]:
+def _duration(
+    moves: Sequence[Move], each: Mapping[str, float], bytes_per_second: int
+) -> Iterator[str]:
     """Yield how many bytes are copied and the least time that takes, as a comment.
 
-    Internal topics are small and not part of the load. The time is that of the broker that receives
-    most; records written meanwhile come on top.
+    `each` has the bytes of a replica, by topic. Internal topics are small and not part of the load.
+    The time is that of the broker that receives most; records written meanwhile come on top.
     """
-    copied: Counter[int] = Counter()
+    copied: dict[int, float] = {}
     for move in moves:
-        if move.topic not in INTERNAL_TOPICS:
-            copied.update(set(move.after) - set(move.before))
-    each = load.retained_bytes / load.partitions
-    if not copied or not each or not bytes_per_second:
+        for broker in set(move.after) - set(move.before):
+            if move.topic not in INTERNAL_TOPICS:
+                copied[broker] = copied.get(broker, 0.0) + each[move.topic]
+    total = sum(copied.values())
+    if not total or not bytes_per_second:
         return
-    minutes = max(copied.values()) * each / bytes_per_second / 60.0
+    minutes = max(copied.values()) / bytes_per_second / 60.0
     long = minutes >= 120.0
     time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
     yield (
-        f"# At the load given or assumed that is {in_bytes(copied.total() * each)}, Kafka's own "
+        f"# At the load given or assumed that is {in_bytes(total)}, Kafka's own "
         f"topics aside, and takes at least {time}."
     )
 

@@ -28,6 +28,7 @@ from advisor.advice.recommendations.loss_story import LossStories
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import rack_rule
+from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
@@ -178,7 +179,8 @@ class Recommendation(Change, LossStories, RowTable):
     def why(self) -> tuple[str, ...]:
         """The main cause of loss, and what similar settings would do, one sentence each."""
         why = reasons.reasons(self.best, self.choices, self.cluster.brokers)
-        cost = cost_words(self.best, self.plan.moves, self.load)
+        each = partition_bytes(self._chosen, self.load)
+        cost = cost_words(self.best, self.plan.moves, each)
         return (*why, cost, *filter(None, [self.plan.crowded]))
 
     @property
