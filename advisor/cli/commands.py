@@ -194,7 +194,8 @@ def report(
 ) -> None:
     """Recommend and audit, and write both as one HTML file that needs nothing else.
 
-    --rf, --min-isr, --acks and the producer's options say what to compare with.
+    --rf, --min-isr, --acks and the producer's options say what to compare with; the topics of
+    today are judged with these producers, too. The load is that of all topics together.
     """
     from advisor.advice import audit as run_audit
     from advisor.advice import recommend as run_recommend
@@ -210,7 +211,10 @@ def report(
         *(described, model, load, goals, current, version),
         allow_lower_durability=options["allow_lower_durability"],
     )
-    audited = run_audit(described, model, load, goals, version) if described.topics else None
+    audited = None
+    if described.topics:
+        producer = _producer(options)
+        audited = run_audit(described, model, load, goals, version, producer, shared=True)
     check = None
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
@@ -327,6 +331,12 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
     return {
         name: options[option] for option, name in names.items() if options.get(option) is not None
     }
+
+
+def _producer(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the producer's settings given as options, by their names in `Config`."""
+    names = ("acks", "retries", "delivery_timeout_ms")
+    return {name: value for name, value in _settings(options).items() if name in names}
 
 
 def _config(described: Cluster, options: dict[str, Any]) -> Config:
