@@ -128,7 +128,7 @@ def make_plan(
         whether they lose records more often with fewer.
     """
     tools = _tools(cluster, config)
-    files = {**producer_files(config), **dialect_files(config)}
+    files = {**producer_files(config, load), **dialect_files(config)}
     files |= maintenance_files(config, cluster.brokers, tools)
     for_new = None
     if topics is None:

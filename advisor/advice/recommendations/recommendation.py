@@ -369,7 +369,7 @@ class Recommendation(Change, LossStories, RowTable):
         ... )
         >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
         >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
-        >>> advice.explain().splitlines()[-6]
+        >>> advice.explain().splitlines()[-7]
         'The rack of no broker is known, so nothing can be said about losing one.'
         """
         parts = [*state_lines(self.now), self.verdict, *self.below_verdict]
