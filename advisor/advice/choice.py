@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from advisor.advice.beyond_settings import decided_columns, lost_words
@@ -18,10 +18,11 @@ from advisor.advice.goals import (
     judge,
 )
 from advisor.advice.phrases import listed
-from advisor.advice.tolerance import Survival, survival
+from advisor.advice.tolerance import Survival, fatal_racks, survival
 from advisor.errors import InputError, NotComputedError
 from advisor.formatting import as_given, significant, time_per_year
 from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import PARTS, Judged
 
@@ -38,18 +39,29 @@ class Choice:
         Goal (a measure, "survive_without_loss" or "survive_writable") to whether what settings
         decide meets it.
     survival : Survival or None
-        Effect of losing one rack; None if a broker's rack is unknown.
+        Effect of losing one rack with its brokers and controllers; None if a broker's rack is
+        unknown.
+    retained_bytes : float or None
+        Bytes of one copy of all topics with their own retention; None: with that of the load.
     """
 
     config: Config
     reliability: Reliability
     meets: Mapping[str, bool]
     survival: Survival | None
+    retained_bytes: float | None = None
 
     @property
     def meets_all(self) -> bool:
         """Whether every goal is met."""
         return all(self.meets.values())
+
+    @property
+    def bytes_stored(self) -> float:
+        """Bytes on the disks of all brokers."""
+        if self.retained_bytes is None:
+            return self.reliability.cost.bytes_stored
+        return self.retained_bytes * (self.config.replication_factor or 1)
 
     @property
     def unmet(self) -> tuple[str, ...]:
@@ -166,7 +178,11 @@ def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) 
 
 
 def choose(
-    config: Config, reliability: Reliability, goals: Goals, rack_share: int | None
+    config: Config,
+    reliability: Reliability,
+    goals: Goals,
+    rack_share: int | None,
+    racks: Collection[str | None] | None = None,
 ) -> Choice:
     """Compare a configuration's reliability with the goals.
 
@@ -177,13 +193,17 @@ def choose(
     goals : Goals
     rack_share : int or None
         Largest number of replicas of one partition in one rack; None if a rack is unknown.
+    racks : collection of str, optional
+        Racks that hold replicas. Default: those of all brokers.
 
     Raises
     ------
     InputError
         If the loss of a rack must be survived and a rack is unknown.
     """
-    losing_rack = None if rack_share is None else survival(rack_share, config)
+    losing_rack = None
+    if rack_share is not None:
+        losing_rack = _losing_a_rack(config, reliability.cluster, rack_share, racks)
     required = survival(1, config) if goals.survive == "broker" else None
     if goals.survive == "rack":
         if losing_rack is None:
@@ -194,6 +214,17 @@ def choose(
         required = losing_rack
     meets = judge(goals, decided_measures(reliability), required)
     return Choice(config, reliability, meets, losing_rack)
+
+
+def _losing_a_rack(
+    config: Config, cluster: Brokers, rack_share: int, racks: Collection[str | None] | None
+) -> Survival:
+    """Return the effect of losing a rack; writes stop if its controllers were needed."""
+    after = survival(rack_share, config)
+    held = set(cluster.brokers.values()) if racks is None else racks
+    if fatal_racks(getattr(cluster, "controllers", None), held):
+        return replace(after, writable=False, writable_while_patching=False)
+    return after
 
 
 GOAL_WORDS = {

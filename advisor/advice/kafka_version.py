@@ -8,8 +8,10 @@ from typing import Any
 from advisor.cluster import Cluster
 from advisor.cluster.observed import Observed
 from advisor.parsing import whole_number
+from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version
 
+NEWEST_WITH_ZOOKEEPER = "3.9"
 _WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
 
 
@@ -44,7 +46,17 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
     has_ids = any(topic.topic_id for topic in cluster.topics)
     has_elr = any(partition.elr is not None for partition in partitions)
     ask = "say --kafka-version if it is another."
-    if not partitions or has_elr or not (described or has_ids):
+    if cluster.mode == "zookeeper" and (has_elr or not partitions or not (described or has_ids)):
+        return NEWEST_WITH_ZOOKEEPER, (
+            f"Kafka's version is not stated; taken as {NEWEST_WITH_ZOOKEEPER}, the last with "
+            f"ZooKeeper: {ask}"
+        )
+    if has_elr:
+        return NEWEST_KNOWN, (
+            "Kafka's version is not stated; the columns are those of kafka-topics.sh 3.8 and "
+            f"newer, so it is taken as {NEWEST_KNOWN}: {ask}"
+        )
+    if not partitions or not (described or has_ids):
         return NEWEST_KNOWN, f"Kafka's version is not stated; taken as {NEWEST_KNOWN}: {ask}"
     newest, columns = ("3.7", "2.8 to 3.7") if has_ids else ("2.7", "2.7 or older")
     return newest, (
@@ -54,20 +66,45 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
 
 
 def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
-    """Return mode, ELR and session timeout of a live cluster as `Config` options; {} if unknown.
+    """Return mode, ELR and session timeout as `Config` options, as far as they are known.
 
-    An upgraded cluster may lack what a new one of its version has, such as KIP-966. Nothing is
-    known about a version that the cluster does not run.
+    They are stated by the user, read from a live cluster, or shown by a partition with an ELR. An
+    upgraded cluster may lack what a new one of its version has, such as KIP-966. What is read from
+    a live cluster says nothing about a version that it does not run.
     """
-    observed = cluster.observed
-    if observed is None or version not in observed.versions.values():
-        return {}
-    options = {
-        "mode": observed.mode,
-        "eligible_leader_replicas": observed.eligible_leader_replicas,
-        **session_timeout(cluster, observed),
-    }
+    observed, options = cluster.observed, dict[str, Any]()
+    if any(p.elr for topic in cluster.topics for p in topic.partitions):
+        options["eligible_leader_replicas"] = parse_version(version) >= (4, 0) or None
+    if observed is not None and version in observed.versions.values():
+        options["mode"] = observed.mode
+        options["eligible_leader_replicas"] = observed.eligible_leader_replicas
+        if cluster.mode in (None, observed.mode):
+            options |= session_timeout(cluster, observed)
+    stated = {"mode": cluster.mode, "eligible_leader_replicas": cluster.eligible_leader_replicas}
+    options |= {name: value for name, value in stated.items() if value is not None}
     return {name: value for name, value in options.items() if value is not None}
+
+
+def controller_note(cluster: Cluster, version: str) -> str:
+    """Return what is assumed of a described cluster's controller and ELR; "" if nothing is."""
+    if not cluster.topics:
+        return ""
+    known = controller_of(cluster, version)
+    config = Config(kafka_version=version, **known)
+    # From 4.0 on there is no other mode, before 3.3 ZooKeeper is the usual one.
+    if "mode" not in known and (3, 3) <= parse_version(version) < (4, 0):
+        return (
+            f"KRaft is assumed, as in a new cluster of {version}; this description does not show "
+            "it: say --mode zookeeper if the brokers use ZooKeeper."
+        )
+    if "eligible_leader_replicas" in known or not config.eligible_leader_replicas:
+        return ""
+    return (
+        "Eligible leader replicas (KIP-966) and KRaft are assumed, as in a new cluster of "
+        f"{version}; one made before 4.1 has no eligible leader replicas unless they were enabled. "
+        "This description does not show it: see kafka-features.sh --bootstrap-server $BS describe, "
+        "and say --elr off if the level of eligible.leader.replicas.version is 0."
+    )
 
 
 def session_timeout(cluster: Cluster, observed: Observed) -> dict[str, int]:

@@ -9,7 +9,7 @@ them always holds at least half of the replicas, so no RF gives both.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,6 +17,7 @@ from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import NEWEST_KNOWN
+from advisor.protocol.schemes.kraft_quorum import quorum_survives
 
 _MOST_ROUNDS = 24
 
@@ -144,6 +145,50 @@ def survival(share: int, config: Config) -> Survival:
     )
 
 
+def fatal_racks(
+    controllers: Mapping[int, str | None] | None, racks: Collection[str | None]
+) -> tuple[str, ...]:
+    """Return those of `racks` whose loss leaves no majority of the controllers, where known.
+
+    Without a majority no leader is elected and no ISR changes, so a partition with a replica in
+    that rack takes no acks=all write: it has no leader, or waits for a follower that stays in the
+    ISR.
+
+    Parameters
+    ----------
+    controllers : mapping of int to (str or None), or None
+        Voter id to rack.
+    racks : collection of str
+        Racks that hold replicas. Losing a rack with controllers alone stops no write at once.
+    """
+    voters = controllers or {}
+    return tuple(
+        rack
+        for rack in sorted({rack for rack in voters.values() if rack is not None})
+        if rack in racks and not quorum_survives(voters, [v for v in voters if voters[v] == rack])
+    )
+
+
+def quorum_words(
+    controllers: Mapping[int, str | None] | None, fatal: Sequence[str], mode: str = "kraft"
+) -> str:
+    """Return what the controllers add to "writes go on"; "" if they outlive every rack.
+
+    >>> quorum_words({1: "a", 2: "a", 3: "b"}, ["a"])
+    ', unless it is rack a, which has 2 of the 3 controllers'
+    >>> quorum_words(None, [])
+    ', if the controllers that are left are a majority'
+    """
+    who = "controllers" if mode == "kraft" else "ZooKeeper servers"
+    if not controllers or (None in controllers.values() and not fatal):
+        return f", if the {who} that are left are a majority"
+    if not fatal:
+        return ""
+    held, of = list(controllers.values()).count(fatal[0]), f"of the {len(controllers)} {who}"
+    has = f"which has {held} {of}" if len(fatal) == 1 else f"each with {held} {of}"
+    return f", unless it is rack {' or '.join(fatal)}, {has}"
+
+
 def tolerance_table(
     brokers: Mapping[int, str | None], most: int = 5, kafka_version: str = NEWEST_KNOWN
 ) -> tuple[ToleranceRow, ...]:
@@ -188,7 +233,11 @@ def least_replication_factor(
     return None
 
 
-def rack_rule(brokers: Mapping[int, str | None], mode: str = "kraft") -> str:
+def rack_rule(
+    brokers: Mapping[int, str | None],
+    mode: str = "kraft",
+    controllers: Mapping[int, str | None] | None = None,
+) -> str:
     """Return in one sentence what these racks allow when one of them is lost."""
     racks = {rack for rack in brokers.values() if rack is not None}
     unknown = sorted(broker for broker, rack in brokers.items() if rack is None)
@@ -205,7 +254,8 @@ def rack_rule(brokers: Mapping[int, str | None], mode: str = "kraft") -> str:
         share = largest_share(brokers, least, mode)
         return (
             f"RF {least} with min ISR {(share or 0) + 1} keeps every acknowledged record and goes "
-            f"on writing when any one of the {len(racks)} racks is lost."
+            f"on writing when any one of the {len(racks)} racks is lost"
+            f"{quorum_words(controllers, fatal_racks(controllers, racks), mode)}."
         )
     if len(racks) == 2:
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +39,32 @@ def load_of(topic: Topic, load: Workload) -> Workload:
     if _is_digits(retention) and not _compacted(topic) and not kept_for_ever(topic):
         hours = float(retention) / MILLISECONDS_PER_HOUR
     return replace(load, partitions=len(topic.partitions), retention_hours=hours)
+
+
+def partition_bytes(topics: Sequence[Topic], load: Workload) -> dict[str, float]:
+    """Return the bytes that a replica of each topic keeps, by name, with the topic's retention.
+
+    Parameters
+    ----------
+    topics : sequence of Topic
+    load : Workload
+        Of all partitions together, which share it evenly.
+    """
+    written = load.records_per_hour_per_partition * load.record_bytes
+    return {topic.name: written * load_of(topic, load).retention_hours for topic in topics}
+
+
+def retained_bytes(topics: Sequence[Topic], load: Workload) -> float:
+    """Return the bytes of one copy of everything: partitions keep what these do on average.
+
+    Kafka's own topics carry none of the load.
+    """
+    users = [topic for topic in topics if not topic.internal]
+    if not users:
+        return load.retained_bytes
+    each = partition_bytes(users, load)
+    kept = sum(each[topic.name] * len(topic.partitions) for topic in users)
+    return load.partitions * kept / sum(len(topic.partitions) for topic in users)
 
 
 def kept_for_ever(topic: Topic) -> bool:

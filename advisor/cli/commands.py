@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from functools import partial
 from pathlib import Path
@@ -22,6 +20,7 @@ from advisor.cli.options import (
     LOAD,
     LOWER,
     PRODUCER,
+    with_controller,
     with_options,
 )
 from advisor.errors import InputError
@@ -195,7 +194,8 @@ def report(
 ) -> None:
     """Recommend and audit, and write both as one HTML file that needs nothing else.
 
-    --rf, --min-isr, --acks and the producer's options say what to compare with.
+    --rf, --min-isr, --acks and the producer's options say what to compare with; the topics of
+    today are judged with these producers, too. The load is that of all topics together.
     """
     from advisor.advice import audit as run_audit
     from advisor.advice import recommend as run_recommend
@@ -211,7 +211,10 @@ def report(
         *(described, model, load, goals, current, version),
         allow_lower_durability=options["allow_lower_durability"],
     )
-    audited = run_audit(described, model, load, goals, version) if described.topics else None
+    audited = None
+    if described.topics:
+        producer = _producer(options)
+        audited = run_audit(described, model, load, goals, version, producer, shared=True)
     check = None
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
@@ -305,7 +308,7 @@ def _cluster_and_model(cluster: str, options: dict[str, Any]) -> tuple[Cluster, 
         timeout_ms=None if timeout is None else round(timeout * 1000),
         controllers=options["controllers"],
     )
-    return described, load_model(options["model"])
+    return with_controller(described, options), load_model(options["model"])
 
 
 def _print_notes_of_live_cluster(described: Cluster) -> None:
@@ -328,6 +331,12 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
     return {
         name: options[option] for option, name in names.items() if options.get(option) is not None
     }
+
+
+def _producer(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the producer's settings given as options, by their names in `Config`."""
+    names = ("acks", "retries", "delivery_timeout_ms")
+    return {name: value for name, value in _settings(options).items() if name in names}
 
 
 def _config(described: Cluster, options: dict[str, Any]) -> Config:
@@ -360,10 +369,11 @@ def _workload(options: dict[str, Any], described: Cluster | None = None) -> Work
 
 def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
     """Return the workload, and notes on what was assumed: settings, Kafka version, workload."""
-    from advisor.advice.kafka_version import version_of
+    from advisor.advice.kafka_version import controller_note, version_of
     from advisor.advice.recommendations.search import assumed_load, usual_setting_words
 
-    _, note = version_of(described, options["kafka_version"])
+    version, note = version_of(described, options["kafka_version"])
+    controller = controller_note(described, version)
     load, assumed = _workload(options, described), ""
     if load is None:
         load, assumed = assumed_load(described.topics)
@@ -374,7 +384,7 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
     whose = "" if all_stated else usual_setting_words(described.topics)
     if whose and stated:
         whose = whose.replace("The settings are", "Settings that no option gives are")
-    return load, [text for text in (whose, note, assumed, *cluster_notes) if text]
+    return load, [text for text in (whose, note, controller, assumed, *cluster_notes) if text]
 
 
 def _goals(options: dict[str, Any]) -> Goals:
@@ -386,15 +396,4 @@ def _goals(options: dict[str, Any]) -> Goals:
 
 
 def _print_json(data: object) -> None:
-    click.echo(json.dumps(_without_infinities(data), indent=2, allow_nan=False, ensure_ascii=False))
-
-
-def _without_infinities(data: Any) -> Any:
-    """Replace infinities and NaN, which JSON cannot represent, by null."""
-    if isinstance(data, dict):
-        return {str(key): _without_infinities(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_without_infinities(value) for value in data]
-    if isinstance(data, float) and not math.isfinite(data):
-        return None
-    return data
+    click.echo(text.as_json(data))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from advisor.errors import InputError
+
+if TYPE_CHECKING:
+    from advisor.cluster import Cluster
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -15,6 +21,8 @@ CLUSTER = (
     click.option("--controllers", help="Racks of the controllers, in the same forms."),
     click.option("--model", required=True, help="Failure-model card: a name or a path."),
     click.option("--kafka-version", help='Such as "4.1"; overrides what the cluster says.'),
+    click.option("--mode", help="kraft or zookeeper, where the cluster does not say it."),
+    click.option("--elr", help="on or off: eligible leader replicas (KIP-966), likewise."),
     click.option("--command-config", help="For host:port: a Java client's properties file."),
     click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
@@ -68,3 +76,22 @@ def with_options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+def with_controller(cluster: Cluster, options: dict[str, Any]) -> Cluster:
+    """Return the cluster with what --mode and --elr say of it.
+
+    Raises
+    ------
+    InputError
+        If one of them says something else than they can.
+    """
+    stated: dict[str, Any] = {}
+    if options["mode"] is not None:
+        stated["mode"] = options["mode"]
+    elr = options["elr"]
+    if elr is not None:
+        if elr not in ("on", "off"):
+            raise InputError(f"--elr {elr}: write on or off.")
+        stated["eligible_leader_replicas"] = elr == "on"
+    return replace(cluster, **stated)

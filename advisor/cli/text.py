@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError
 
@@ -220,3 +222,18 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _join_blocks(blocks: Sequence[Sequence[str]]) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def as_json(data: object) -> str:
+    """Return data as JSON, with null for infinities and NaN, which JSON cannot represent."""
+    return json.dumps(_without_infinities(data), indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def _without_infinities(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(key): _without_infinities(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_without_infinities(value) for value in data]
+    if isinstance(data, float) and not math.isfinite(data):
+        return None
+    return data

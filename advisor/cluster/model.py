@@ -44,6 +44,11 @@ class Cluster(ClusterTable):
     controllers : mapping of int to (str or None), optional
         The voters of the controller quorum: KRaft node id, or ZooKeeper server, to rack; None if
         the rack is unknown. They may stand in racks without brokers. Default: None, unknown.
+    mode : {"kraft", "zookeeper"}, optional
+        The controller, where a description does not show it. Default: that of the Kafka version.
+    eligible_leader_replicas : bool, optional
+        Whether eligible leader replicas (KIP-966) are on, where a description does not show it.
+        Default: as in a new cluster of the Kafka version.
 
     Raises
     ------
@@ -73,6 +78,8 @@ class Cluster(ClusterTable):
     notes: tuple[str, ...] = ()
     observed: Observed | None = None
     controllers: Mapping[int, str | None] | None = None
+    mode: str | None = None
+    eligible_leader_replicas: bool | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -123,6 +130,11 @@ class Cluster(ClusterTable):
         version = self.kafka_version
         if version is not None and (not _is_text(version) or not version.isprintable()):
             raise InputError(f'kafka_version={shown(version)}: write it like "4.1"')
+        if self.mode not in (None, "kraft", "zookeeper"):
+            raise InputError(f"mode={shown(self.mode)} is no controller; write kraft or zookeeper")
+        elr = self.eligible_leader_replicas
+        if elr is not None and not isinstance(elr, bool):
+            raise InputError(f"eligible_leader_replicas={shown(elr)}: write True, False or None")
 
     @classmethod
     @names_checked
@@ -301,7 +313,8 @@ class Cluster(ClusterTable):
         Returns
         -------
         dict
-            The fields of this class, with the ids of brokers and controllers as text.
+            The fields of this class, with the ids of brokers and controllers as text; `mode` and
+            `eligible_leader_replicas` only where they are given.
 
         See Also
         --------
@@ -313,6 +326,7 @@ class Cluster(ClusterTable):
         >>> advisor.Cluster.uniform(brokers=2, racks=2).to_dict()["brokers"]
         {'1': 'r1', '2': 'r2'}
         """
+        stated = {"mode": self.mode, "eligible_leader_replicas": self.eligible_leader_replicas}
         return {
             "kafka_version": self.kafka_version,
             "source": self.source,
@@ -323,6 +337,7 @@ class Cluster(ClusterTable):
             "topics": [topic.to_dict() for topic in self.topics],
             "notes": list(self.notes),
             "observed": None if self.observed is None else self.observed.to_dict(),
+            **{name: value for name, value in stated.items() if value is not None},
         }
 
     def __repr__(self) -> str:

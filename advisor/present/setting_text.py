@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from advisor.advice.choice import choose, judged
 from advisor.advice.goals import Goals
-from advisor.advice.tolerance import largest_share, survival
+from advisor.advice.tolerance import fatal_racks, largest_share, quorum_words, survival
 from advisor.cluster.model import Cluster
 from advisor.protocol.rules.config import Config
 from advisor.reliability.results import explanation
@@ -87,6 +87,9 @@ def rack_words(cluster: Cluster, config: Config) -> str:
     lost = f"{records_at_risk(config)} are lost"
     if after.without_loss:
         lost = "no acknowledged record is lost"
-    goes_on = "writes go on" if after.writable else "writes stop"
+    goes_on = "writes stop"
+    if after.writable:
+        fatal = fatal_racks(cluster.controllers, set(cluster.brokers.values()))
+        goes_on = f"writes go on{quorum_words(cluster.controllers, fatal, str(config.mode))}"
     replicas = "one replica" if share == 1 else f"{share} replicas"
     return f"Losing a whole rack takes {replicas} of a partition at worst: {lost}, and {goes_on}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
@@ -29,11 +29,11 @@ from advisor.advice.findings.checks import (
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals, decades_short
-from advisor.advice.kafka_version import controller_of, version_of
+from advisor.advice.kafka_version import controller_note, controller_of, version_of
 from advisor.advice.phrases import first_of, sentence
 from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
 from advisor.arguments import cluster_of, model_of, names_checked
-from advisor.cluster import Cluster
+from advisor.cluster import Cluster, Topic
 from advisor.formatting import as_given
 from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
@@ -155,6 +155,7 @@ def audit(
     kafka_version: str | None = None,
     producer: Mapping[str, Any] | None = None,
     evaluated: Evaluate | None = None,
+    shared: bool = False,
 ) -> Audit:
     r"""Evaluate every topic with its own settings, on the brokers that hold its replicas.
 
@@ -177,6 +178,9 @@ def audit(
     evaluated : callable, optional
         Replacement for `advisor.evaluate`, with the same arguments. Default: that, but for the
         first losses of topics that are like many others, which are fitted to theirs.
+    shared : bool, default False
+        Whether `load` is that of all topics together, as for `recommend`: the partitions of all
+        topics but Kafka's own share it, and each of Kafka's own carries as much.
 
     Returns
     -------
@@ -212,7 +216,8 @@ def audit(
     check_producer_settings(producer)
     goals = goals or Goals()
     version, note = version_of(cluster, kafka_version)
-    notes = [note] if note else []
+    notes = [text for text in (note, controller_note(cluster, version)) if text]
+    stated_load = load is not None
     if load is None:
         load = Workload()
         notes.append(f"No load was given: {amount_of(load)} to each topic were assumed.")
@@ -227,10 +232,12 @@ def audit(
             f"{first_of(endless)}."
         )
     evaluated = evaluated or topic_evaluator()
+    share = _share_of_load(cluster, shared and stated_load)
     audits: list[TopicAudit] = []
     with progress_bar(len(cluster.topics), " topics", "Auditing") as done:
         for topic in cluster.topics:
             config, own = config_of(topic, version, settings), load_of(topic, load)
+            own = replace(own, records_per_second=own.records_per_second * share(topic))
             audits += audit_topic(topic, cluster, config, model, own, goals, evaluated)
             done(1)
     audits.sort(key=lambda topic: _worst_first(topic, goals))
@@ -256,6 +263,13 @@ def audit(
         ),
         notes=(*notes, *map(sentence, assumed), *cluster.notes),
     )
+
+
+def _share_of_load(cluster: Cluster, shared: bool) -> Callable[[Topic], float]:
+    """Return what share of a load each topic gets: all of it, or by its partitions."""
+    users = [topic for topic in cluster.topics if not topic.internal] or cluster.topics
+    partitions = sum(len(topic.partitions) for topic in users)
+    return lambda topic: len(topic.partitions) / partitions if shared else 1.0
 
 
 def _of_results(

@@ -142,4 +142,5 @@ def _evaluated(
     racks = dict(cluster.brokers.items())
     racks_known = None not in racks.values()
     rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None
-    return choose(config, reliability, goals, rack_share)
+    used = {racks[broker] for replicas in set(held) for broker in replicas}
+    return choose(config, reliability, goals, rack_share, used)

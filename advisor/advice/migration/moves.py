@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from advisor.advice.tolerance import least_share
 from advisor.cluster import Topic
+from advisor.cluster.topic import INTERNAL_TOPICS
+from advisor.formatting import significant
+from advisor.reliability.results.cost import in_bytes
+from advisor.reliability.workload import Workload
 
 _Entry = tuple[int, int]
 """Number of replicas, broker."""
@@ -193,3 +197,36 @@ def election_json(moves: Sequence[Move]) -> str:
     rows = [json.dumps({"topic": m.topic, "partition": m.partition}) for m in moves]
     lines = ",\n".join(f"  {row}" for row in rows)
     return f'{{"partitions": [\n{lines}\n]}}\n'
+
+
+def copy_comments(
+    moves: Sequence[Move], each: Mapping[str, float], load: Workload, bytes_per_second: int
+) -> Iterator[str]:
+    """Yield how many bytes are copied and the least time that takes, as a comment.
+
+    `each` has the bytes of a replica, by topic. Internal topics are small and not part of the load.
+    The time is that of the broker that receives most; records written meanwhile come on top.
+    """
+    copied, copies = dict[int, float](), Counter[int]()
+    for move in moves:
+        for broker in set(move.after) - set(move.before):
+            if move.topic not in INTERNAL_TOPICS:
+                copied[broker] = copied.get(broker, 0.0) + each[move.topic]
+                copies[broker] += 1
+    total = sum(copied.values())
+    if not total or not bytes_per_second:
+        return
+    minutes = max(copied.values()) / bytes_per_second / 60.0
+    long = minutes >= 120.0
+    time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
+    yield (
+        f"# At the load given or assumed that is {in_bytes(total)}, Kafka's own "
+        f"topics aside, and takes at least {time}."
+    )
+    written = load.records_per_second * load.record_bytes / load.partitions
+    incoming = max(copies.values()) * written
+    if incoming > bytes_per_second / 2.0:
+        yield (
+            f"# Raise the throttle: at that load {in_bytes(incoming)} a second are written to the "
+            "partitions that a single broker has to copy, and they count towards it."
+        )

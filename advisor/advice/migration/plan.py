@@ -12,12 +12,11 @@ are three brokers.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.advice.migration.maintenance import maintenance_files
-from advisor.advice.migration.moves import Move
+from advisor.advice.migration.moves import Move, copy_comments
 from advisor.advice.migration.other_clients import other_client_files
 from advisor.advice.migration.planned_changes import (
     MOST_MOVES,
@@ -44,12 +43,10 @@ from advisor.advice.migration.target_settings import (
 )
 from advisor.advice.migration.tools import Tools
 from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
+from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster, Topic
-from advisor.cluster.topic import INTERNAL_TOPICS
-from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
-from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
 DEFAULT_THROTTLE = 50_000_000
@@ -134,7 +131,7 @@ def make_plan(
         whether they lose records more often with fewer.
     """
     tools = _tools(cluster, config)
-    files = {**producer_files(config), **other_client_files(config)}
+    files = {**producer_files(config, load), **other_client_files(config)}
     files |= maintenance_files(config, cluster.brokers, tools)
     for_new = None
     if topics is None:
@@ -154,6 +151,7 @@ def make_plan(
         return MigrationPlan(first, steps, verify, rollback, files, (), lowered, (), crowded)
     planned = PlannedChanges.of(cluster, chosen, config, shrinking or {})
     moves, changes = planned.moves, planned.changes
+    duration = copy_comments(moves, partition_bytes(chosen, load), load, bytes_per_second)
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
     lowered = (*planned.lowered(), *lowered)
     after = topics_after(chosen, moves, planned.settings)
@@ -162,7 +160,7 @@ def make_plan(
     return MigrationPlan(
         preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
         steps=(
-            *_steps(tools, changes, growing, moves, bytes_per_second, load),
+            *_steps(tools, changes, growing, moves, bytes_per_second, duration),
             *_default_for_new(tools, for_new),
             *_kept(planned.kept, planned.factors),
         ),
@@ -238,7 +236,7 @@ def _steps(
     growing: set[str],
     moves: Sequence[Move],
     bytes_per_second: int,
-    load: Workload,
+    duration: Iterator[str],
 ) -> Iterator[str]:
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
@@ -252,7 +250,7 @@ def _steps(
             "set it to what your network can spare, and above what producers write to a broker, "
             "or the copy never ends."
         )
-        yield from _duration(moves, load, bytes_per_second)
+        yield from duration
         yield from _moved_in_batches(tools, moves, bytes_per_second)
     if afterwards:
         yield "# Once the copies are in sync:"
@@ -272,35 +270,6 @@ def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int
             yield f"# another shell, the line above{again or ' with'} a higher --throttle."
         yield tools.await_reassignment(batch.there, len(batch.moves))
         yield tools.elect_preferred(batch.election)
-
-
-def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> Iterator[str]:
-    """Yield how many bytes are copied and the least time that takes, as a comment.
-
-    Internal topics are small and not part of the load. The time is that of the broker that receives
-    most; records written meanwhile come on top.
-    """
-    copied: Counter[int] = Counter()
-    for move in moves:
-        if move.topic not in INTERNAL_TOPICS:
-            copied.update(set(move.after) - set(move.before))
-    each = load.retained_bytes / load.partitions
-    if not copied or not each or not bytes_per_second:
-        return
-    written = load.records_per_second * load.record_bytes / load.partitions
-    minutes = max(copied.values()) * each / bytes_per_second / 60.0
-    long = minutes >= 120.0
-    time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
-    yield (
-        f"# At the load given or assumed that is {in_bytes(copied.total() * each)}, Kafka's own "
-        f"topics aside, and takes at least {time}."
-    )
-    incoming = max(copied.values()) * written
-    if incoming > bytes_per_second / 2.0:
-        yield (
-            f"# Raise the throttle: at that load {in_bytes(incoming)} a second are written to the "
-            "partitions that a single broker has to copy, and they count towards it."
-        )
 
 
 def _alterations(tools: Tools, changes: Sequence[OptionChange]) -> Iterator[str]:
@@ -327,9 +296,16 @@ def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
 
 
 def _elr(tools: Tools, config: Config) -> Iterator[str]:
-    """Yield comments on how to enable eligible leader replicas, where they are off."""
+    """Yield comments on how to enable eligible leader replicas, where they are off or may be."""
     line = tools.enable_elr()
-    if line is not None and config.mode == "kraft" and not config.eligible_leader_replicas:
+    if line is None or config.mode != "kraft":
+        return
+    if config.eligible_leader_replicas and "eligible_leader_replicas" not in config.explicit:
+        yield "# Eligible leader replicas (KIP-966) are assumed. Check, and enable them if they are"
+        yield "# off; they keep a partition that lost its ISR from an unclean election. Not run:"
+        yield f"#   {tools.features()}"
+        yield f"#   {line}"
+    elif not config.eligible_leader_replicas:
         yield "# Eligible leader replicas (KIP-966) are off. They keep a partition that lost its"
         yield "# ISR from an unclean election; new clusters have them from 4.1 on. Not run here:"
         yield f"#   {line}"

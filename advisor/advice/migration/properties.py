@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import yaml
 
+from advisor.formatting import as_given
 from advisor.parsing import whole_number
-from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.config import Config, outlasts_default
 from advisor.protocol.rules.versions import parse_version
+from advisor.reliability.results.cost import in_bytes
+from advisor.reliability.workload import Workload
 
 # That of libyaml is ten times as fast, and writes the same but for folded lines.
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ANY_WIDTH = 1_000_000
 SERVER_PROPERTIES = "server.properties"
+_BUFFER_MEMORY = 33_554_432
 _RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
-def producer_files(config: Config) -> dict[str, str]:
+def producer_files(config: Config, load: Workload) -> dict[str, str]:
     """Return `producer.properties` (Java) and `librdkafka.properties` by name."""
     return {
-        "producer.properties": java_producer(config),
+        "producer.properties": java_producer(config) + _memory(config, load),
         "librdkafka.properties": librdkafka_producer(config),
     }
+
+
+def _memory(config: Config, load: Workload) -> str:
+    """Return as a comment the memory that a timeout above the default needs; "" for none."""
+    waits = (config.delivery_timeout_ms or 0) / 1000.0
+    needed = math.ceil(load.records_per_second * load.record_bytes * waits)
+    if not outlasts_default(config) or needed <= _BUFFER_MEMORY:
+        return ""
+    return (
+        f"# What is written in {as_given(waits)} s must fit into the producer's memory, or send() "
+        "blocks for\n"
+        "# max.block.ms (60 s by default) and fails. One producer that writes the whole load "
+        "needs\n"
+        f"# buffer.memory={needed} ({in_bytes(needed)}), and a heap for it; n producers an n-th "
+        "each.\n"
+        f"# The default is {_BUFFER_MEMORY}.\n"
+    )
 
 
 def java_producer(config: Config) -> str:

@@ -101,6 +101,10 @@ class Tools:
         feature = "--feature eligible.leader.replicas.version=1"
         return f"kafka-features.sh {self._bootstrap()} upgrade {feature}"
 
+    def features(self) -> str:
+        """Show which features are on, such as eligible leader replicas."""
+        return f"kafka-features.sh {self._bootstrap()} describe"
+
     def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
         """Create a topic."""
         line = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from advisor.advice.choice import Choice
 from advisor.advice.migration.moves import Move
@@ -10,10 +10,9 @@ from advisor.advice.phrases import count_in_words
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
 from advisor.reliability.results.cost import in_bytes
-from advisor.reliability.workload import Workload
 
 
-def cost_words(choice: Choice, moves: Sequence[Move], load: Workload) -> str:
+def cost_words(choice: Choice, moves: Sequence[Move], each: Mapping[str, float]) -> str:
     """Return the cost of a setting in one sentence.
 
     Parameters
@@ -21,15 +20,16 @@ def cost_words(choice: Choice, moves: Sequence[Move], load: Workload) -> str:
     choice : Choice
     moves : sequence of Move
         What has to be copied to get there.
-    load : Workload
-        Of which each replica holds one partition; those of Kafka's own topics are small.
+    each : mapping of str to float
+        Bytes of a replica, by topic; those of Kafka's own topics are small.
     """
     cost = choice.reliability.cost
     copies = sum(move.copies for move in moves)
-    loaded = sum(move.copies for move in moves if move.topic not in INTERNAL_TOPICS)
+    of_users = [move for move in moves if move.topic not in INTERNAL_TOPICS]
+    loaded = sum(move.copies for move in of_users)
     moved = f"; the change copies {count_in_words(copies, 'replica')}" if copies else ""
     if loaded:
-        moved += f", {in_bytes(loaded * load.retained_bytes / load.partitions)}"
+        moved += f", {in_bytes(sum(move.copies * each[move.topic] for move in of_users))}"
         moved += " without Kafka's own topics" if loaded < copies else ""
     waiting = (
         f"an acknowledgement waits about {significant(cost.acknowledgement_ms)} ms for followers"
@@ -37,7 +37,7 @@ def cost_words(choice: Choice, moves: Sequence[Move], load: Workload) -> str:
         else "an acknowledgement waits for no follower"
     )
     return (
-        f"It costs {in_bytes(cost.bytes_stored)} stored and "
+        f"It costs {in_bytes(choice.bytes_stored)} stored and "
         f"{in_bytes(cost.bytes_per_second_between_brokers)}/s to followers, "
         f"{cost.between_racks_text}; {waiting}{moved}."
     )
@@ -45,5 +45,5 @@ def cost_words(choice: Choice, moves: Sequence[Move], load: Workload) -> str:
 
 def more_stored(other: Choice, best: Choice) -> str:
     """Return what another setting stores: "4.1 TB stored instead of 3.1 TB"."""
-    theirs, ours = (in_bytes(c.reliability.cost.bytes_stored) for c in (other, best))
+    theirs, ours = (in_bytes(c.bytes_stored) for c in (other, best))
     return f"{theirs} stored instead of {ours}"

@@ -29,6 +29,7 @@ from advisor.advice.recommendations.migration_mixin import MigrationMixin
 from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import rack_rule
+from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
@@ -180,13 +181,15 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     @property
     def rack_rule(self) -> str:
         """What these racks allow when one of them is lost, in one sentence."""
-        return rack_rule(self.cluster.brokers, str(self.best.config.mode))
+        mode = str(self.best.config.mode)
+        return rack_rule(self.cluster.brokers, mode, self.cluster.controllers)
 
     @property
     def why(self) -> tuple[str, ...]:
         """The main cause of loss, and what similar settings would do, one sentence each."""
         why = reasons.reasons(self.best, self.choices, self.cluster.brokers)
-        cost = cost_words(self.best, self.plan.moves, self.load)
+        each = partition_bytes(self._chosen, self.load)
+        cost = cost_words(self.best, self.plan.moves, each)
         return (*why, cost, *filter(None, [self.plan.crowded]))
 
     @property
@@ -376,7 +379,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         ... )
         >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
         >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
-        >>> advice.explain().splitlines()[-6]
+        >>> advice.explain().splitlines()[-7]
         'The rack of no broker is known, so nothing can be said about losing one.'
         """
         parts = [*state_lines(self.now), self.verdict, *self.below_verdict]

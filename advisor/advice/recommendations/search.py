@@ -10,12 +10,12 @@ from os import PathLike
 from advisor.advice.arguments import check_arguments
 from advisor.advice.choice import Choice, choose
 from advisor.advice.goals import Goals
-from advisor.advice.kafka_version import controller_of, version_of
+from advisor.advice.kafka_version import controller_note, controller_of, version_of
 from advisor.advice.phrases import first_of, sentence
 from advisor.advice.recommendations.ranking import ranked
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
-from advisor.advice.topic_settings import amount_of
+from advisor.advice.topic_settings import amount_of, retained_bytes
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError, expect
@@ -135,18 +135,19 @@ def search(
     goals = goals or Goals()
     chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
     version, note = version_of(cluster, kafka_version)
-    notes = [note] if note else []
+    notes = [text for text in (note, controller_note(cluster, version)) if text]
     if load is None:
         load, note = assumed_load(chosen)
         notes.append(note)
     current = current or usual_config(chosen, version)
 
-    controller = controller_of(cluster, version)
+    controller, kept = controller_of(cluster, version), retained_bytes(chosen, load)
 
     def choice_of(config: Config) -> Choice:
         config = config.changed(**controller)
         share = largest_share(cluster.brokers, config.replication_factor or 1, str(config.mode))
-        return choose(config, evaluated(cluster, config, model, load), goals, share)
+        choice = choose(config, evaluated(cluster, config, model, load), goals, share)
+        return replace(choice, retained_bytes=kept)
 
     most = min(len(cluster.brokers), MOST_REPLICAS)
     if most > USUAL_REPLICAS and load.partitions > _MANY_PARTITIONS:

@@ -73,6 +73,8 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         notes=tuple(str(note) for note in _list(document, "notes")),
         observed=_observed(document.get("observed")),
         controllers=_controllers(document.get("controllers")),
+        mode=_text_or_none(document, "mode"),
+        eligible_leader_replicas=document.get("eligible_leader_replicas"),
     )
 
 

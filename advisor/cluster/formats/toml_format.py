@@ -3,6 +3,8 @@
 Only brokers are required. Keys are Kafka's names with underscores::
 
     kafka_version = "4.1"
+    mode = "kraft"                        # or "zookeeper"; default: that of the version
+    eligible_leader_replicas = false      # default: as in a new cluster of the version
 
     [brokers]                 # id = rack, "" if unknown
     1 = "a"
@@ -55,6 +57,7 @@ from advisor.parsing import read_toml
 MAX_BROKERS = 10_000
 _TOP = frozenset(
     {"kafka_version", "brokers", "broker", "racks", "controllers", "defaults", "topic"}
+    | {"mode", "eligible_leader_replicas"}
 )
 _DEFAULTS = frozenset({"partitions", "replication_factor", "min_insync_replicas"})
 _TOPIC = _DEFAULTS | {"name", "replicas", "leaders", "isr", "configs"}
@@ -117,6 +120,8 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
             source=source,
             notes=(PLACEMENT_NOTE.format(", ".join(placed)),) if placed else (),
             controllers=controllers,
+            mode=document.get("mode"),
+            eligible_leader_replicas=document.get("eligible_leader_replicas"),
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None

@@ -290,7 +290,7 @@ def _cost(choice: Choice) -> list[str]:
     cost = choice.reliability.cost
     between_racks = cost.bytes_per_second_between_racks
     return [
-        in_bytes(cost.bytes_stored),
+        in_bytes(choice.bytes_stored),
         "racks unknown" if between_racks is None else f"{in_bytes(between_racks)}/s",
         f"{significant(cost.acknowledgement_ms)} ms",
     ]

@@ -333,6 +333,13 @@ def effective_min_isr(min_insync_replicas: int, replication_factor: int, rules: 
     return min_insync_replicas
 
 
+def outlasts_default(config: Config) -> bool:
+    """Return whether the producer waits longer for a delivery than by Kafka's default."""
+    usual = default("delivery_timeout_ms", config.kafka_version)
+    waits = config.delivery_timeout_ms
+    return isinstance(usual, int) and waits is not None and waits > usual
+
+
 _INTEGERS: tuple[tuple[str, int, int], ...] = (
     ("replication_factor", 1, 32_767),
     ("min_insync_replicas", 1, MAX_INT),

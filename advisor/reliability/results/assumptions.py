@@ -8,7 +8,7 @@ protocol rules from the same places. Errors of the chain alone are in its error 
 from __future__ import annotations
 
 from advisor.formatting import significant
-from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.config import Config, outlasts_default
 from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, two_stages
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
@@ -73,9 +73,22 @@ def assumptions(
             if entry.exclusive and not (sampled and model.calendar)
             for text in _restarts_left_out(cluster, model, entry)
         ),
+        *_memory_of_producers(config),
         *_clocks_of_their_own(model),
         *([] if sampled else _without_calendar(model)),
         OUTSIDE_EVERY_CARD,
+    )
+
+
+def _memory_of_producers(config: Config) -> tuple[str, ...]:
+    """Records that wait longer than usual, in a producer's memory."""
+    if not outlasts_default(config):
+        return ()
+    return (
+        "a delivery.timeout.ms above the default helps only as long as the producer's memory "
+        "lasts: buffer.memory (32 MiB by default) over the bytes a second of one producer, and "
+        "then max.block.ms (60 s by default), after which send() fails. Producers are taken to "
+        "have enough; with less, more records are refused than shown",
     )
 
 

@@ -45,7 +45,7 @@ def test_every_setting_has_its_cost(text: str, advice: Recommendation) -> None:
         cost = choice.reliability.cost
         between = cost.bytes_per_second_between_racks
         assert between is not None
-        said = f'<td class="figure">{in_bytes(cost.bytes_stored)}<br>{in_bytes(between)}/s<br>'
+        said = f'<td class="figure">{in_bytes(choice.bytes_stored)}<br>{in_bytes(between)}/s<br>'
         assert any(f"{said}{cost.acknowledgement_ms:g} ms</td>" in row for row in rows)
 
 
