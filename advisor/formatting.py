@@ -47,7 +47,7 @@ ten, so that no difference between losses ten times rarer could ever be seen.
 """
 
 RAREST_YEARS = 2_000.0
-"""Losses rarer than once in so many years are shown as such, without a number.
+"""Losses rarer than once in this many years are shown as "rarer than", without a number.
 
 The low end of ``cluster-wiped``, 1 / 0.0005 a year. Data (`to_dict`, `to_frame`, JSON) keep all
 digits.
@@ -88,7 +88,7 @@ def as_given(value: float) -> str:
 
 
 def _short_exponent(text: str) -> str:
-    """Return "1e-6" for Python's "1e-06"; charts write it so, too."""
+    """Return "1e-6" for Python's "1e-06", as charts write it."""
     return text.replace("e-0", "e-").replace("e+0", "e+")
 
 
@@ -138,7 +138,7 @@ def brief_time_per_year(fraction: float, digits: int = 2) -> str:
 
 
 def is_rare(mean_years: float) -> bool:
-    """Whether something is rarer than what anyone could observe: than `RAREST_YEARS`."""
+    """Return whether an event is rarer than once in `RAREST_YEARS`."""
     return mean_years > RAREST_YEARS
 
 
@@ -208,6 +208,15 @@ def dependence(low: float, high: float) -> str:
         return ""
     chance = f"{least} to {most}" if high < 1.0 else f"{least} at least"
     return f" However many partitions lose at once, the chance of a loss in a year is {chance}."
+
+
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun, in the plural if needed.
+
+    >>> counted(1, "broker"), counted(1200, "partition")
+    ('1 broker', '1,200 partitions')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def capital(text: str) -> str:

@@ -37,7 +37,7 @@ def read_toml(text: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is no TOML, too long or too deep, or has a number or a text that is none.
+        If it is not TOML, too long or too deeply nested, or has an invalid number or text.
     """
     _check_length(text, MOST_TOML_CHARACTERS)
     for number, line in enumerate(text.split("\n"), start=1):
@@ -59,7 +59,7 @@ def read_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        As `read_toml`.
+        If it is not JSON, too long or too deeply nested, or has an invalid number or text.
     """
     _check_length(text, MOST_JSON_CHARACTERS)
     try:
@@ -73,7 +73,7 @@ def read_json(text: str) -> Any:
 
 
 def check_document(document: object) -> None:
-    """Refuse parsed data that is nested deep or has a number or text that cannot be used.
+    """Check parsed data for too deep nesting and for invalid numbers and texts.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def check_document(document: object) -> None:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be encoded: it has no half of a surrogate pair."""
+    """Return whether a text can be encoded, that is, has no unpaired surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -113,7 +113,7 @@ def _check_length(text: str, most: int) -> None:
 
 
 def _short(error: ValueError) -> str:
-    """Return the message in one line; that of an integer of thousands of digits is Python's."""
+    """Return the message in one line; Python's on an integer of thousands of digits is replaced."""
     text = " ".join(str(error).split())
     if "integer string conversion" in text:
         return "a number has more digits than can be read"

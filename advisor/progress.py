@@ -10,11 +10,12 @@ from contextlib import contextmanager
 # Short runs should not flicker or leave traces in notebook outputs.
 _SHOWN_AFTER_S = 2.0
 
-Say = Callable[[str], object]
+Notify = Callable[[str], object]
+"""Tells the user a sentence."""
 
 
 def warn(sentence: str) -> None:
-    """Say a sentence as a Python warning."""
+    """Issue a sentence as a Python warning."""
     warnings.warn(sentence, stacklevel=2)
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from broker_acts import Bench, Times
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Clocks, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec, ClusterTimeouts
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "data" / "broker_timings.jsonl"
@@ -78,7 +78,7 @@ class Run:
             self.version,
             self.mode,
             brokers_configs=_DEFAULTS | self._heartbeat(),
-            clocks=Clocks(self.session_timeout_ms, self.replica_lag_time_max_ms),
+            timeouts=ClusterTimeouts(self.session_timeout_ms, self.replica_lag_time_max_ms),
             java_options=(f"-Xmx{heap}", "-XX:TieredStopAtLevel=4"),
         )
 

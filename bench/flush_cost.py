@@ -24,7 +24,7 @@ from pathlib import Path
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import Clocks, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec, ClusterTimeouts
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "data" / "flush_cost.csv"
@@ -89,7 +89,7 @@ def measure(runs: int) -> tuple[Samples, dict[str, str]]:
     spec = ClusterSpec(
         VERSION,
         brokers_configs=_DEFAULTS,
-        clocks=Clocks(9_000, 30_000),
+        timeouts=ClusterTimeouts(9_000, 30_000),
         java_options=("-Xmx512m", "-XX:TieredStopAtLevel=4"),
     )
     loads = []

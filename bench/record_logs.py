@@ -27,14 +27,14 @@ from controller_history import BrokerChange, ControllerChange, History, Partitio
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import CONTROLLER, Clocks, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER, ClusterSpec, ClusterTimeouts
 
 LOGS = Path(__file__).resolve().parent.parent / "data" / "logs"
-CLOCKS = Clocks(session_timeout_ms=6_000, replica_lag_time_max_ms=8_000)
+TIMEOUTS = ClusterTimeouts(session_timeout_ms=6_000, replica_lag_time_max_ms=8_000)
 SPECS = {
-    "kraft-3.9": ClusterSpec("3.9", clocks=CLOCKS, log_files=True),
-    "zookeeper-3.9": ClusterSpec("3.9", mode="zookeeper", clocks=CLOCKS, log_files=True),
-    "kraft-4.3-elr": ClusterSpec("4.3", clocks=CLOCKS, log_files=True),
+    "kraft-3.9": ClusterSpec("3.9", timeouts=TIMEOUTS, log_files=True),
+    "zookeeper-3.9": ClusterSpec("3.9", mode="zookeeper", timeouts=TIMEOUTS, log_files=True),
+    "kraft-4.3-elr": ClusterSpec("4.3", timeouts=TIMEOUTS, log_files=True),
 }
 TOPICS = {
     "orders": ("1:2:3,2:3:1,3:1:2,1:3:2,2:1:3,3:2:1", 2),
@@ -233,8 +233,8 @@ def _counts(run: Recording) -> Iterator[str]:
     yield f'release = "{run.cluster.jars.release}"'
     yield f'mode = "{wish.mode}"'
     yield f"brokers = {list(run.cluster.brokers)}"
-    yield f"session_timeout_ms = {wish.clocks.session_timeout_ms}"
-    yield f"replica_lag_time_max_ms = {wish.clocks.replica_lag_time_max_ms}"
+    yield f"session_timeout_ms = {wish.timeouts.session_timeout_ms}"
+    yield f"replica_lag_time_max_ms = {wish.timeouts.replica_lag_time_max_ms}"
     yield f"began = {_at(history.decisions[0].at_ms)}"
     yield f"ended = {_at(history.decisions[-1].at_ms)}"
     yield f"controller_changes = {len(controllers) - 1}"

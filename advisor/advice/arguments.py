@@ -41,7 +41,7 @@ def check_producer_settings(producer: object) -> None:
     Raises
     ------
     InputError
-        If they are no mapping, or one has no such name.
+        If it is not a mapping, or a name is not an option of `Config`.
     """
     expect("producer", producer, Mapping | None, "settings by name, or None")
     options = {field.name for field in fields(Config) if field.init}

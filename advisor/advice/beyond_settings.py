@@ -1,12 +1,11 @@
-"""What no replication setting changes, beside goals that are held against the rest."""
+"""Texts about the part of a measure that no replication setting changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from advisor.advice.goals import Goals
-from advisor.advice.phrases import every
-from advisor.formatting import time_per_year
+from advisor.formatting import once_in, time_per_year
 from advisor.reliability.results.explanation import no_setting_changes
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BEYOND_SETTINGS, BY_SETTINGS, Amount, beyond
@@ -14,12 +13,12 @@ from advisor.reliability.results.settings_split import STOPS as _STOPS
 
 
 def has_beyond(result: Reliability) -> bool:
-    """Whether the card holds mechanisms beyond settings."""
+    """Return whether the card has mechanisms beyond settings."""
     return bool(beyond(result.model))
 
 
 def goals_sentence(goals: Goals, result: Reliability) -> str:
-    """Return the goals as a sentence, and what they are held against where that is not all."""
+    """Return the goals as a sentence, and that they apply only to what settings decide."""
     if not goals.limits or not has_beyond(result):
         return goals.sentence
     return f"{goals.sentence} They apply to what settings decide."
@@ -29,11 +28,11 @@ def lost_words(result: Reliability, part: str | None = None) -> str:
     """Return how often a record is lost for a column; `part` is one of `settings_split.PARTS`."""
     if result.config.acks == 0:
         return "none acknowledged"
-    return every(result.mean_years_to_loss if part is None else result.years_between(part))
+    return once_in(result.mean_years_to_loss if part is None else result.years_between(part))
 
 
 def rest_of_topics(results: Sequence[Reliability]) -> str:
-    """Return in one sentence what is beyond settings, for the topic that it strikes most."""
+    """Return one sentence on causes beyond settings, for the most affected topic."""
     if not results:
         return ""
     worst = max(results, key=lambda result: result.beyond_settings(_STOPS))
@@ -48,7 +47,7 @@ def rest_of_topics(results: Sequence[Reliability]) -> str:
 
 
 def decided_columns(result: Reliability) -> dict[str, str]:
-    """Return columns for what settings decide; none where that is all."""
+    """Return columns for the part that settings decide; none if it is the whole."""
     if not has_beyond(result):
         return {}
     return {

@@ -58,7 +58,7 @@ class Choice:
 
     @cached_property
     def risks(self) -> tuple[Finding, ...]:
-        """What an audit would call a risk of any topic and producer with this configuration."""
+        """Findings that an audit would give any topic and producer with this configuration."""
         return tuple(check_setting(self.config, self.reliability.model))
 
     @property
@@ -131,7 +131,7 @@ def measures_of(reliability: Reliability) -> dict[str, float]:
 
 
 def decided_measures(reliability: Reliability) -> dict[str, float]:
-    """Return what settings decide of the measures that goals can limit."""
+    """Return the part that settings decide of each measure that goals can limit."""
     return _computed(reliability.by_settings)
 
 
@@ -146,7 +146,7 @@ def _computed(value: Callable[[str], float]) -> dict[str, float]:
 
 
 def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) -> Judged:
-    """Return what goals say of a choice, for its verdict.
+    """Return the comparison of a choice with goals, for its verdict.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ SURVIVE_WRITABLE = "survive_writable"
 
 _OFTEN = 0.5  # a chance from here on is said as one: years would be less than two
 MOST = 1e30
-"""Of records a year, more than anything writes."""
+"""Upper limit of goals in records a year."""
 
 
 @suggests_names
@@ -103,7 +103,7 @@ class Goals(FieldTable):
                 )
         if self.survive not in (None, "rack", "broker"):
             raise InputError(
-                f"survive={shown(self.survive)} is no goal; write 'rack', 'broker' or None"
+                f"survive={shown(self.survive)} is not a goal; write 'rack', 'broker' or None"
             )
 
     @property

@@ -19,16 +19,11 @@ def years_between(probability: float) -> float:
 
 
 def how_often(probability: float) -> str:
-    """Return `every` for a probability per year."""
-    return every(years_between(probability))
+    """Return "once in 12 years" for a probability per year; no number for rare events."""
+    return once_in(years_between(probability))
 
 
-def every(mean_years: float) -> str:
-    """Return "once in 12 years" for the mean years between events; no number for rare ones."""
-    return once_in(mean_years)
-
-
-def count(number: int, noun: str) -> str:
+def count_in_words(number: int, noun: str) -> str:
     """Return "one broker", "six brokers", "40 brokers"."""
     word = _SMALL[number] if 0 <= number < len(_SMALL) else f"{number:,}"
     return f"{word} {noun}{'' if number == 1 else 's'}"

@@ -90,7 +90,7 @@ def load_prices(name: str = "aws-us-east-1") -> Prices:
     Raises
     ------
     InputError
-        If there is no such row, or it lacks a price.
+        If the row does not exist, or lacks a price.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def load_prices(name: str = "aws-us-east-1") -> Prices:
     with catalog.data_path(_FILE).open(encoding="utf-8", newline="") as file:
         rows = {row["id"]: row for row in csv.DictReader(file)}
     if name not in rows:
-        raise InputError(f"{shown(name)} is none of the price lists {', '.join(rows)}")
+        raise InputError(f"{shown(name)} is not one of the price lists {', '.join(rows)}")
     row = rows[name]
     if not row["storage_usd_per_gb_month"]:
         raise InputError(f"the price list {name} has no price for storage: {row['note']}")

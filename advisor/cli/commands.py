@@ -180,7 +180,7 @@ def audit(cluster: str, as_json: bool, sarif: str | None, **options: Any) -> int
 @advisor.command(short_help="Recommend and audit in one HTML file.")
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, GOALS, LOWER)
 @click.option("--output", required=True, help="The HTML file to write.")
-@click.option("--sampled-years", type=float, default=0.0, help="Sample so many years beside it.")
+@click.option("--sampled-years", type=float, default=0.0, help="Also sample this many years.")
 @click.option(
     "--engine", default="quickest", show_default=True, help="What samples: spark, local, quickest."
 )
@@ -242,7 +242,7 @@ def cards(name: str | None) -> None:
 @advisor.command()
 @with_options(JSON)
 def clients(as_json: bool) -> None:
-    """List what producers of each client library do unless told: acks, retries, idempotence."""
+    """List the producer defaults of each client library: acks, retries, idempotence."""
     from dataclasses import asdict
 
     from advisor.advice.migration.client_defaults import client_defaults

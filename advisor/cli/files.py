@@ -1,4 +1,4 @@
-"""Check output files before minutes are spent on what goes in; write those that are data."""
+"""Check output paths before long computations, and write data files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def check_output_path(path: Path) -> Path:
     Raises
     ------
     InputError
-        If it is no regular file, a file that is not HTML, or its parent is not a writable
-        directory.
+        If the path is not a regular file, is a file that is not HTML, or its parent is not a
+        writable directory.
     """
     if path.is_dir():
         raise InputError(f"{path} is a directory; --output names the HTML file to write.")
@@ -32,12 +32,12 @@ def check_output_path(path: Path) -> Path:
         with target.open("rb") as file:
             start = file.read(64).lstrip().lower()
         if start and not start.startswith(_HTML):
-            raise InputError(f"{path} is no HTML file and is not overwritten; name another.")
+            raise InputError(f"{path} is not an HTML file and is not overwritten; name another.")
     parent = target.parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise InputError(f"{parent} is no directory that can be written to; name another --output.")
+        raise InputError(f"{parent} is not a writable directory; name another --output.")
     return path
 
 
@@ -47,13 +47,14 @@ def check_sarif_path(path: Path) -> Path:
     Raises
     ------
     InputError
-        If it is no regular file, a file that is not SARIF, or its folder does not exist.
+        If the path is not a regular file, is a file that is not SARIF, or its folder does not
+        exist.
     """
     target = check_target(path)
     if target.exists() and target.stat().st_size and b'"runs"' not in target.read_bytes():
-        raise InputError(f"{path} is no SARIF file and is not overwritten; name another.")
+        raise InputError(f"{path} is not a SARIF file and is not overwritten; name another.")
     if not target.parent.is_dir():
-        raise InputError(f"{target.parent} is no directory; name another file for --sarif.")
+        raise InputError(f"{target.parent} is not a directory; name another file for --sarif.")
     return path
 
 

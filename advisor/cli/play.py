@@ -88,7 +88,7 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
     type=int,
     default=DEFAULT_MAX_STATES,
     show_default=True,
-    help="Stop after so many states; a million take about 1.4 GB.",
+    help="Stop after this many states; a million take about 1.4 GB.",
 )
 def explore(
     faults: int, kinds: tuple[str, ...], writes: int | None, max_states: int, **options: Any

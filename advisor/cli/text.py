@@ -70,7 +70,7 @@ def _likeliest(result: Recommendation) -> list[str]:
 
 
 def _topics(result: Recommendation) -> list[str]:
-    """Format today's setting of each topic beside the planned one, what misses goals first."""
+    """Format today's and the planned setting of each topic, those that miss goals first."""
     from advisor.advice.choice import BRIEF_GOALS
     from advisor.advice.recommendations.topic_changes import unmet
 
@@ -91,7 +91,7 @@ def _topics(result: Recommendation) -> list[str]:
 
 
 def _more_topics(number: int, missing: int) -> list[str]:
-    """Format how many topics are not shown; nothing for none."""
+    """Format the number of topics not shown; nothing for 0."""
     if not number:
         return []
     miss = f"{missing:,} of them miss a goal" if missing else "all of them meet the goals"
@@ -100,7 +100,7 @@ def _more_topics(number: int, missing: int) -> list[str]:
 
 def _instructions(result: Recommendation) -> list[list[str]]:
     """Format commands, rollback and producer settings, or why there are none."""
-    from advisor.advice.migration.targets import refusal
+    from advisor.advice.migration.target_settings import refusal
 
     if result.refused:
         return [[refusal(result.refused)]]
@@ -173,7 +173,7 @@ def audit(result: Audit) -> str:
 
 
 def clients(rows: Sequence[ClientDefaults]) -> str:
-    """Format the defaults of client libraries, and what each leaves to be set."""
+    """Format the defaults of client libraries, and the settings that each still needs."""
     header = ("client", "acks", "idempotence", "retries", "time to deliver", "to be set")
     lines = [header]
     for row in rows:

@@ -13,8 +13,9 @@ from advisor.cluster.cluster_table import ClusterTable
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.observed import Observed
 from advisor.cluster.racks import is_rack, moved, rack_mapping
-from advisor.cluster.topic import Topic, check_partitions, count, is_id
+from advisor.cluster.topic import Topic, check_partitions, is_id
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.parsing import is_unicode
 
 MOST_BROKERS = 100_000
@@ -329,7 +330,7 @@ class Cluster(ClusterTable):
         text += f"; {_placed(self.controllers, 'controller')}" if self.controllers else ""
         if self.topics:
             partitions = sum(len(topic.partitions) for topic in self.topics)
-            text += f"; {count(len(self.topics), 'topic')}, {count(partitions, 'partition')}"
+            text += f"; {counted(len(self.topics), 'topic')}, {counted(partitions, 'partition')}"
         text += f"; Kafka {self.kafka_version}" if self.kafka_version else ""
         return f"Cluster({text})"
 
@@ -350,10 +351,10 @@ def _is_text(value: object) -> bool:
 
 def _placed(racks: Mapping[int, str | None], noun: str) -> str:
     """Return how many nodes stand in which racks, in words."""
-    text = count(len(racks), noun)
+    text = counted(len(racks), noun)
     known = sorted({rack for rack in racks.values() if rack is not None})
     if not known:
         return f"{text}, racks not known"
     unknown = sum(rack is None for rack in racks.values())
-    text += f" in {count(len(known), 'rack')} ({', '.join(known)})"
+    text += f" in {counted(len(known), 'rack')} ({', '.join(known)})"
     return text + (f", {unknown} of them in no known rack" if unknown else "")

@@ -120,8 +120,8 @@ class Observed:
     Raises
     ------
     InputError
-        If a field is of the wrong type, the mode is unknown, `bootstrap_servers` are no addresses,
-        or `command_config` has a control character.
+        If a field is of the wrong type, the mode is unknown, `bootstrap_servers` are not
+        addresses, or `command_config` has a control character.
     """
 
     mode: str

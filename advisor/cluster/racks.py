@@ -50,7 +50,7 @@ def rack_mapping(
         If an id or rack is malformed, or a broker is assigned to two racks.
     """
     if not isinstance(mapping, Mapping):
-        raise InputError(f"{where}: {shown(mapping)} is no mapping; give {{id: rack}}")
+        raise InputError(f"{where}: {shown(mapping)} is not a mapping; give {{id: rack}}")
     result: dict[int, str | None] = {}
     for key, value in mapping.items():
         if isinstance(value, list | tuple | set | frozenset):

@@ -14,11 +14,12 @@ from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.parsing import is_unicode, whole_number
 
 MAX_ID = 2**31 - 1
 MOST_PARTITIONS = 2_000_000
-"""More than any cluster that is known of; an audit of so many takes minutes."""
+"""Upper limit on the partitions of a cluster, above any known one; their audit takes minutes."""
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 INTERNAL_TOPICS = frozenset(
@@ -133,7 +134,7 @@ class Partition:
                         )
 
     def _freeze_ids(self) -> None:
-        """Turn the lists of ids into tuples, and refuse what is no id."""
+        """Turn the lists of ids into tuples, and reject invalid ids."""
         for name in ("replicas", "isr", "elr", "last_known_elr", "adding", "removing"):
             value = getattr(self, name)
             if value is None and name in ("elr", "last_known_elr"):
@@ -302,7 +303,7 @@ class Topic:
     def __repr__(self) -> str:
         stated = self.min_insync_replicas
         return (
-            f"Topic({self.name}: {count(len(self.partitions), 'partition')}, "
+            f"Topic({self.name}: {counted(len(self.partitions), 'partition')}, "
             f"RF {self.replication_factor}, min ISR {stated or 'not stated'})"
         )
 
@@ -330,8 +331,3 @@ def check_partitions(number: int) -> None:
             f"more than {MOST_PARTITIONS:,} partitions cannot be examined; describe fewer topics "
             "at a time (--topic takes a regular expression)"
         )
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural if needed: `2 brokers`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ from advisor.kafka_lab.observation.flushed_offsets import FlushedOffsets
 from advisor.kafka_lab.observation.quiescence import OpenFaults
 from advisor.kafka_lab.observation.snapshot import ReplicaKey, Snapshot
 from advisor.kafka_lab.quorum import Quorum
-from advisor.kafka_lab.time_scaling import Timing
+from advisor.kafka_lab.time_scaling import TimeScale
 from advisor.protocol.log.replica_log import Log
 from advisor.protocol.simulation import events as ev
 
@@ -28,7 +28,7 @@ class FaultInjector:
     ----------
     cluster : RealCluster
         A running cluster.
-    timing : Timing
+    time_scale : TimeScale
         Timeouts of the cluster.
     copies : callable
         Reads the replica logs from the disks.
@@ -48,7 +48,7 @@ class FaultInjector:
     def __init__(
         self,
         cluster: RealCluster,
-        timing: Timing,
+        time_scale: TimeScale,
         copies: Callable[[], Mapping[ReplicaKey, Log]],
     ) -> None:
         self.quorum = Quorum(cluster)
@@ -56,7 +56,7 @@ class FaultInjector:
         self.no_wait = False
         self.exempt: Sequence[int] = ()
         self._cluster = cluster
-        self._timing = timing
+        self._time_scale = time_scale
         self._copies = copies
         self._faults = OpenFaults()
         self._paused: frozenset[int] = frozenset()
@@ -80,7 +80,7 @@ class FaultInjector:
             self._last_silenced_s = time.monotonic()
 
     def note(self, snapshot: Snapshot) -> None:
-        """Take account of what has happened by itself."""
+        """Record changes that happened without a command."""
         self.flushed.clamp(snapshot.logs)
         for broker in self._faults.stopping - snapshot.running:
             self.flushed.note(broker, snapshot.logs)
@@ -89,7 +89,7 @@ class FaultInjector:
 
     def _wait_for_next_heartbeat(self) -> None:
         """Keep faults more than a heartbeat apart, so that sessions expire in their order."""
-        apart_s = 1.5 * self._timing.heartbeat_ms / 1000
+        apart_s = 1.5 * self._time_scale.heartbeat_ms / 1000
         time.sleep(max(0.0, self._last_silenced_s + apart_s - time.monotonic()))
 
     def pause_followers(self) -> None:

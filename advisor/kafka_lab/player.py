@@ -16,7 +16,7 @@ from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, releas
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.kafka_lab.real_simulation import RealSimulation
-from advisor.kafka_lab.time_scaling import timing_for
+from advisor.kafka_lab.time_scaling import time_scale_for
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.rules.versions import parse_version
 from advisor.protocol.scenario import options, rendering
@@ -87,8 +87,10 @@ class RealRunner(Runner):
 
     def _attach_brokers(self, model: Simulation) -> Simulation:
         reset_cluster(self._real, model.state.controller_broker)
-        timing = replace(timing_for(self._scenario, model.settings), clocks=self._real.spec.clocks)
-        self.simulation = RealSimulation(model, self._real, timing)
+        time_scale = replace(
+            time_scale_for(self._scenario, model.settings), timeouts=self._real.spec.timeouts
+        )
+        self.simulation = RealSimulation(model, self._real, time_scale)
         self.simulation.record_by_record = any("keep" in c.options for c in self._scenario.commands)
         return self.simulation
 
@@ -146,11 +148,13 @@ def spec_for(scenario: Scenario, version: str | None = None) -> ClusterSpec:
         for key, value in scenario.commands[0].options.items()
         if key in ("min_insync_replicas", "unclean_leader_election_enable")
     }
-    timing = timing_for(scenario, model.settings)
-    if timing.unclean_interval_ms is not None:
-        brokers_configs["unclean.leader.election.interval.ms"] = str(timing.unclean_interval_ms)
+    time_scale = time_scale_for(scenario, model.settings)
+    if time_scale.unclean_interval_ms is not None:
+        brokers_configs["unclean.leader.election.interval.ms"] = str(time_scale.unclean_interval_ms)
     racks = {broker.id: broker.rack for broker in model.state.brokers}
-    return ClusterSpec(chosen, str(config.mode), racks, with_elr, brokers_configs, timing.clocks)
+    return ClusterSpec(
+        chosen, str(config.mode), racks, with_elr, brokers_configs, time_scale.timeouts
+    )
 
 
 def _check_supported(scenario: Scenario, model: Simulation) -> None:

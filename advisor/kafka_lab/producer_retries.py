@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from advisor.kafka_lab.client import LEADER_NOT_AVAILABLE, Client, Producer
 from advisor.kafka_lab.formats.requests import NETWORK_EXCEPTION, NoResponseError
-from advisor.kafka_lab.time_scaling import Timing
+from advisor.kafka_lab.time_scaling import TimeScale
 from advisor.protocol.rules.config import Config
 
 _ACKS = {"all": -1, 1: 1, 0: 0}
@@ -33,7 +33,7 @@ class RetryingProducer:
         Values of the records.
     config : Config
         Producer settings.
-    timing : Timing
+    time_scale : TimeScale
         Scale of the timeouts.
     reachable : callable
         Returns the brokers that the producer can reach now.
@@ -48,7 +48,7 @@ class RetryingProducer:
     partition: int
     values: tuple[bytes, ...]
     config: Config
-    timing: Timing
+    time_scale: TimeScale
     reachable: Callable[[], Collection[int]]
     settled: Callable[[], bool]
     via: int | None = None
@@ -60,7 +60,7 @@ class RetryingProducer:
         early, though not before brokers have received new metadata from the controller.
         """
         assert self.config.retries is not None
-        deadline = time.monotonic() + self.timing.delivery_s(self.config)
+        deadline = time.monotonic() + self.time_scale.delivery_s(self.config)
         producer: Producer | None = None
         sent = 0
         settled_at: float | None = None
@@ -98,7 +98,7 @@ class RetryingProducer:
         # `via` is reached even if isolated: its client is on the same side of the partition.
         reached = leader == self.via or leader in self.reachable()
         left_ms = max(1, round((deadline - time.monotonic()) * 1000))
-        timeout_ms = min(left_ms, self.timing.request_ms(self.config))
+        timeout_ms = min(left_ms, self.time_scale.request_ms(self.config))
         error: str | None = NETWORK_EXCEPTION
         if reached:
             target = leader, self.topic, self.partition

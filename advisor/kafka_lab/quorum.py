@@ -23,7 +23,7 @@ class Quorum:
     running : bool
         False between `stop` and `start`; `read` then returns what was recorded last.
     waiting : frozenset of int
-        Brokers started meanwhile, which cannot register.
+        Brokers started while the quorum was stopped, which cannot register.
     """
 
     def __init__(self, cluster: RealCluster) -> None:

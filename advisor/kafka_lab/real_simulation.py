@@ -26,7 +26,7 @@ from advisor.kafka_lab.observation.snapshot import (
     state_from_snapshot,
 )
 from advisor.kafka_lab.producer_retries import RetryingProducer
-from advisor.kafka_lab.time_scaling import Timing
+from advisor.kafka_lab.time_scaling import TimeScale
 from advisor.protocol.log import replica_log as logs
 from advisor.protocol.log.replica_log import Log, Span
 from advisor.protocol.rules.config import Config
@@ -47,7 +47,7 @@ class RealSimulation(Simulation):
         Brokers and settings of the scenario.
     cluster : RealCluster
         Running, all brokers up, without topics.
-    timing : Timing
+    time_scale : TimeScale
         Conversion of the scenario's times to this cluster's.
 
     Attributes
@@ -60,15 +60,15 @@ class RealSimulation(Simulation):
         Settings of the next new topic, by Kafka's names.
     """
 
-    def __init__(self, model: Simulation, cluster: RealCluster, timing: Timing) -> None:
+    def __init__(self, model: Simulation, cluster: RealCluster, time_scale: TimeScale) -> None:
         super().__init__(tuple(model.state.brokers), model.settings)
         self.cluster = cluster
         self.client = Client(self)
         self.no_wait = False
         self.record_by_record = False
         self.topic_configs: Mapping[str, str] = {}
-        self._timing = timing
-        self._faults = FaultInjector(cluster, timing, self._replica_logs)
+        self._time_scale = time_scale
+        self._faults = FaultInjector(cluster, time_scale, self._replica_logs)
         self._quiescent = False
         self._next_value = 0
         self._expected_serving = ExpectedServing()
@@ -124,7 +124,7 @@ class RealSimulation(Simulation):
             return
         self._faults.resume_followers()
         self._set_state(
-            wait_until_quiescent(self.read, self._faults.open_faults, self._timing.clocks)
+            wait_until_quiescent(self.read, self._faults.open_faults, self._time_scale.timeouts)
         )
         self._quiescent = True
 
@@ -173,7 +173,7 @@ class RealSimulation(Simulation):
         """Wait for a time of the scenario, scaled to this cluster."""
         self._faults.resume_followers()
         self._quiescent = False
-        time.sleep(self._timing.wait_s(milliseconds))
+        time.sleep(self._time_scale.wait_s(milliseconds))
 
     def produce(
         self, topic: str, index: int, count: int, config: Config, via: int | None = None
@@ -201,7 +201,7 @@ class RealSimulation(Simulation):
     ) -> str | None:
         values = tuple(str(value).encode() for value in range(*span))
         sending = RetryingProducer(
-            self.client, topic, index, values, config, self._timing, self.reachable,
+            self.client, topic, index, values, config, self._time_scale, self.reachable,
             self._settled, via,
         )  # fmt: skip
         return sending.run()

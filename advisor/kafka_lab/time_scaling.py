@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.kafka_lab.nodes.node_properties import Clocks
+from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.language import Scenario
 from advisor.protocol.scenario.options import duration_ms
@@ -23,12 +23,12 @@ _SHORT_UNCLEAN_INTERVAL_MS = 30_000
 
 
 @dataclass(frozen=True)
-class Timing:
+class TimeScale:
     """Conversion of a scenario's times to a cluster's.
 
     Attributes
     ----------
-    clocks : Clocks
+    timeouts : ClusterTimeouts
         Timeouts of the cluster.
     lag_ms : int
         ``replica.lag.time.max.ms`` of the scenario.
@@ -36,19 +36,19 @@ class Timing:
         ``unclean.leader.election.interval.ms`` of the cluster; None for the default (5 minutes).
     """
 
-    clocks: Clocks
+    timeouts: ClusterTimeouts
     lag_ms: int
     unclean_interval_ms: int | None = None
 
     @property
     def scale(self) -> float:
         """Real milliseconds per millisecond of the scenario."""
-        return self.clocks.replica_lag_time_max_ms / self.lag_ms
+        return self.timeouts.replica_lag_time_max_ms / self.lag_ms
 
     @property
     def heartbeat_ms(self) -> int:
         """Heartbeat interval of KRaft brokers; ZooKeeper sessions are checked less often."""
-        return self.clocks.session_timeout_ms // 6
+        return self.timeouts.session_timeout_ms // 6
 
     def request_ms(self, config: Config) -> int:
         """Return the scaled ``request.timeout.ms`` of a producer."""
@@ -72,17 +72,17 @@ class Timing:
 
     @property
     def _all_timers_s(self) -> float:
-        return 4 * self.clocks.longest_timer_ms / 1000
+        return 4 * self.timeouts.longest_timer_ms / 1000
 
 
-def timing_for(scenario: Scenario, settings: Settings) -> Timing:
-    """Return the timing that a scenario needs.
+def time_scale_for(scenario: Scenario, settings: Settings) -> TimeScale:
+    """Return the time scale that a scenario needs.
 
-    If it waits without quiescence (``!wait``), it depends on the real timeouts and gets them; if it
-    sets producer timeouts, the lag timeout is long enough to distinguish them.
+    A scenario with ``!wait`` depends on Kafka's real timeouts and gets them. If it sets producer
+    timeouts, the lag timeout is long enough to distinguish them.
     """
     verbs = {(command.verb, command.waits) for command in scenario.commands}
-    timeouts = any(
+    sets_timeouts = any(
         key.endswith("_timeout_ms") for c in scenario.commands if c.verb == "produce"
         for key in c.options
     )  # fmt: skip
@@ -92,12 +92,12 @@ def timing_for(scenario: Scenario, settings: Settings) -> Timing:
         else None
     )
     if ("wait", False) in verbs:
-        clocks = Clocks(settings.session_timeout_ms, settings.lag_ms)
-    elif timeouts:
-        clocks = Clocks(replica_lag_time_max_ms=_LONG_LAG_MS)
+        timeouts = ClusterTimeouts(settings.session_timeout_ms, settings.lag_ms)
+    elif sets_timeouts:
+        timeouts = ClusterTimeouts(replica_lag_time_max_ms=_LONG_LAG_MS)
     else:
-        clocks = Clocks()
-    return Timing(clocks, settings.lag_ms, unclean_interval_ms)
+        timeouts = ClusterTimeouts()
+    return TimeScale(timeouts, settings.lag_ms, unclean_interval_ms)
 
 
 def _waits_for_unclean_election(scenario: Scenario) -> bool:

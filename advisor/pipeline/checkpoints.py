@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.errors import InputError, MissingExtraError
 from advisor.files import read_input, replace_file
 from advisor.pipeline.parcels import Job, Record, blocks_and_years
-from advisor.progress import Say
+from advisor.progress import Notify
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.plan import Block, Plan
 
@@ -88,16 +88,18 @@ def _write(path: Path, rows: list[dict[str, Any]], digest: bytes) -> None:
     replace_file(path, content.getvalue())
 
 
-def read_rows(directory: str, plan: Plan, blocks: Sequence[Block], say: Say) -> dict[int, Row]:
-    """Return the finished ones of these blocks, by number.
+def read_rows(
+    directory: str, plan: Plan, blocks: Sequence[Block], notify: Notify
+) -> dict[int, Row]:
+    """Return the rows of the finished blocks among these, by block number.
 
     Parameters
     ----------
     directory : str
     plan : Plan
     blocks : sequence of Block
-    say : callable
-        Called with a sentence that names the files that are torn or corrupt.
+    notify : callable
+        Called with a warning that names the torn or corrupt files.
 
     Raises
     ------
@@ -115,12 +117,12 @@ def read_rows(directory: str, plan: Plan, blocks: Sequence[Block], say: Say) -> 
         else:
             raise InputError(_NOT_A_CHECKPOINT.format(directory))
     rows = _rows_of_run(records, directory, plan, blocks)
-    _say_damaged(damaged, say)
+    _report_damaged(damaged, notify)
     return rows
 
 
 def _parsed(content: bytes) -> list[dict[str, Any]] | None:
-    """Return the rows of a file; None if it cannot be read, or its digest is of other values."""
+    """Return the rows of a file; None if it cannot be read or its digest does not match."""
     table = _table(content)
     if table is None:
         return None
@@ -142,7 +144,7 @@ def _table(content: bytes) -> Any:
 
 
 def _has_digest(table: Any, *digests: bytes) -> bool:
-    """Whether a file's digest is this one; those that Spark writes have none."""
+    """Return whether a file has this digest, or none, as files that Spark writes."""
     kept = (table.schema.metadata or {}).get(_DIGEST)
     return kept is None or [*digests] == [kept]
 
@@ -159,25 +161,25 @@ def _digest_of(records: Sequence[Record]) -> bytes:
     return sha256(repr([tuple(record) for record in records]).encode()).hexdigest().encode()
 
 
-def _say_damaged(paths: Iterable[object], say: Say) -> None:
+def _report_damaged(paths: Iterable[object], notify: Notify) -> None:
     names = [str(path) for path in paths]
     if not names:
         return
     more = len(names) - _NAMED
     listed = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     what = "are damaged; their blocks are" if len(names) > 1 else "is damaged; its block is"
-    say(f"{listed} {what} sampled again.")
+    notify(f"{listed} {what} sampled again.")
 
 
 def read_rows_with_spark(
-    session: SparkSession, directory: str, plan: Plan, blocks: Sequence[Block], say: Say
+    session: SparkSession, directory: str, plan: Plan, blocks: Sequence[Block], notify: Notify
 ) -> dict[int, Row]:
     """Read a checkpoint as `read_rows`, through Spark, from any of its file systems."""
     records, damaged = _read_with_spark(session, directory, ROW_SCHEMA)
     for record in records:
         del record["file_path"]
     rows = _rows_of_run(records, directory, plan, blocks)
-    _say_damaged(damaged, say)
+    _report_damaged(damaged, notify)
     return rows
 
 
@@ -210,7 +212,7 @@ def append_with_spark(frame: DataFrame, directory: str) -> None:
     frame.write.mode("append").option(committer, "2").parquet(directory)
 
 
-def read_records(directory: str, jobs: Sequence[Job], say: Say) -> list[Record]:
+def read_records(directory: str, jobs: Sequence[Job], notify: Notify) -> list[Record]:
     """Return the records of finished blocks of these jobs; see `read_rows`.
 
     Raises
@@ -231,12 +233,12 @@ def read_records(directory: str, jobs: Sequence[Job], say: Say) -> list[Record]:
             damaged.append(path)
         else:
             raise InputError(_NOT_A_CHECKPOINT.format(directory))
-    _say_damaged(damaged, say)
+    _report_damaged(damaged, notify)
     return found
 
 
 def read_records_with_spark(
-    session: SparkSession, directory: str, jobs: Sequence[Job], say: Say
+    session: SparkSession, directory: str, jobs: Sequence[Job], notify: Notify
 ) -> list[Record]:
     """Read a checkpoint as `read_records`, through Spark, from any of its file systems."""
     fields, unread = _read_with_spark(session, directory, RECORD_SCHEMA)
@@ -248,7 +250,7 @@ def read_records_with_spark(
             damaged.append(name)
         else:
             found += records
-    _say_damaged(sorted(damaged), say)
+    _report_damaged(sorted(damaged), notify)
     return found
 
 
@@ -260,7 +262,7 @@ def _sound_records(
     Raises
     ------
     InputError
-        If one is none, or of another fleet.
+        If one is not a record, or belongs to another fleet.
     """
     blocks = {job.run: job.blocks for job in jobs}
     found = []

@@ -22,7 +22,7 @@ from advisor.pipeline.parcels import (
     run_parcel,
 )
 from advisor.pipeline.sampling import cancelled_if_interrupted, in_one_sentence, writes_files_itself
-from advisor.progress import Say, ignore, warn
+from advisor.progress import Notify, ignore, warn
 from advisor.reliability.sampler.splitting.block import run_block
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
 
-Advance = Callable[[Sequence[Record], float], object]
-"""Takes the records that were just finished, or found in the checkpoint, and the expected seconds
-of one core that the rest takes."""
+OnRecords = Callable[[Sequence[Record], float], object]
+"""Takes the records of finished blocks, and the expected core-seconds of the remaining ones."""
 
 # A wave takes about a minute, and there are few of them.
 _PARCELS_PER_CORE_IN_WAVE = 64
@@ -42,18 +41,18 @@ _MOST_WAVES = 16
 def run_locally(
     jobs: Sequence[Job],
     checkpoint: str | None,
-    advance: Advance,
-    say: Say = warn,
+    on_records: OnRecords,
+    notify: Notify = warn,
     runner: Runner = run_block,
 ) -> list[Record]:
     """Run the jobs in this process, parcel by parcel."""
     done: list[Record] = []
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
-        done = checkpoints.read_records(checkpoint, jobs, say)
+        done = checkpoints.read_records(checkpoint, jobs, notify)
     parcels = cut_into_parcels(jobs, _blocks_of(done))
     left = sum(parcel.seconds for parcel in parcels)
-    advance(done, left)
+    on_records(done, left)
     plans = {job.run: packed_plan(job.plan) for job in jobs}
     for parcel in parcels:
         found = run_parcel(parcel, plans, runner)
@@ -61,26 +60,26 @@ def run_locally(
             checkpoints.write_records(checkpoint, found)
         done += found
         left -= parcel.seconds
-        advance(found, left)
+        on_records(found, left)
     return done
 
 
 def run_on_spark(
-    jobs: Sequence[Job], checkpoint: str | None, advance: Advance, say: Say = warn
+    jobs: Sequence[Job], checkpoint: str | None, on_records: OnRecords, notify: Notify = warn
 ) -> list[Record]:
     """Run the jobs on this process's Spark session."""
     from advisor.pipeline.session import spark_session
 
-    return run_in_session(spark_session(say=say), jobs, checkpoint, advance, say=say)
+    return run_in_session(spark_session(notify=notify), jobs, checkpoint, on_records, notify=notify)
 
 
 def run_in_session(
     session: SparkSession,
     jobs: Sequence[Job],
     checkpoint: str | None,
-    advance: Advance,
+    on_records: OnRecords,
     *,
-    say: Say = warn,
+    notify: Notify = warn,
     partitions: int | None = None,
     runner: Runner = run_block,
 ) -> list[Record]:
@@ -90,13 +89,13 @@ def run_in_session(
     ----------
     session : SparkSession
     jobs : sequence of Job
-        Of different runs.
+        Jobs of different runs.
     checkpoint : str or None
-        Directory of finished blocks, which are not run again.
-    advance : callable
-        Called with the records that were just finished.
-    say : callable
-        Called with a sentence on damaged files of the checkpoint.
+        Directory of finished blocks, which are not run again; None to keep nothing.
+    on_records : callable
+        Called with the records of finished blocks and the expected core-seconds that remain.
+    notify : callable
+        Called with a warning about damaged files of the checkpoint.
     partitions : int, optional
         Partitions of each wave; default: one per parcel.
     runner : callable
@@ -105,19 +104,19 @@ def run_in_session(
     Raises
     ------
     AdvisorError
-        If Spark's Java process ends meanwhile.
+        If Spark's Java process ends during the run.
     """
     context = session.sparkContext
     here = writes_files_itself(context, checkpoint)
     done: list[Record] = []
     if checkpoint is not None and here:
         checkpoints.prepare(checkpoint)
-        done = checkpoints.read_records(checkpoint, jobs, say)
+        done = checkpoints.read_records(checkpoint, jobs, notify)
     elif checkpoint is not None:
-        done = checkpoints.read_records_with_spark(session, checkpoint, jobs, say)
+        done = checkpoints.read_records_with_spark(session, checkpoint, jobs, notify)
     parcels = cut_into_parcels(jobs, _blocks_of(done))
     left = sum(parcel.seconds for parcel in parcels)
-    advance(done, left)
+    on_records(done, left)
     plan_of = {job.run: job.plan for job in jobs}
     size = max(
         _PARCELS_PER_CORE_IN_WAVE * context.defaultParallelism, -(-len(parcels) // _MOST_WAVES)
@@ -139,7 +138,7 @@ def run_in_session(
             shared.destroy()
         done += found
         left -= sum(parcel.seconds for parcel in wave)
-        advance(found, left)
+        on_records(found, left)
     return done
 
 
@@ -163,7 +162,7 @@ def _through_spark(
 
 
 def _named(record: Record) -> list[tuple[str, int]]:
-    """The blocks of a record, each with its run."""
+    """Return the blocks of a record, each with its run."""
     return [(record.run, record.first + number) for number in range(record.blocks)]
 
 
@@ -181,7 +180,7 @@ def _frame(
     partitions: int,
     runner: Runner,
 ) -> DataFrame:
-    """Return the records of a wave, not computed yet; each is written to the folder, if any."""
+    """Return the records of a wave as a lazy frame; each is also written to the folder, if any."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as arrow

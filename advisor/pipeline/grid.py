@@ -26,7 +26,7 @@ from advisor.pipeline.simulate import (
     interrupts_explained,
 )
 from advisor.pipeline.watch import duration
-from advisor.progress import Say, status_bar, warn
+from advisor.progress import Notify, status_bar, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
@@ -34,7 +34,7 @@ from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
-Engine = Callable[[Sequence[Job], str | None, fleet.Advance, Say], list[Record]]
+Engine = Callable[[Sequence[Job], str | None, fleet.OnRecords, Notify], list[Record]]
 ENGINES: dict[str, Engine] = {"spark": fleet.run_on_spark, "local": fleet.run_locally}
 
 MOST_CELLS = 1_000_000
@@ -128,7 +128,7 @@ def simulate_grid(
     check_options(engine, years, checkpoint, progress)
     load = Workload() if load is None else load
     named = _Named.read(clusters, configs, models, load)
-    say = progress or warn
+    notify = progress or warn
     cells, refused = _cells(named, load, years, seed)
     jobs = [*{cell.job.run: cell.job for cell in cells.values()}.values()]
     expected = math.fsum(core_seconds(job.plan, years) for job in jobs)
@@ -145,7 +145,7 @@ def simulate_grid(
             f"{duration(expected)} of one core."
         )
     directory = None if checkpoint is None else str(checkpoint)
-    records = _sampled(engine, jobs, directory, say) if jobs else []
+    records = _sampled(engine, jobs, directory, notify) if jobs else []
     return grid_of(cells, refused, records, (named.clusters, named.configs, named.models))
 
 
@@ -164,7 +164,7 @@ class _Named:
         Raises
         ------
         InputError
-            If one is of the wrong type, cannot be read, or there are none.
+            If an argument is empty, of the wrong type, or cannot be read.
         """
         found = cls(
             _by_name("clusters", clusters, cluster_of, cluster_name),
@@ -184,17 +184,17 @@ class _Named:
 def _by_name(
     argument: str, given: Any, read: Callable[[Any], T], name: Callable[[Any], str]
 ) -> dict[str, T]:
-    """Return the values of an argument by name; those without one get theirs, numbered if need be.
+    """Return the values of an argument by name; unnamed ones get the name of `name`, numbered.
 
     Raises
     ------
     InputError
-        If there are none, or a name is no text.
+        If the argument is empty, or a name is not a string.
     """
     if isinstance(given, Mapping):
         wrong = [key for key in given if not isinstance(key, str) or not key.strip()]
         if wrong:
-            raise InputError(f"{argument}: {shown(wrong[0])} is no name; give a text for each")
+            raise InputError(f"{argument}: {shown(wrong[0])} is not a name; give a text for each")
         named = {key: read(value) for key, value in given.items()}
     else:
         several = isinstance(given, Sequence) and not isinstance(given, str)
@@ -251,11 +251,13 @@ def _cells(
     return cells, refused
 
 
-def _sampled(engine: str, jobs: Sequence[Job], directory: str | None, say: Say) -> list[Record]:
+def _sampled(
+    engine: str, jobs: Sequence[Job], directory: str | None, notify: Notify
+) -> list[Record]:
     """Run the jobs on an engine, with a bar that shows how far it is."""
-    with interrupts_explained(directory), _watched(jobs) as advance:
+    with interrupts_explained(directory), _watched(jobs) as on_records:
         try:
-            return ENGINES[engine](jobs, directory, advance, say)
+            return ENGINES[engine](jobs, directory, on_records, notify)
         except OSError as error:
             if directory is None:
                 raise
@@ -264,14 +266,14 @@ def _sampled(engine: str, jobs: Sequence[Job], directory: str | None, say: Say) 
 
 
 @contextmanager
-def _watched(jobs: Sequence[Job]) -> Iterator[fleet.Advance]:
+def _watched(jobs: Sequence[Job]) -> Iterator[fleet.OnRecords]:
     """Show how many blocks are done, and the time left at the speed so far."""
     total = sum(len(job.blocks) for job in jobs)
     begun: list[tuple[float, float]] = []
     done = 0
     with status_bar(total, "blocks") as show:
 
-        def advance(records: Sequence[Record], left: float) -> None:
+        def on_records(records: Sequence[Record], left: float) -> None:
             nonlocal done
             done += sum(record.blocks for record in records)
             begun.append((time.monotonic(), left))
@@ -282,4 +284,4 @@ def _watched(jobs: Sequence[Job]) -> Iterator[fleet.Advance]:
                 words = f"about {duration(max(seconds, 1.0))} left"
             show(min(done, total), words)
 
-        yield advance
+        yield on_records

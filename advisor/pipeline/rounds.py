@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from advisor.errors import InputError, shown
-from advisor.pipeline.sampling import Enough, never
+from advisor.pipeline.sampling import ShouldStop, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.block_cutting import (
@@ -29,12 +29,14 @@ from advisor.reliability.sampler.estimators import history_of
 from advisor.reliability.sampler.intervals.rates import loss_chance
 from advisor.reliability.sampler.plan import Block, Plan
 
-Sample = Callable[[Sequence[Block], bool, Enough], list[Row]]
-"""Runs blocks and keeps the finished ones or not, until it is enough; returns the rows of those
-before the first that is not finished."""
+Sample = Callable[[Sequence[Block], bool, ShouldStop], list[Row]]
+"""Runs blocks until `should_stop`; the flag says whether to keep the finished ones.
+
+Returns the rows of the blocks before the first unfinished one.
+"""
 
 BUT_FOR_RARE = "the interval is narrow enough but for failures too rare to occur in them"
-"""What is added to why no more years were sampled."""
+"""Added to the reason why sampling stopped."""
 
 # The first round takes one core an eighth of a second, the next one four times as long.
 _FIRST_SHARE = 256
@@ -46,17 +48,18 @@ _WORTHWHILE = 1.3
 
 @dataclass(frozen=True)
 class Stop:
-    """When to sample no more years.
+    """When to stop sampling.
 
     Attributes
     ----------
     relative_width : float, optional
         Width of the 95 % interval of the loss probability, as a part of its value.
     seconds : float, optional
-        Wall clock, from when this was made.
+        Limit on the wall-clock time since this object was created.
     clumping, largest_weight : float, optional
+        As in the plan.
     failure_rates : tuple of float
-        All three of the plan.
+        As in the plan.
     """
 
     relative_width: float | None = None
@@ -71,7 +74,7 @@ class Stop:
         _check("seconds", self.seconds, "such as 60 for a minute")
 
     def of(self, plan: Plan) -> Stop:
-        """The same rule, for the intervals of a plan."""
+        """Return the same rule for the intervals of a plan."""
         return replace(
             self,
             clumping=plan.clumping,
@@ -86,7 +89,7 @@ class Stop:
 
     @property
     def seconds_left(self) -> float:
-        """Until the time is up; infinite without a limit."""
+        """Seconds until the limit; infinite without a limit."""
         if self.seconds is None:
             return math.inf
         return self.seconds - (time.monotonic() - self.begun)
@@ -96,7 +99,7 @@ class Stop:
         return self.relative_width is not None and self.width(rows) <= self.relative_width
 
     def width(self, rows: Sequence[Row]) -> float:
-        """Width of the interval of the loss probability by its value; infinite without losses."""
+        """Return the interval's width relative to the loss probability; infinite without losses."""
         if not any(row.lost_years for row in rows):
             return math.inf
         years = sum(row.years for row in rows)
@@ -108,29 +111,29 @@ class Stop:
 def sample_in_rounds(
     sample: Sample, plan: Plan, years: float, seed: int, stop: Stop
 ) -> tuple[list[Row], tuple[Block, ...], str]:
-    """Sample round by round.
+    """Sample in rounds until the interval is narrow enough or the time is up.
 
     Parameters
     ----------
     sample : callable
-        Runs blocks on some engine.
+        Runs blocks on an engine.
     plan : Plan
     years : float
-        The most years to sample.
+        Upper limit on the years to sample.
     seed : int
     stop : Stop
 
     Returns
     -------
     rows, blocks : list of Row, tuple of Block
-        Those of a run of the years that were done.
+        Those of a run of the finished years.
     why : str
-        Why no more were sampled.
+        Why sampling stopped.
     """
     whole = cut_into_blocks(plan, years, seed)
     if not stop.given:
         return sample(whole, True, never), whole, ALL_DONE
-    # Reads the checkpoint and runs nothing, so that one of another run is refused at once.
+    # Only reads the checkpoint, so that one of another run is rejected at once.
     sample(whole, True, lambda _done: True)
     run = _Rounds(sample, plan, whole, stop)
     why = run.short_rounds() or run.whole_rounds()
@@ -190,10 +193,11 @@ class _Rounds:
                 return ALL_DONE
             size *= 2
 
-    def _is_late_with(self, blocks: Sequence[Block]) -> Enough:
-        """Whether the time is up, once there is a result: blocks of a year are one from the first.
+    def _is_late_with(self, blocks: Sequence[Block]) -> ShouldStop:
+        """Return a function that stops a round when the time is up and there is a result.
 
-        Without any, the first round is finished however long it takes.
+        A single block of one year is a result. Otherwise the first round is finished, however long
+        it takes.
         """
         few = blocks[0].years == 1
         return lambda done: self._stop.seconds_left <= 0.0 and bool(self.rows or (few and done))
@@ -207,12 +211,12 @@ class _Rounds:
 
 
 def _check(name: str, value: Any, such_as: str) -> None:
-    """Refuse what is no positive number.
+    """Check that an optional argument is a positive number.
 
     Raises
     ------
     InputError
-        If it is something else, True included.
+        If it is anything else; a bool is not a number.
     """
     if value is None:
         return

@@ -102,7 +102,7 @@ def write_samples(result: Sampled | SampledGrid, path: str | os.PathLike[str]) -
     Raises
     ------
     InputError
-        If the folder exists or cannot be written, or the result is none of a sample.
+        If the folder exists or cannot be written, or the result is not of a sample.
     MissingExtraError
         If pyarrow is not installed.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.arguments import missing_attribute, suggestion
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.pipeline.parcels import Job, Record, unpacked
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
@@ -35,7 +36,7 @@ Key = tuple[str, str, str]
 
 
 def cluster_name(cluster: Cluster) -> str:
-    """Return what a cluster without a name is called: its file, or its size."""
+    """Return the name of an unnamed cluster: its file, or its size."""
     brokers, racks = len(cluster.brokers), len(set(cluster.brokers.values()) - {None})
     size = f"{brokers} broker{'' if brokers == 1 else 's'}"
     if cluster.source not in ("", "uniform"):
@@ -44,14 +45,14 @@ def cluster_name(cluster: Cluster) -> str:
 
 
 def config_name(config: Config) -> str:
-    """Return what a configuration without a name is called."""
+    """Return the name of an unnamed configuration."""
     replicas, isr = config.replication_factor, config.min_insync_replicas
     return f"RF {replicas}, min ISR {isr}, acks {config.acks}"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one cell is sampled from."""
+    """Inputs of one cell."""
 
     job: Job
     cluster: Cluster
@@ -60,7 +61,7 @@ class Cell:
     load: Workload
 
     def merged(self, rows: Sequence[Row]) -> Sampled:
-        """Return its result, as `simulate` does."""
+        """Return the result of the cell, as `simulate` does."""
         return merge(
             *(rows, self.job.blocks, self.job.plan),
             config=self.config,
@@ -165,11 +166,11 @@ class SampledGrid:
     def verdict(self) -> str:
         """How many cells there are, and how many could not be placed, in one sentence."""
         sides = ((self.clusters, "cluster"), (self.configs, "configuration"), (self.models, "card"))
-        whole = ", ".join(_counted(len(side), noun) for side, noun in sides)
+        whole = ", ".join(counted(len(side), noun) for side, noun in sides)
         years = next(iter(self._cells.values())).job.blocks if self._cells else ()
         each = f", {sum(block.years for block in years):,} years each" if years else ""
         placed = f"; Kafka cannot place {len(self.refused):,}" if self.refused else ""
-        return f"{_counted(len(self._cells), 'cell')} sampled{each}: {whole}{placed}."
+        return f"{counted(len(self._cells), 'cell')} sampled{each}: {whole}{placed}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per cell and measure; a cell that was refused has one line.
@@ -281,7 +282,3 @@ def grid_of(
         _cells=cells,
         _records={run: tuple(found) for run, found in by_run.items()},
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError
 from advisor.pipeline import checkpoints
-from advisor.progress import Say, ignore, warn
+from advisor.progress import Notify, ignore, warn
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.splitting.block import compile_kernel, run_block
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
-Advance = Callable[[Sequence[Row]], Any]
-"""Takes the rows that were just finished, or found in the checkpoint."""
-Enough = Callable[[int], bool]
-"""Whether to run no more blocks, given how many are finished before the first that is not."""
+OnRows = Callable[[Sequence[Row]], Any]
+"""Takes the rows of finished blocks: those in the checkpoint first, then those just run."""
+ShouldStop = Callable[[int], bool]
+"""Whether to stop, given the number of finished blocks before the first gap."""
 Runner = Callable[[Plan, Block], Row]
 
 _TRIES = 3
@@ -40,7 +40,7 @@ _MOST_TIMES_LONGER = 8
 
 
 def never(_done: int) -> bool:
-    """Run all blocks."""
+    """Run all blocks; the default for `should_stop`."""
     return False
 
 
@@ -48,25 +48,25 @@ def sample_locally(
     plan: Plan,
     blocks: Sequence[Block],
     checkpoint: str | None,
-    advance: Advance,
-    say: Say = warn,
-    enough: Enough = never,
+    on_rows: OnRows,
+    notify: Notify = warn,
+    should_stop: ShouldStop = never,
 ) -> list[Row]:
-    """Run the blocks in this process, one after the other, until it is enough."""
+    """Run the blocks in this process, one after the other, until `should_stop`."""
     done: dict[int, Row] = {}
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
-        done = checkpoints.read_rows(checkpoint, plan, blocks, say)
-        advance([*done.values()])
+        done = checkpoints.read_rows(checkpoint, plan, blocks, notify)
+        on_rows([*done.values()])
     for number, block in enumerate(blocks):
         if block.index in done:
             continue
-        if enough(number):
+        if should_stop(number):
             break
         row = done[block.index] = run_block(plan, block)
         if checkpoint is not None:
             checkpoints.write_row(checkpoint, row)
-        advance([row])
+        on_rows([row])
     return _unbroken(done, blocks)
 
 
@@ -79,17 +79,19 @@ def sample_on_spark(
     plan: Plan,
     blocks: Sequence[Block],
     checkpoint: str | None,
-    advance: Advance,
-    say: Say = warn,
-    enough: Enough = never,
+    on_rows: OnRows,
+    notify: Notify = warn,
+    should_stop: ShouldStop = never,
 ) -> list[Row]:
-    """Run the blocks on this process's Spark session, until it is enough."""
+    """Run the blocks on this process's Spark session, until `should_stop`."""
     from advisor.pipeline.session import spark_session
 
-    session = spark_session(say=say)
+    session = spark_session(notify=notify)
     if _is_on_one_machine(session.sparkContext):
         compile_kernel(plan)  # else each worker does, all at the same time
-    return sample_in_session(session, plan, blocks, checkpoint, advance, say=say, enough=enough)
+    return sample_in_session(
+        session, plan, blocks, checkpoint, on_rows, notify=notify, should_stop=should_stop
+    )
 
 
 def sample_in_session(
@@ -97,14 +99,14 @@ def sample_in_session(
     plan: Plan,
     blocks: Sequence[Block],
     checkpoint: str | None,
-    advance: Advance,
+    on_rows: OnRows,
     *,
-    say: Say = warn,
-    enough: Enough = never,
+    notify: Notify = warn,
+    should_stop: ShouldStop = never,
     partitions: int | None = None,
     runner: Runner = run_block,
 ) -> list[Row]:
-    """Run the blocks on a Spark session, in waves, until it is enough.
+    """Run the blocks on a Spark session, in waves, until `should_stop`.
 
     Parameters
     ----------
@@ -115,13 +117,13 @@ def sample_in_session(
     blocks : sequence of Block
         Blocks of the plan.
     checkpoint : str or None
-        Directory of finished blocks, which are not run again.
-    advance : callable
-        Called with the rows just finished.
-    say : callable
-        Called with a sentence on damaged files of the checkpoint.
-    enough : callable
-        Asked before each wave whether to run no more.
+        Directory of finished blocks, which are not run again; None to keep nothing.
+    on_rows : callable
+        Called with the rows of finished blocks.
+    notify : callable
+        Called with a warning about damaged files of the checkpoint.
+    should_stop : callable
+        Called before each wave; if it returns True, no more blocks are run.
     partitions : int, optional
         Partitions of each wave; default: one per block.
     runner : callable
@@ -130,29 +132,29 @@ def sample_in_session(
     Raises
     ------
     AdvisorError
-        If Spark's Java process ends meanwhile.
+        If Spark's Java process ends during the run.
     """
     context = session.sparkContext
     here = writes_files_itself(context, checkpoint)
     done: dict[int, Row] = {}
     if checkpoint is not None and here:
         checkpoints.prepare(checkpoint)
-        done = checkpoints.read_rows(checkpoint, plan, blocks, say)
+        done = checkpoints.read_rows(checkpoint, plan, blocks, notify)
     elif checkpoint is not None:
-        done = checkpoints.read_rows_with_spark(session, checkpoint, plan, blocks, say)
-    advance([*done.values()])
+        done = checkpoints.read_rows_with_spark(session, checkpoint, plan, blocks, notify)
+    on_rows([*done.values()])
     remaining = [block for block in blocks if block.index not in done]
-    per_core = _BLOCKS_PER_CORE_IN_WAVE if enough is never else _BLOCKS_PER_CORE_IN_SHORT_WAVE
+    per_core = _BLOCKS_PER_CORE_IN_WAVE if should_stop is never else _BLOCKS_PER_CORE_IN_SHORT_WAVE
     size = per_core * context.defaultParallelism
     run = _collected if here or checkpoint is None else _through_spark
-    longest = size if enough is not never else _MOST_TIMES_LONGER * size
+    longest = size if should_stop is not never else _MOST_TIMES_LONGER * size
     for wave in _waves(remaining, size, longest):
-        if enough(len(_unbroken(done, blocks))):
+        if should_stop(len(_unbroken(done, blocks))):
             break
         with in_one_sentence(session, checkpoint), cancelled_if_interrupted(context):
             found = run(session, plan, wave, checkpoint, partitions or len(wave), runner)
         done |= found
-        advance([*found.values()])
+        on_rows([*found.values()])
     return _unbroken(done, blocks)
 
 
@@ -269,7 +271,7 @@ def _frame(
     partitions: int,
     runner: Runner,
 ) -> DataFrame:
-    """Return the rows of a wave, not computed yet; each is written to the folder, if any."""
+    """Return the rows of a wave as a lazy frame; each is also written to the folder, if any."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as arrow

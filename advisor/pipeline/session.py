@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError, MissingExtraError
 from advisor.pipeline.java import Java, find_java
-from advisor.progress import Say, warn
+from advisor.progress import Notify, warn
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -44,7 +44,7 @@ _START_LOCK = threading.Lock()
 _logs: list[Path] = []
 
 
-def spark_session(master: str | None = None, say: Say = warn) -> "SparkSession":
+def spark_session(master: str | None = None, notify: Notify = warn) -> "SparkSession":
     """Return this process's Spark session, starting it when there is none.
 
     An existing session is returned unchanged, `master` is ignored then, and it is never stopped.
@@ -55,7 +55,7 @@ def spark_session(master: str | None = None, say: Say = warn) -> "SparkSession":
     master
         Spark's master URL. Default: the configured one; without any, all cores of this machine,
         four attempts per task.
-    say
+    notify
         Called with a sentence if an ended session is replaced. Default: a Python warning.
 
     Returns
@@ -89,7 +89,7 @@ def spark_session(master: str | None = None, say: Say = warn) -> "SparkSession":
         ended_log = log_words()
         session = _start(master)
     if ended:
-        say(f"Spark's session has ended{ended_log}; a new one was started.")
+        notify(f"Spark's session has ended{ended_log}; a new one was started.")
     return session
 
 
@@ -119,7 +119,7 @@ def log_words() -> str:
 
 
 def _forget_ended_session() -> bool:
-    """Clear what pyspark remembers of a session that has ended; True if there was one."""
+    """Clear pyspark's references to a session that has ended; return whether there was one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -14,9 +14,9 @@ from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.pipeline import sampling
 from advisor.pipeline.rounds import Stop, sample_in_rounds
-from advisor.pipeline.sampling import Advance, Enough
+from advisor.pipeline.sampling import OnRows, ShouldStop
 from advisor.pipeline.watch import duration, watched
-from advisor.progress import Say, warn
+from advisor.progress import Notify, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
@@ -36,7 +36,7 @@ from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
-Engine = Callable[[Plan, Sequence[Block], str | None, Advance, Say, Enough], list[Row]]
+Engine = Callable[[Plan, Sequence[Block], str | None, OnRows, Notify, ShouldStop], list[Row]]
 
 ENGINES: dict[str, Engine] = {"spark": sampling.sample_on_spark, "local": sampling.sample_locally}
 
@@ -213,7 +213,7 @@ def simulate(
 
 
 def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
-    """Check what says how to sample.
+    """Check the options of sampling.
 
     Raises
     ------
@@ -239,14 +239,14 @@ def _sample(
     seed: int,
     stop: Stop,
     directory: str | None,
-    say: Say,
+    notify: Notify,
 ) -> tuple[list[Row], tuple[Block, ...], str]:
     """Sample on an engine, with a bar that shows how far it is."""
     with interrupts_explained(directory), watched(int(years), stop) as watch:
 
-        def sample(blocks: Sequence[Block], keep: bool, enough: Enough) -> list[Row]:
+        def sample(blocks: Sequence[Block], keep: bool, should_stop: ShouldStop) -> list[Row]:
             kept_in = directory if keep else None
-            return ENGINES[engine](plan, blocks, kept_in, watch.add, say, enough)
+            return ENGINES[engine](plan, blocks, kept_in, watch.add, notify, should_stop)
 
         try:
             return sample_in_rounds(sample, plan, years, seed, stop)
@@ -259,7 +259,7 @@ def _sample(
 
 @contextmanager
 def interrupts_explained(directory: str | None) -> Iterator[None]:
-    """Say what is left of an interrupted run, and how to go on with it."""
+    """Explain on an interrupt which blocks are kept, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:

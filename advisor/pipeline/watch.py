@@ -64,7 +64,7 @@ class Watch:
         self._since: tuple[float, int] | None = None
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Show the line with these blocks, too."""
+        """Add finished blocks and show the new line."""
         if any(self._is_of_another_round(row) for row in rows):
             self._rows, self._since = {}, None
         self._rows |= {row.block: row for row in rows}
@@ -90,7 +90,7 @@ class Watch:
         return words if math.isinf(left) else f"{words}, about {duration(max(left, 1.0))} left"
 
     def _seconds_left(self, done: int, width: float) -> float:
-        """Seconds until the first of the limits is reached, at the speed so far."""
+        """Return the seconds until the first limit is reached, at the speed so far."""
         assert self._since is not None
         begun, before = self._since
         spent, sampled = self._clock() - begun, done - before

@@ -9,7 +9,7 @@ from typing import Any
 from advisor import catalog
 from advisor.catalog import Evidence
 from advisor.formatting import span
-from advisor.present.labels import as_given, short
+from advisor.present.labels import as_given_in_words, short
 from advisor.reliability.failures.failure_model import FailureModel, Quantity
 
 _CHANCES = ("brokers", "dies", "not_returning", "overlap", "spreads", "stops", "unclean")
@@ -48,7 +48,7 @@ def card_in_words(model: FailureModel) -> dict[str, Any]:
 
 
 def unit_of(path: str) -> str:
-    """Return the unit of a card's number: "per year", "minutes"; "" of what no card contains."""
+    """Return the unit of a card's number: "per year", "minutes"; "" for an unknown number."""
     return _UNITS.get(path.rpartition(".")[2], "")
 
 
@@ -58,14 +58,14 @@ def range_in_words(path: str, low: float, high: float) -> str:
 
 
 def _range(low: float, high: float) -> str:
-    return span(as_given(low), as_given(high)) if low < high else ""
+    return span(as_given_in_words(low), as_given_in_words(high)) if low < high else ""
 
 
 def _row(path: str, quantity: Quantity) -> dict[str, str]:
     entry = catalog.evidence().get(quantity.evidence)
     return {
         "path": path,
-        "value": f"{as_given(quantity.value)} {unit_of(path)}".rstrip(),
+        "value": f"{as_given_in_words(quantity.value)} {unit_of(path)}".rstrip(),
         "range": _range(quantity.low, quantity.high),
         "evidence": quantity.evidence if entry is None else f"{_where(entry)}: {entry.note}",
     }

@@ -9,17 +9,24 @@ import math
 from collections.abc import Callable
 from decimal import Context, Decimal
 
-from advisor import formatting as words_of
 from advisor.advice.phrases import years_between
-from advisor.formatting import ONCE as _ONCE
-from advisor.formatting import RARER, RAREST_YEARS, brief_time_per_year, one_in, significant, span
-from advisor.formatting import once_in as once_in_words
+from advisor.formatting import (
+    ONCE,
+    RARER,
+    RAREST_YEARS,
+    as_given,
+    brief_time_per_year,
+    once_in,
+    one_in,
+    significant,
+    span,
+)
 
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
 
 def per_year(probability: float) -> str:
-    """Return a probability per year: "3.2 % / year"; no number for what is too rare to observe."""
+    """Return a probability per year: "3.2 % / year"; "under 0.05 % / year" below that."""
     if 0 < probability < 1 / RAREST_YEARS:
         return f"under {significant(100 / RAREST_YEARS)} % / year"
     return on_axis(probability)
@@ -34,7 +41,7 @@ def on_axis(probability: float) -> str:
     return f"{one_in(probability)} a year"
 
 
-def once_in(probability: float) -> str:
+def once_in_from_probability(probability: float) -> str:
     """Return the mean time between Poisson events: "once in 480 years".
 
     `probability` is that of at least one event in a year. Short for 0 and 1, to fit beside an axis;
@@ -50,9 +57,9 @@ def once_in(probability: float) -> str:
 def once_in_years(mean_years: float) -> str:
     """Return the mean time between events: "once in 480 years", "once in 5.6 days".
 
-    What is rarer than anyone could observe has no number.
+    Events rarer than once in `RAREST_YEARS` get no number.
     """
-    return "never, as modelled" if math.isinf(mean_years) else once_in_words(mean_years)
+    return "never, as modelled" if math.isinf(mean_years) else once_in(mean_years)
 
 
 def availability(unavailability: float) -> str:
@@ -67,12 +74,12 @@ def availability(unavailability: float) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
-def time_per_year(unavailability: float, digits: int = 2) -> str:
+def time_per_year_label(unavailability: float, digits: int = 2) -> str:
     """Return an unavailability as time per year: "8.8 h/year"; "none modelled" for 0."""
     return "none modelled" if unavailability == 0 else brief_time_per_year(unavailability, digits)
 
 
-def interval(low: float, high: float, say: Callable[[float], str]) -> str:
+def interval_label(low: float, high: float, say: Callable[[float], str]) -> str:
     """Return "95 %: a to b", each end worded by `say`.
 
     A common start or end is written once: "once in 3 months to 2 years", "5 to 39 s/year".
@@ -80,8 +87,8 @@ def interval(low: float, high: float, say: Callable[[float], str]) -> str:
     first, second = say(low), say(high)
     if RARER in (first, second):
         return "" if first == second else f"95 %: {second if first == RARER else first} or rarer"
-    if first.startswith(_ONCE):
-        return f"95 %: {first} to {second.removeprefix(_ONCE)}"
+    if first.startswith(ONCE):
+        return f"95 %: {first} to {second.removeprefix(ONCE)}"
     return f"95 %: {span(first, second)}"
 
 
@@ -91,8 +98,8 @@ def between(least: str, most: str) -> str:
         return least
     if RARER in (least, most):
         return f"{most if least == RARER else least} or rarer"
-    if least.startswith(_ONCE) and most.startswith(_ONCE):
-        return f"{_ONCE}{span(least.removeprefix(_ONCE), most.removeprefix(_ONCE))}"
+    if least.startswith(ONCE) and most.startswith(ONCE):
+        return f"{ONCE}{span(least.removeprefix(ONCE), most.removeprefix(ONCE))}"
     return span(least, most)
 
 
@@ -106,13 +113,13 @@ def short(value: float, digits: int = 2) -> str:
     return _scientific(value, digits) if "e" in text else text
 
 
-def as_given(value: float) -> str:
+def as_given_in_words(value: float) -> str:
     """Return a number of a card with the digits that it was given: "0.0136", "50 million"."""
     given = float(f"{value:g}")
     for size, word in _LARGE:
         if given >= size:
-            return f"{words_of.as_given(given / size)} {word}"
-    return words_of.as_given(given)
+            return f"{as_given(given / size)} {word}"
+    return as_given(given)
 
 
 def _scientific(value: float, digits: int = 2) -> str:

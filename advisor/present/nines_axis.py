@@ -14,9 +14,9 @@ from advisor.formatting import RARER
 from advisor.present.labels import (
     availability,
     on_axis,
-    once_in,
+    once_in_from_probability,
     once_in_years,
-    time_per_year,
+    time_per_year_label,
 )
 from advisor.present.points import Estimated
 
@@ -63,7 +63,11 @@ def loss_label(probability: float) -> str:
     """Return the two-line tick label of a loss probability per year."""
     if probability == 0:
         return "no loss\nmodelled"
-    between = once_in_years(1 / probability) if probability <= _RARE else once_in(probability)
+    between = (
+        once_in_years(1 / probability)
+        if probability <= _RARE
+        else once_in_from_probability(probability)
+    )
     # On the axis a rare probability is a position, not a promise: it gets no years.
     if between == RARER:
         return on_axis(probability).replace(" a year", "\na year")
@@ -74,7 +78,7 @@ def refused_label(unavailability: float) -> str:
     """Return the two-line tick label of a write unavailability."""
     if unavailability == 0:
         return "no refusal\nmodelled"
-    return f"{availability(unavailability)}\n{time_per_year(unavailability)}"
+    return f"{availability(unavailability)}\n{time_per_year_label(unavailability)}"
 
 
 def nines_axis(

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from advisor.formatting import RARER, percents
 from advisor.present.labels import (
     availability,
-    interval,
+    interval_label,
     once_in_years,
     per_year,
     short,
-    time_per_year,
+    time_per_year_label,
 )
 from advisor.present.points import Estimated, Point
 from advisor.reliability.failures import mechanisms
@@ -72,12 +72,12 @@ def refused_in_words(value: float) -> str:
     """Return an unavailability both ways: "99.99 % available, down 53 min/year"."""
     if value == 0:
         return "none modelled"
-    return f"{availability(value)} available, down {time_per_year(value)}"
+    return f"{availability(value)} available, down {time_per_year_label(value)}"
 
 
 def stalled_in_words(value: float) -> str:
     """Return a fraction of time as a wait: "12 s/year in which acks=all waits"."""
-    return f"{time_per_year(value)} in which acks=all waits" if value else "none modelled"
+    return f"{time_per_year_label(value)} in which acks=all waits" if value else "none modelled"
 
 
 def given_up_in_words(value: float) -> str:
@@ -87,9 +87,9 @@ def given_up_in_words(value: float) -> str:
 
 MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
     (LOST, "Acknowledged records lost", per_year, once_in_years),
-    ("write_unavailability", "Writes refused", refused_in_words, time_per_year),
-    ("read_unavailability", "Reads not served", refused_in_words, time_per_year),
-    ("write_stalled", "Writes stalled", stalled_in_words, time_per_year),
+    ("write_unavailability", "Writes refused", refused_in_words, time_per_year_label),
+    ("read_unavailability", "Reads not served", refused_in_words, time_per_year_label),
+    ("write_stalled", "Writes stalled", stalled_in_words, time_per_year_label),
     ("records_refused_per_year", "Failed sends", given_up_in_words, given_up_in_words),
 )
 """Measure, title, wording of the value, wording of the interval ends."""
@@ -129,7 +129,7 @@ def brief_in_words(measure: str, value: float, low: float, high: float) -> tuple
     """Return a value of a measure in few words, and its interval; "" if both ends are equal."""
     listed = LOST if measure == BETWEEN else measure
     say = next(say_end for name, _, _, say_end in MEASURES if name == listed)
-    return say(value), interval(low, high, say) if low < high else ""
+    return say(value), interval_label(low, high, say) if low < high else ""
 
 
 def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Outcome:
@@ -156,7 +156,7 @@ def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Ou
 def _unacknowledged(
     result: Reliability | Sampled, title: str, causes: tuple[tuple[str, float], ...]
 ) -> Outcome:
-    """What acks=0 loses: nothing acknowledged, and how many records are gone all the same."""
+    """Return the outcome of acks=0: nothing is acknowledged, but records are lost."""
     dropped = result.records_dropped_per_year
     gone = given_up_in_words(float(dropped)) if float(dropped) else "none"
     if isinstance(dropped, Estimate) and not dropped.seen:
@@ -221,7 +221,7 @@ def point_of(result: Reliability | Sampled, intervals: bool = True) -> Point:
 
 
 def estimated(result: Reliability | Sampled, measure: str, intervals: bool = True) -> Estimated:
-    """Return a measure with its interval, of zero width if none is cached nor to be computed."""
+    """Return a measure with its interval; of zero width if neither requested nor cached."""
     if isinstance(result, Sampled):
         sampled = result.estimate(measure)
         return Estimated(sampled.value, sampled.low, sampled.high)
@@ -241,7 +241,7 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
 def _ends(
     result: Reliability, measure: str, part: str | None, intervals: bool
 ) -> tuple[float, float]:
-    """Return the interval of a measure or part; twice the value if none is to be computed."""
+    """Return the interval of a measure or part; the value twice if neither requested nor cached."""
     if intervals or result.intervals:
         return result.interval(measure, part)
     value = float(getattr(result, measure) if part is None else getattr(result, part)(measure))

@@ -35,7 +35,7 @@ class Estimated:
 
     @property
     def by_settings(self) -> Estimated:
-        """What settings decide."""
+        """The part that settings decide."""
         return self.decided or self
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Point:
 
     @property
     def decided(self) -> Point:
-        """The setting by what settings decide alone."""
+        """The same point with only the parts of loss and refusals that settings decide."""
         return replace(self, loss=self.loss.by_settings, refused=self.refused.by_settings)
 
     @property
@@ -84,7 +84,7 @@ class Point:
 def dominates(one: Point, other: Point) -> bool:
     """Return whether `one` is better in loss, refusals or replicas, and worse in none of them.
 
-    What is beyond settings does not count.
+    Parts beyond settings do not count.
     """
     first, second = (
         (p.loss.by_settings.value, p.refused.by_settings.value, p.replication_factor)

@@ -14,15 +14,15 @@ _PROGRAM = "from advisor.present.second_process import main; main()"
 
 
 class SecondProcess:
-    """Runs tasks in their order; if it fails, this process runs them.
+    """Runs tasks in order; if it fails, this process runs them.
 
-    A program of its own rather than `multiprocessing`, which runs a user's script once more where
-    the script has no ``if __name__ == "__main__"``.
+    It does not use `multiprocessing`, which would run a user's script again if the script has no
+    ``if __name__ == "__main__"``.
 
     Parameters
     ----------
     tasks : sequence of callable
-        Functions without arguments that can be pickled; none starts no process.
+        Functions without arguments that can be pickled. If empty, no process is started.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:

@@ -35,7 +35,7 @@ def verdict(result: Reliability | Sampled, goals: Goals | None = None) -> str:
 
 
 def no_setting_changes(result: Reliability | Sampled) -> str:
-    """Return what is beyond settings, in one sentence; it stands below the verdict."""
+    """Return one sentence on losses and outages beyond settings, shown below the verdict."""
     return result.no_setting_changes
 
 

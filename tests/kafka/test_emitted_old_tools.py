@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import advisor
-from advisor.advice.migration.plan import Plan, make_plan
+from advisor.advice.migration.plan import MigrationPlan, make_plan
 from advisor.cluster import Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
@@ -96,7 +96,7 @@ def test_old_tools_run_the_scripts_for_their_version(
     assert described(before.__eq__) == before
 
 
-def planned(topic: Topic, kafka_version: str) -> Plan:
+def planned(topic: Topic, kafka_version: str) -> MigrationPlan:
     config = Config(
         kafka_version=kafka_version,
         replication_factor=3,

@@ -129,7 +129,7 @@ def test_live_reading_has_what_describe_output_lacks(running: RealCluster) -> No
         assert seen.features["metadata.version"] >= 21
     assert seen.versions == dict.fromkeys(RACKS, running.spec.version)
     assert all(p.leader_epoch is not None for t in read.topics for p in t.partitions)
-    lag_ms = str(running.spec.clocks.replica_lag_time_max_ms)
+    lag_ms = str(running.spec.timeouts.replica_lag_time_max_ms)
     assert seen.broker_values("replica.lag.time.max.ms") == dict.fromkeys(RACKS, lag_ms)
     orders = seen.topic_settings["orders"]
     assert orders["min.insync.replicas"] == Setting("3", "DYNAMIC_TOPIC_CONFIG")

@@ -3,10 +3,10 @@
 import pytest
 
 from advisor.errors import AdvisorError, InputError
-from advisor.kafka_lab.nodes.node_properties import Clocks
+from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts
 from advisor.kafka_lab.observation.flushed_offsets import FlushedOffsets, common_prefix_length
 from advisor.kafka_lab.player import spec_for
-from advisor.kafka_lab.time_scaling import timing_for
+from advisor.kafka_lab.time_scaling import time_scale_for
 from advisor.protocol.log.replica_log import Log, Run
 from advisor.protocol.scenario import options
 from advisor.protocol.scenario.language import parse
@@ -14,39 +14,39 @@ from advisor.protocol.scenario.language import parse
 CLUSTER = "cluster brokers=3 kafka=3.9 mode=kraft\ntopic t replicas=1,2,3\n"
 
 
-def timing(text):
+def time_scale(text):
     scenario = parse(CLUSTER + text)
     model = options.cluster_of(scenario.commands[0])
-    return timing_for(scenario, model.settings), model.settings.config
+    return time_scale_for(scenario, model.settings), model.settings.config
 
 
 def test_timeouts_are_short_unless_the_scenario_depends_on_them():
     """Timeouts are short by default; `!wait` needs the real ones."""
-    assert timing("kill 1\nwait 5s")[0].clocks == Clocks()
-    assert timing("!kill 1\n!wait 5s")[0].clocks == Clocks(9_000, 30_000)
+    assert time_scale("kill 1\nwait 5s")[0].timeouts == ClusterTimeouts()
+    assert time_scale("!kill 1\n!wait 5s")[0].timeouts == ClusterTimeouts(9_000, 30_000)
 
 
 def test_producer_timeouts_scale_with_the_lag_timeout():
     """Producer timeouts keep their ratio to the lag timeout."""
-    found, config = timing("produce t-0 1 acks=all request_timeout_ms=10000")
+    found, config = time_scale("produce t-0 1 acks=all request_timeout_ms=10000")
     given = config.changed(request_timeout_ms=10_000, delivery_timeout_ms=45_000)
-    lag_ms = found.clocks.replica_lag_time_max_ms
+    lag_ms = found.timeouts.replica_lag_time_max_ms
     assert found.request_ms(given) * 30_000 == 10_000 * lag_ms
     assert found.delivery_s(given) == pytest.approx(1.5 * lag_ms / 1000)
 
 
 def test_default_delivery_timeout_exceeds_all_timeouts():
     """The default delivery timeout is longer than session and lag timeouts."""
-    found, config = timing("produce t-0 1 acks=all")
-    assert found.delivery_s(config) > 2 * found.clocks.longest_timer_ms / 1000
+    found, config = time_scale("produce t-0 1 acks=all")
+    assert found.delivery_s(config) > 2 * found.timeouts.longest_timer_ms / 1000
 
 
 def test_waits_are_limited_to_the_longest_timeout():
     """`wait` is limited to the longest timeout, plus the unclean election interval if enabled."""
-    plain, _ = timing("wait 1h")
+    plain, _ = time_scale("wait 1h")
     assert plain.unclean_interval_ms is None
     assert plain.wait_s(3_600_000) == plain.wait_s(7_200_000)
-    sweeping, _ = timing("alter t unclean_leader_election_enable=true\nwait 5m")
+    sweeping, _ = time_scale("alter t unclean_leader_election_enable=true\nwait 5m")
     assert sweeping.unclean_interval_ms is not None
     assert sweeping.wait_s(300_000) > sweeping.unclean_interval_ms / 1000 > sweeping.wait_s(299_999)
 

@@ -96,7 +96,7 @@ def test_a_damaged_block_is_named_and_sampled_again(
         found = sampling.sample_in_session(
             request.getfixturevalue("spark"),
             *(PLAN, BLOCKS, str(kept), ignore),
-            say=said.append,
+            notify=said.append,
             runner=only([BLOCKS[3]]),
         )
     else:
@@ -187,7 +187,7 @@ def test_a_torn_file_of_another_file_system_is_named_too(
     torn = min((tmp_path / "blocks").glob("part-*.parquet"))
     torn.write_bytes(torn.read_bytes()[:100])
     said: list[str] = []
-    found = sampling.sample_in_session(spark, PLAN, BLOCKS, where, ignore, say=said.append)
+    found = sampling.sample_in_session(spark, PLAN, BLOCKS, where, ignore, notify=said.append)
     assert found == rows
     (sentence,) = said
     assert torn.name in sentence

@@ -277,7 +277,7 @@ def test_names_come_from_what_is_given(tmp_path: Path) -> None:
     ("argument", "value", "said"),
     [
         ("clusters", [], "give one or more"),
-        ("clusters", {1: CLUSTERS["small"]}, "1 is no name"),
+        ("clusters", {1: CLUSTERS["small"]}, "1 is not a name"),
         ("clusters", [7], "give a Cluster"),
         ("configs", ["three"], "give a Config"),
         ("configs", {}, "give one or more"),

@@ -11,14 +11,14 @@ import advisor
 from advisor.advice import Goals
 from advisor.formatting import RARER, percents
 from advisor.present.labels import (
-    as_given,
+    as_given_in_words,
     availability,
     between,
-    interval,
-    once_in,
+    interval_label,
+    once_in_from_probability,
     per_year,
     short,
-    time_per_year,
+    time_per_year_label,
 )
 from advisor.present.nines_axis import loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
@@ -53,14 +53,19 @@ SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
 )
 def test_labels_of_a_probability(probability: float, words: tuple[str, ...]) -> None:
     """Decades from every year to never, as probability, frequency, availability and time."""
-    said = (per_year, once_in, availability, time_per_year)
+    said = (per_year, once_in_from_probability, availability, time_per_year_label)
     assert tuple(say(probability) for say in said) == words
 
 
 def test_an_interval_writes_a_common_start_once() -> None:
     """The second end omits the words that the first began with."""
-    assert interval(1e-2, 1e-3, once_in) == "95 %: once in 99 years to 1,000 years"
-    assert interval(1e-6, 1e-3, once_in) == "95 %: once in 1,000 years or rarer"
+    assert (
+        interval_label(1e-2, 1e-3, once_in_from_probability)
+        == "95 %: once in 99 years to 1,000 years"
+    )
+    assert (
+        interval_label(1e-6, 1e-3, once_in_from_probability) == "95 %: once in 1,000 years or rarer"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,7 @@ def test_an_interval_writes_a_common_start_once() -> None:
 )
 def test_an_interval_writes_a_common_unit_once(low: float, high: float, words: str) -> None:
     """Only if a number precedes the unit, and both ends have the same."""
-    assert interval(low, high, time_per_year) == f"95 %: {words}"
+    assert interval_label(low, high, time_per_year_label) == f"95 %: {words}"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_an_interval_writes_a_common_unit_once(low: float, high: float, words: s
 def test_labels_of_large_numbers(value: float, few: str, given_as: str) -> None:
     """Two digits of a computed number, all digits of a card's; millions as a word."""
     assert short(value) == few
-    assert as_given(value) == given_as
+    assert as_given_in_words(value) == given_as
 
 
 @pytest.mark.parametrize(("probability", "years"), [(0.01, "100"), (0.02, "50"), (0.05, "20")])

@@ -65,7 +65,7 @@ def retries_asked(page: Page) -> list[str]:
 def answer(page: Page, view: Explorer, question: dict[str, Any]) -> None:
     """Reply with the setting that a question asks for."""
     values = question["values"]
-    settings = {view._around.key(values): view._around.setting(values)}
+    settings = {view._explorer_model.key(values): view._explorer_model.setting(values)}
     reply = {"id": question["id"], "settings": settings, "marks": {}}
     page.evaluate("message => reply(message)", reply)
     page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)

@@ -124,17 +124,17 @@ class Audit(AuditViews):
 
     @property
     def no_setting_changes(self) -> str:
-        """What is beyond settings for the topic that it strikes most, in one sentence."""
+        """One sentence on losses and outages beyond settings, for the most affected topic."""
         return rest_of_topics([topic.choice.reliability for topic in self.topics])
 
     @property
     def below_verdict(self) -> tuple[str, ...]:
-        """What is beyond settings, and the topics that are broken or miss goals; a line each."""
+        """A line on causes beyond settings, and one per topic that is broken or misses goals."""
         return tuple(filter(None, (self.no_setting_changes, *failing_lines(self.topics))))
 
     @property
     def goals_sentence(self) -> str:
-        """The goals, and what they are held against."""
+        """The goals, and whether they apply to the part that settings decide."""
         if not self.topics:
             return self.goals.sentence
         return goals_sentence(self.goals, self.topics[0].choice.reliability)

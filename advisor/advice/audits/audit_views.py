@@ -1,4 +1,4 @@
-"""What an audit shows: text, a notebook view, plain data, SARIF, a picture."""
+"""Views of an audit: text, notebook, plain data, SARIF, chart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from advisor.tables import (
 
 
 class AuditViews(RowTable):
-    """Mixin: what an `Audit` shows. Of more than thirty topics, texts have the worst thirty."""
+    """Mixin with the views of an `Audit`. Texts show at most the thirty worst topics."""
 
     cluster: Cluster
     model: FailureModel
@@ -54,7 +54,7 @@ class AuditViews(RowTable):
     @property
     @abstractmethod
     def verdict(self) -> str:
-        """The answer."""
+        """The result in one sentence."""
 
     @property
     @abstractmethod
@@ -64,12 +64,12 @@ class AuditViews(RowTable):
     @property
     @abstractmethod
     def below_verdict(self) -> tuple[str, ...]:
-        """What stands below the verdict; a line each."""
+        """The lines below the verdict."""
 
     @property
     @abstractmethod
     def goals_sentence(self) -> str:
-        """The goals, and what they are held against."""
+        """The goals, and whether they apply to the part that settings decide."""
 
     @property
     @abstractmethod

@@ -46,7 +46,7 @@ def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
 
 
 def _years(topic: TopicAudit) -> float:
-    """Mean years between losses by what settings decide; infinite without acknowledgements."""
+    """Return the mean years between losses that settings decide; infinite with acks=0."""
     result = topic.choice.reliability
     return math.inf if result.config.acks == 0 else result.years_between(BY_SETTINGS)
 

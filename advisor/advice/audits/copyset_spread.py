@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from advisor.advice.phrases import count
+from advisor.advice.phrases import count_in_words
 from advisor.formatting import significant
 from advisor.reliability.common_cause.copysets import Chance, Copysets
 
@@ -42,7 +42,7 @@ def spread_words(placement: Copysets) -> str:
     )
     parts = []
     for lost, chance in _chances(placement).items():
-        parts.append(f"{_share(chance)} for {count(lost, 'broker')}")
+        parts.append(f"{_share(chance)} for {count_in_words(lost, 'broker')}")
         # The probability does not decrease with more brokers.
         if chance.low >= 1.0:
             break

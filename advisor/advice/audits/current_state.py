@@ -24,7 +24,7 @@ _REMEMBERED = 65_536
 
 @dataclass(frozen=True)
 class NextFailure:
-    """What the crash of one more broker would do, beyond what is wrong already.
+    """Effect of the crash of one more broker, apart from present problems.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class CurrentState:
 
 
 class _Described(NamedTuple):
-    """A partition with what decides its elections."""
+    """A partition with the settings that decide its elections."""
 
     topic: str
     partition: Partition
@@ -245,7 +245,7 @@ def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | No
 
 
 def _brokers_of(partition: Partition) -> tuple[int, ...]:
-    """The replicas in their order, then a last known leader that is none of them."""
+    """Return the replicas in order, then a last known leader outside them."""
     return tuple(dict.fromkeys((*partition.replicas, *(partition.last_known_elr or ()))))
 
 

@@ -52,24 +52,24 @@ class TopicAudit:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """What did not work when described: "2 of 3 partitions without a leader"."""
+        """Present failures, such as "2 of 3 partitions without a leader"."""
         broken = [f for f in self.findings if f.rule.weight == BROKEN]
         return tuple(f.detail.rstrip(".") for f in broken)
 
     @property
     def urgency(self) -> tuple[bool, ...]:
-        """Sort key: first what has no leader, then what refuses writes, then what has one copy."""
+        """Sort key: first topics without a leader, then refused writes, then single copies."""
         codes = {f.code for f in self.findings}
         return tuple(code not in codes for code in _URGENT)
 
     @property
     def missed(self) -> str:
-        """What is broken and which goals are missed: "losses, writes"; "" if neither."""
+        """Present failures and missed goals: "losses, writes"; "" if none."""
         return ", ".join([*self.broken, *(BRIEF_GOALS[goal] for goal in self.choice.unmet)])
 
     @property
     def sentence(self) -> str:
-        """Verdict, what is broken and missed goals, in one sentence."""
+        """Verdict, present failures and missed goals, in one sentence."""
         text = f"{self.topic.name}: {verdict(self.choice.reliability.outlook).rstrip('.')}"
         if self.broken:
             text += f"; now {listed(self.broken)}"

@@ -306,8 +306,8 @@ _RULES = (
         "KRA316",
         RISK,
         "One rack holds too many of the controllers",
-        "When that rack fails, the controllers of the others are no majority: no leader is elected "
-        "and no ISR changes until it is back.",
+        "When that rack fails, the controllers of the others are not a majority: no leader is "
+        "elected and no ISR changes until it is back.",
         "Spread the controllers evenly, so that no rack holds half of them or more.",
     ),
     Rule(

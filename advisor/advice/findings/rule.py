@@ -1,4 +1,4 @@
-"""What a rule of the catalogue of findings consists of."""
+"""A rule of the catalogue of findings."""
 
 from __future__ import annotations
 

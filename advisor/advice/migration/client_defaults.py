@@ -54,7 +54,7 @@ class ClientDefaults:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What has to be set for records that are not to be lost; empty if the defaults do."""
+        """Settings that must be set to keep records safe; empty if the defaults are safe."""
         gaps = []
         if self.acks != "all":
             gaps.append(f"acks={self.acks}")

@@ -97,7 +97,7 @@ def kubernetes(config: Config, brokers: Mapping[int, str | None]) -> str:
 
 
 def _effect(config: Config) -> str:
-    """Return what one broker less does to writes, in a sentence."""
+    """Return in a sentence how one broker less affects writes."""
     spare = spare_brokers(config)
     setting = f"RF {config.replication_factor} and min ISR {config.effective_min_insync_replicas}"
     if config.acks != "all":

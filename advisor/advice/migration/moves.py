@@ -80,25 +80,14 @@ def plan_moves(
     return tuple(moves)
 
 
-def respread(
-    replicas: tuple[int, ...],
-    brokers: Mapping[int, str | None],
-    replication_factor: int,
-    load: Mapping[int, int],
+def _respread(
+    replicas: tuple[int, ...], factor: int, most: int, lightest: _Lightest
 ) -> tuple[int, ...]:
-    """Return `replication_factor` replicas spread over the racks, with as few new ones as possible.
+    """Return `factor` replicas, at most `most` in a rack, with as few new ones as possible.
 
     Replicas that stay keep their order, so the preferred leader changes only if its rack holds too
     many.
     """
-    racks_known = None not in brokers.values()
-    most = least_share(brokers, replication_factor) if racks_known else replication_factor
-    return _respread(replicas, replication_factor, most, _Lightest(brokers, load))
-
-
-def _respread(
-    replicas: tuple[int, ...], factor: int, most: int, lightest: _Lightest
-) -> tuple[int, ...]:
     held: Counter[str | None] = Counter()
     kept: list[int] = []
     for broker in replicas:

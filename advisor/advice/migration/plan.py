@@ -16,28 +16,28 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.advice.migration.after import crowded_broker_words, topics_after
-from advisor.advice.migration.dialects import dialect_files
 from advisor.advice.migration.maintenance import maintenance_files
 from advisor.advice.migration.moves import Move
+from advisor.advice.migration.other_clients import other_client_files
+from advisor.advice.migration.planned_changes import (
+    MOST_MOVES,
+    UNCLEAN,
+    UNCLEAN_OPTION,
+    OptionChange,
+    PlannedChanges,
+    batches,
+    replicas_needed,
+)
 from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
 from advisor.advice.migration.rack_loss import rack_loss_files
-from advisor.advice.migration.targets import (
+from advisor.advice.migration.target_settings import (
     MIN_ISR,
     in_words,
     lowered_acks,
     with_usual_floor,
 )
 from advisor.advice.migration.tools import Tools
-from advisor.advice.migration.wanted import (
-    MOST_MOVES,
-    UNCLEAN,
-    UNCLEAN_OPTION,
-    Change,
-    Wanted,
-    batches,
-    replicas_needed,
-)
+from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
@@ -52,8 +52,8 @@ _MOST_NAMES = 200
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Shell lines by purpose, and the files that they and the clients need.
+class MigrationPlan:
+    """Shell lines by purpose, and the files that the lines and the clients need.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Plan:
     lowered : tuple of str
         What the plan makes less durable, such as "orders: min.insync.replicas from 2 to 1".
     after : tuple of Topic
-        The selected topics as they are when the plan is carried out.
+        The selected topics as they are after the plan was carried out.
     crowded : str
         Which broker then holds a replica of every partition, in a sentence; "" for none.
     """
@@ -105,7 +105,7 @@ def make_plan(
     topics: Sequence[str] | None = None,
     today: Config | None = None,
     shrinking: Mapping[str, bool] | None = None,
-) -> Plan:
+) -> MigrationPlan:
     """Return the plan that brings a described cluster's topics to a configuration.
 
     Parameters
@@ -128,7 +128,7 @@ def make_plan(
         whether they lose records more often with fewer.
     """
     tools = _tools(cluster, config)
-    files = {**producer_files(config), **dialect_files(config)}
+    files = {**producer_files(config), **other_client_files(config)}
     files |= maintenance_files(config, cluster.brokers, tools)
     for_new = None
     if topics is None:
@@ -145,22 +145,22 @@ def make_plan(
         steps = (*tools.variables, *_creation(tools, config, load))
         rollback = ("# The topic is new: there is nothing to go back to.",)
         verify = (tools.describe("my-topic"),)
-        return Plan(first, steps, verify, rollback, files, (), lowered, (), crowded)
-    wanted = Wanted.of(cluster, chosen, config, shrinking or {})
-    moves, changes = wanted.moves, wanted.changes
+        return MigrationPlan(first, steps, verify, rollback, files, (), lowered, (), crowded)
+    planned = PlannedChanges.of(cluster, chosen, config, shrinking or {})
+    moves, changes = planned.moves, planned.changes
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
-    lowered = (*wanted.lowered(), *lowered)
-    after = topics_after(chosen, moves, wanted.settings)
+    lowered = (*planned.lowered(), *lowered)
+    after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
     first = _comments(in_words(lowered), crowded)
-    return Plan(
+    return MigrationPlan(
         preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
         steps=(
             *_steps(tools, changes, growing, moves, bytes_per_second, load),
             *_default_for_new(tools, for_new),
-            *_kept(wanted.kept, wanted.factors),
+            *_kept(planned.kept, planned.factors),
         ),
-        verify=tuple(_verification(tools, wanted.topics)),
+        verify=tuple(_verification(tools, planned.topics)),
         rollback=(
             *tools.variables,
             *_rollback(tools, changes, moves, bytes_per_second),
@@ -169,7 +169,7 @@ def make_plan(
         files={
             **files,
             **rack_loss_files(config, cluster.brokers, tools, after),
-            **wanted.files(),
+            **planned.files(),
         },
         moves=moves,
         lowered=lowered,
@@ -179,7 +179,7 @@ def make_plan(
 
 
 def _comments(*sentences: str) -> tuple[str, ...]:
-    """What is said first."""
+    """Return sentences as shell comments."""
     return tuple(f"# {sentence}" for sentence in sentences if sentence)
 
 
@@ -214,7 +214,7 @@ def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[str]:
 
 def _steps(
     tools: Tools,
-    changes: Sequence[Change],
+    changes: Sequence[OptionChange],
     growing: set[str],
     moves: Sequence[Move],
     bytes_per_second: int,
@@ -272,12 +272,12 @@ def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> I
     )
 
 
-def _alterations(tools: Tools, changes: Sequence[Change]) -> Iterator[str]:
+def _alterations(tools: Tools, changes: Sequence[OptionChange]) -> Iterator[str]:
     settings: dict[str, dict[str, str]] = {}
     for change in changes:
         settings.setdefault(change.topic.name, {})[change.key] = change.after
-    for topic, wanted in settings.items():
-        yield tools.alter_topic(topic, wanted)
+    for topic, options in settings.items():
+        yield tools.alter_topic(topic, options)
 
 
 def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
@@ -333,7 +333,7 @@ def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
 
 
 def _rollback(
-    tools: Tools, changes: Sequence[Change], moves: Sequence[Move], bytes_per_second: int
+    tools: Tools, changes: Sequence[OptionChange], moves: Sequence[Move], bytes_per_second: int
 ) -> Iterator[str]:
     yield "# Rollback, with all replicas in sync:"
     for change in reversed(changes):

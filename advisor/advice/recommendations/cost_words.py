@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from advisor.advice.choice import Choice
 from advisor.advice.migration.moves import Move
-from advisor.advice.phrases import count
+from advisor.advice.phrases import count_in_words
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
 from advisor.reliability.results.cost import in_bytes
@@ -27,7 +27,7 @@ def cost_words(choice: Choice, moves: Sequence[Move], load: Workload) -> str:
     cost = choice.reliability.cost
     copies = sum(move.copies for move in moves)
     loaded = sum(move.copies for move in moves if move.topic not in INTERNAL_TOPICS)
-    moved = f"; the change copies {count(copies, 'replica')}" if copies else ""
+    moved = f"; the change copies {count_in_words(copies, 'replica')}" if copies else ""
     if loaded:
         moved += f", {in_bytes(loaded * load.retained_bytes / load.partitions)}"
         moved += " without Kafka's own topics" if loaded < copies else ""

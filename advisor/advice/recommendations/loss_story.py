@@ -146,7 +146,7 @@ def with_brokers_back(scenario: str) -> str:
 
 
 def _returns(lines: list[str]) -> list[str]:
-    """Commands that bring back what the lines before them struck, the last struck first."""
+    """Return the commands that undo the faults of earlier lines, the last fault first."""
     away: dict[str, str] = {}
     for line in lines:
         verb, _, rest = line.lstrip("!").strip().partition(" ")
@@ -160,7 +160,7 @@ def _returns(lines: list[str]) -> list[str]:
 
 
 def _lost(scenario: str) -> str:
-    """Return the scenario with what it prints; "" if it cannot be played or loses nothing."""
+    """Return the scenario with its output; "" if it cannot be played or loses nothing."""
     try:
         played = rewrite(scenario + "\n")
     except AdvisorError:
@@ -169,7 +169,7 @@ def _lost(scenario: str) -> str:
 
 
 def likeliest(result: Reliability) -> Story | None:
-    """Return the most probable way to a loss, as far as settings decide; None without any loss.
+    """Return the most probable path to a loss that settings decide; None without any loss.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def _said(step: LossStep) -> str:
 
 
 def _replayed(path: LossPath, config: Config) -> str:
-    """Return a scenario that goes the path and loses a record; "" if none was found."""
+    """Return a scenario that follows the path and loses a record; "" if none was found."""
     factor = config.replication_factor or 1
     kinds = [transition(step.rate) for step in path.steps]
     if len(kinds) > _MOST_STEPS:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from advisor.advice.beyond_settings import has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice, goals_for, judged
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals, limit_words
-from advisor.advice.phrases import count, dominant, every, listed
+from advisor.advice.phrases import count_in_words, dominant, listed
 from advisor.advice.recommendations.cost_words import more_stored
 from advisor.advice.recommendations.ranking import gain
 from advisor.advice.tolerance import largest_share
-from advisor.formatting import is_rare, significant, time_per_year
+from advisor.formatting import is_rare, once_in, significant, time_per_year
 from advisor.reliability.results import explanation
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BY_SETTINGS
@@ -106,7 +106,7 @@ def reasons(
     sentences += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
-        often = every(_years(leader_only.reliability))
+        often = once_in(_years(leader_only.reliability))
         sentences.append(f"With acks=1: data loss {often}.")
     return tuple(dict.fromkeys(sentences))
 
@@ -116,7 +116,7 @@ def _is_cheaper(choice: Choice, best: Choice) -> bool:
 
 
 def _years(result: Reliability) -> float:
-    """Mean years to a loss by what settings decide, in which they differ."""
+    """Return the mean years to a loss that settings decide, the part in which settings differ."""
     return result.years_between(BY_SETTINGS)
 
 
@@ -205,7 +205,7 @@ def risk_words(best: Choice, choices: Sequence[Choice]) -> str:
 def _no_better(other: Choice, best: Choice) -> str:
     """Return how another replication factor misses the same goals."""
     c, t, ours = other.config, other.reliability.tolerates, best.reliability.tolerates
-    theirs, own = (every(_years(choice.reliability)) for choice in (other, best))
+    theirs, own = (once_in(_years(choice.reliability)) for choice in (other, best))
     how = "as often" if theirs == own else f"{theirs} instead of {own}"
     text = (
         f"RF {c.replication_factor} with min.insync.replicas {c.min_insync_replicas} misses the "
@@ -213,13 +213,16 @@ def _no_better(other: Choice, best: Choice) -> str:
     )
     if t.without_loss == ours.without_loss:
         return f"{text}."
-    theirs, own = count(t.without_loss, "broker"), count(ours.without_loss, "broker")
+    theirs, own = (
+        count_in_words(t.without_loss, "broker"),
+        count_in_words(ours.without_loss, "broker"),
+    )
     return f"{text}; it tolerates losing {theirs} instead of {own}."
 
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
-    theirs, own = every(_years(r)), every(_years(ours))
+    theirs, own = once_in(_years(r)), once_in(_years(ours))
     least = other.config.min_insync_replicas
     if is_rare(min(_years(r), _years(ours))):
         lost = f"With min.insync.replicas {least}: data loss {_both_rare(r, ours)}"

@@ -20,11 +20,11 @@ from advisor.advice.findings.checks import (
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals
-from advisor.advice.migration.targets import in_words
+from advisor.advice.migration.target_settings import in_words
 from advisor.advice.recommendations import reasons
-from advisor.advice.recommendations.change import Change
 from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import LossStories
+from advisor.advice.recommendations.migration_mixin import MigrationMixin
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import rack_rule
@@ -38,7 +38,7 @@ from advisor.tables import RowTable, html_list, html_table, html_verdict
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(Change, LossStories, RowTable):
+class Recommendation(MigrationMixin, LossStories, RowTable):
     """The settings that meet the goals at least cost, or the best compromise.
 
     Attributes

@@ -1,4 +1,4 @@
-"""What would meet the goals where no setting does: the cheapest change of the cluster, or a goal.
+"""Remedies if no setting meets the goals: the cheapest change of the cluster, or softer goals.
 
 The recommended setting is evaluated again on a changed cluster or card.
 """
@@ -95,7 +95,7 @@ def cheapest(
 
 
 def _distance(choice: Choice, goals: Goals) -> tuple[int, float]:
-    """Goals missed, and by how many decades; a tenth of a decade more or less is none."""
+    """Return the number of missed goals, and by how many decades, to a tenth."""
     short = decades_short(goals, decided_measures(choice.reliability))
     return len(choice.unmet), round(short, 1)
 

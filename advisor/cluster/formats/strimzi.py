@@ -104,7 +104,7 @@ def _documents(text: str) -> Iterator[Any]:
             if kind is yaml.MappingStartEvent:
                 keys = values[::2]
                 if not all(isinstance(key, str) for key in keys):
-                    raise ValueError("a key is no text")
+                    raise ValueError("a key is not a text")
                 open_nodes[-1].append(dict(zip(keys, values[1::2], strict=True)))
             else:
                 open_nodes[-1].append(values)
@@ -136,7 +136,7 @@ def _cluster(
     if not racks:
         key = _nested(spec, "rack").get("topologyKey")
         spread = f"Brokers are spread by {key}, but which is where" if key else "Where brokers are"
-        notes.append(f"{spread} is not told; give racks.")
+        notes.append(f"{spread} is unknown; give racks.")
     version = spec.get("version")
     if version is not None:
         version_numbers(version)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from advisor.cluster.addresses import parse_addresses
+from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.live.client_properties import ClientProperties, load_properties
 from advisor.cluster.live.deadline import run_with_timeout
 from advisor.cluster.live.reachability import first_reachable
@@ -106,7 +107,7 @@ def cluster_from_answers(
     mentioned = {
         b for topic in topics for partition in topic.partitions for b in partition.brokers()
     }
-    version = min(answers.versions.values(), key=_numbers, default=None)
+    version = min(answers.versions.values(), key=version_numbers, default=None)
     return Cluster(
         brokers={**dict.fromkeys(sorted(mentioned)), **answers.racks},
         topics=topics,
@@ -124,7 +125,7 @@ def cluster_from_answers(
 
 
 def _controllers(answers: Answers) -> dict[int, str | None] | None:
-    """Return the voters with their racks; Kafka reports no rack of a node that is no broker.
+    """Return the voters with their racks; Kafka reports the rack only of nodes that are brokers.
 
     No controller registers a rack (KIP-919, `ControllerRegistration`), and a ZooKeeper ensemble is
     not reported at all.
@@ -244,15 +245,11 @@ def _list(names: list[Any]) -> str:
 
 
 def _version_notes(answers: Answers) -> list[str]:
-    versions = sorted(set(answers.versions.values()), key=_numbers)
+    versions = sorted(set(answers.versions.values()), key=version_numbers)
     if len(versions) < 2:
         return []
     by_version = "; ".join(
         f"{version}: {_list([b for b, v in answers.versions.items() if v == version])}"
         for version in versions
     )
-    return [f"Brokers run different versions ({by_version}); the oldest is reckoned with."]
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+    return [f"Brokers run different versions ({by_version}); the oldest is used."]

@@ -93,8 +93,8 @@ def _fetch_token(properties: ClientProperties, deadline: float) -> Secret:
         )
     if not properties.token_endpoint_url.reveal().lower().startswith("https://"):
         raise InputError(
-            f"{source}: {_ENDPOINT} is no https: or file: address; the client secret is sent over "
-            "TLS only"
+            f"{source}: {_ENDPOINT} is not an https: or file: address; the client secret is "
+            "sent over TLS only"
         )
     limit_s = max(0.1, deadline - time.monotonic())
     # A server that sends a byte now and then never exceeds the time limit of a socket.

@@ -11,7 +11,7 @@ CLUSTER_ID = "YWR2aXNvci1vZi1rYWZrYQ"  # 16 bytes in base64, like Kafka's ids.
 
 
 @dataclass(frozen=True)
-class Clocks:
+class ClusterTimeouts:
     """Timeouts of a cluster, much shorter than Kafka's defaults.
 
     Attributes
@@ -47,7 +47,7 @@ class ClusterSpec:
         Whether KIP-966 is enabled; None for the default of the version.
     brokers_configs : mapping of str to str
         Additional settings of all brokers and controllers.
-    clocks : Clocks
+    timeouts : ClusterTimeouts
         Session and lag timeouts.
     java_options : tuple of str
         Additional JVM options, such as ``-Xmx1g`` for thousands of partitions.
@@ -60,7 +60,7 @@ class ClusterSpec:
     racks: Mapping[int, str | None] = field(default_factory=lambda: {1: None, 2: None, 3: None})
     eligible_leader_replicas: bool | None = None
     brokers_configs: Mapping[str, str] = field(default_factory=dict)
-    clocks: Clocks = Clocks()
+    timeouts: ClusterTimeouts = ClusterTimeouts()
     java_options: tuple[str, ...] = ()
     log_files: bool = False
 
@@ -93,7 +93,7 @@ def broker(
         "advertised.listeners": listeners,
         "inter.broker.listener.name": "PEER",
         **_common(spec),
-        **_replication(spec.clocks),
+        **_replication(spec.timeouts),
     }
     rack = spec.racks[node]
     if rack is not None:
@@ -103,7 +103,7 @@ def broker(
             "broker.id": str(node),
             "listener.security.protocol.map": "PEER:PLAINTEXT,CLIENT:PLAINTEXT",
             "zookeeper.connect": quorum,
-            "zookeeper.session.timeout.ms": str(spec.clocks.session_timeout_ms),
+            "zookeeper.session.timeout.ms": str(spec.timeouts.session_timeout_ms),
             # Wait for ZooKeeper where a supervisor would start the broker again.
             "zookeeper.connection.timeout.ms": _WAIT_FOR_QUORUM_MS,
         }
@@ -133,7 +133,7 @@ def zookeeper(spec: ClusterSpec, address: tuple[str, int]) -> dict[str, str]:
         "dataDir": "data",
         "clientPort": str(address[1]),
         # The minimum session timeout is two ticks.
-        "tickTime": str(min(1_000, spec.clocks.session_timeout_ms // 4)),
+        "tickTime": str(min(1_000, spec.timeouts.session_timeout_ms // 4)),
         "admin.enableServer": "false",
         "maxClientCnxns": "0",
         "4lw.commands.whitelist": "ruok",
@@ -159,9 +159,9 @@ def _common(spec: ClusterSpec) -> dict[str, str]:
     }
 
 
-def _replication(clocks: Clocks) -> dict[str, str]:
+def _replication(timeouts: ClusterTimeouts) -> dict[str, str]:
     return {
-        "replica.lag.time.max.ms": str(clocks.replica_lag_time_max_ms),
+        "replica.lag.time.max.ms": str(timeouts.replica_lag_time_max_ms),
         "replica.fetch.wait.max.ms": "200",
         "replica.fetch.backoff.ms": "200",
         "replica.socket.timeout.ms": "1500",
@@ -174,8 +174,8 @@ def _kraft(spec: ClusterSpec, quorum: str) -> dict[str, str]:
         "controller.quorum.voters": quorum,
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": ("CONTROLLER:PLAINTEXT,PEER:PLAINTEXT,CLIENT:PLAINTEXT"),
-        "broker.session.timeout.ms": str(spec.clocks.session_timeout_ms),
-        "broker.heartbeat.interval.ms": str(spec.clocks.session_timeout_ms // 6),
+        "broker.session.timeout.ms": str(spec.timeouts.session_timeout_ms),
+        "broker.heartbeat.interval.ms": str(spec.timeouts.session_timeout_ms // 6),
         "controller.quorum.election.timeout.ms": "500",
         "controller.quorum.fetch.timeout.ms": "1000",
         "controller.quorum.request.timeout.ms": "1000",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -115,14 +114,6 @@ class JavaProcess:
         """Send SIGTERM and wait; SIGKILL after the timeout."""
         self.terminate()
         self.wait_until_ended(timeout_s)
-
-    def suspend(self) -> None:
-        """Send SIGSTOP: it stops running and its connections stay open."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Send SIGCONT."""
-        self._process.send_signal(signal.SIGCONT)
 
 
 def _parent_death_signal() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
-from advisor.kafka_lab.nodes.node_properties import Clocks
+from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts
 from advisor.kafka_lab.observation.snapshot import Snapshot
 from advisor.protocol.log.replica_log import EMPTY, Log
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
@@ -133,7 +133,7 @@ def _same(one: Log, two: Log) -> bool:
 def wait_until_quiescent(
     read: Callable[[], Snapshot],
     faults: Callable[[], OpenFaults],
-    clocks: Clocks,
+    timeouts: ClusterTimeouts,
     max_wait_s: float = _MAX_WAIT_S,
 ) -> Snapshot:
     """Take snapshots until the cluster is quiescent, and return the last one.
@@ -144,7 +144,7 @@ def wait_until_quiescent(
         Takes a snapshot.
     faults : callable
         Returns the faults in effect.
-    clocks : Clocks
+    timeouts : ClusterTimeouts
         Timeouts of the cluster.
     max_wait_s : float
         Time limit in seconds.
@@ -165,7 +165,7 @@ def wait_until_quiescent(
         pending = pending_work(current, faults())
         stable_for_s = now_s - since
         factor = _POSSIBLE_FACTOR if any(what.endswith(_POSSIBLE) for what in pending) else 1
-        needed_s = _STABLE_FOR_S + (factor * clocks.longest_timer_ms / 1000 if pending else 0)
+        needed_s = _STABLE_FOR_S + (factor * timeouts.longest_timer_ms / 1000 if pending else 0)
         # These always happen, however long it takes on a loaded machine.
         certain = any(what.endswith(_CERTAIN) for what in pending)
         if stable_for_s >= needed_s and not certain:

@@ -69,7 +69,7 @@ class ShownFigure(Figure):
     description = ""
 
     def describe(self, *sentences: str) -> None:
-        """Give the figure its alternative text: what it says, with its numbers."""
+        """Set the alternative text of the figure: its message, with the numbers."""
         self.description = " ".join(filter(None, sentences))
 
     def _ipython_display_(self) -> None:

@@ -13,7 +13,7 @@ from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.figures.curves import Marks, draw_curves, floor_keys, keys
 from advisor.present.figures.pareto import draw_pareto, shape_keys
-from advisor.present.labels import interval, per_year, time_per_year
+from advisor.present.labels import interval_label, per_year, time_per_year_label
 from advisor.present.outcome import point_of
 from advisor.present.points import Estimated, Point
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
@@ -74,7 +74,7 @@ def in_words(points: Sequence[Point], marked: Marks) -> str:
         loss, refused = point.loss, point.refused
         values = (
             f"data loss {per_year(loss.value)}{_ends(loss, per_year)}, writes refused "
-            f"{time_per_year(refused.value)}{_ends(refused, time_per_year)}"
+            f"{time_per_year_label(refused.value)}{_ends(refused, time_per_year_label)}"
         )
         marks_said = f" ({', '.join(names)})" if names else ""
         said.append(f"{point.name}{marks_said}: {values}.")
@@ -82,7 +82,7 @@ def in_words(points: Sequence[Point], marked: Marks) -> str:
 
 
 def _ends(value: Estimated, say: Callable[[float], str]) -> str:
-    return f" ({interval(value.low, value.high, say)})" if value.low < value.high else ""
+    return f" ({interval_label(value.low, value.high, say)})" if value.low < value.high else ""
 
 
 def _point(recommendation: Recommendation, choice: Choice) -> Point:

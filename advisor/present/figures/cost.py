@@ -1,4 +1,4 @@
-"""What nines cost: dollars a month against losses and refused writes, a dot for each setting."""
+"""The cost of nines: dollars a month against losses and refused writes, a dot per setting."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from advisor.advice.prices import Prices, monthly_cost
 from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
-from advisor.present.labels import interval, once_in_years, short, time_per_year
+from advisor.present.labels import interval_label, once_in_years, short, time_per_year_label
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BEYOND_SETTINGS
 
 _LOSS, _REFUSED = "mean_years_to_loss", "write_unavailability"
 # A tick says where it is, a value how often something happens.
-_TICKS: dict[str, Callable[[float], str]] = {_LOSS: years, _REFUSED: time_per_year}
+_TICKS: dict[str, Callable[[float], str]] = {_LOSS: years, _REFUSED: time_per_year_label}
 _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
     (_LOSS, "Durability: time between lost records", style.DURABILITY, once_in_years),
-    (_REFUSED, "Availability: writes refused", style.AVAILABILITY, time_per_year),
+    (_REFUSED, "Availability: writes refused", style.AVAILABILITY, time_per_year_label),
 )
 _SAME = 1.15  # values closer than this factor share a label
 _APART = 7.0  # points between dots of the same cost
-# A label that is nearer to the dashed line than this factor stands so many points above it.
+# A label nearer to the dashed line than this factor is moved up by this many points.
 _NEAR, _ABOVE = 1.5, 7.0
 
 
@@ -138,7 +138,7 @@ def _measured(result: Reliability, measure: str) -> tuple[float, float, float]:
 
 
 def _floor(results: Sequence[Reliability], measure: str) -> float:
-    """Return what is beyond settings: the best of all settings, were it only for that."""
+    """Return the best value that causes beyond settings leave to any setting."""
     if measure == _LOSS:
         return max(result.years_between(BEYOND_SETTINGS) for result in results)
     return min(result.beyond_settings(measure) for result in results)
@@ -150,7 +150,7 @@ def _in_words(results: Sequence[Reliability], dollars: Sequence[float]) -> str:
         parts = [f"{short(usd)} USD a month"]
         for measure, _, _, say in _PANELS:
             value, low, high = _measured(result, measure)
-            ends = f" ({interval(low, high, say)})" if low < high else ""
+            ends = f" ({interval_label(low, high, say)})" if low < high else ""
             what = "a loss " if measure == _LOSS else "writes refused "
             parts.append(f"{what}{say(value)}{ends}")
         config = result.config

@@ -115,7 +115,7 @@ def keys(marks: Marks) -> list[style.Entry]:
 
 
 def floor_keys(points: Sequence[Point]) -> list[style.Entry]:
-    """Return the legend entries for what is beyond settings; none if nothing is."""
+    """Return the legend entries for the part beyond settings; none without such a part."""
     if not any(point.loss.decided or point.refused.decided for point in points):
         return []
     return [
@@ -156,7 +156,7 @@ def _curves(
 def _floor(
     ax: Axes, scale: NinesAxis, places: _Places, points: Sequence[Point], measure: str
 ) -> None:
-    """Shade what is better than the part that no setting changes."""
+    """Shade the values that no setting can reach, because of causes beyond settings."""
     floors = {p.place: getattr(p, measure).floor for p in points}
     ordered = sorted(places, key=lambda place: places[place])
     xs = [places[place] for place in ordered]
@@ -184,7 +184,7 @@ def _decided(
     measure: str,
     colour: str,
 ) -> None:
-    """Draw what settings decide alone, where that is not all."""
+    """Draw the part of a measure that settings decide, where it is not the whole."""
     for group in by_replication_factor(points).values():
         parts = [(places[p.place], getattr(p, measure).decided) for p in group]
         shown = [(x, scale.at(part.value)) for x, part in parts if part and part.value > 0]

@@ -91,7 +91,7 @@ def draw_pareto(ax: Axes, points: Sequence[Point], marks: Marks = ()) -> None:
 
 
 def _floors(points: Sequence[Point]) -> tuple[float, float]:
-    """Return the least of refusals and of losses that no setting changes; 0 for none."""
+    """Return the smallest refusals and losses beyond settings; 0 if there are none."""
     return _floor([p.refused for p in points]), _floor([p.loss for p in points])
 
 
@@ -102,7 +102,7 @@ def _floor(estimates: Sequence[Estimated]) -> float:
 
 
 def _shade(ax: Axes, across: NinesAxis, upwards: NinesAxis, floors: tuple[float, float]) -> None:
-    """Shade what is better than what is beyond settings."""
+    """Shade the values that no setting can reach, because of causes beyond settings."""
     look: dict[str, Any] = {"facecolor": style.GREY, "linewidth": 0, "zorder": 0.5, "alpha": 0.25}
     edge: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "zorder": 1}
     refused, loss = floors

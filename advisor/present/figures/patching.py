@@ -72,7 +72,7 @@ def plot_patching(result: Patching, ax: Axes | None = None) -> Axes:
 
 
 def _groups(choices: Sequence[PatchingChoice]) -> dict[str, list[PatchingChoice]]:
-    """Choices that differ only in whether they wait, by what they have in common, in words."""
+    """Group choices that differ only in whether they wait; keys are their common properties."""
     several = {name: len({getattr(c, name) for c in choices}) > 1 for name in ("order", "hour")}
     groups: dict[str, list[PatchingChoice]] = {}
     for choice in choices:

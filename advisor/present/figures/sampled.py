@@ -17,7 +17,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.sampler.intervals.rates import loss_chance
 
-# The interval is drawn after so many blocks at most, evenly on a logarithmic scale.
+# The interval is drawn at no more points than this, evenly on a logarithmic scale.
 _MOST_POINTS = 120
 _TIMES = (
     (1e-3, "1 ms"),

@@ -13,7 +13,7 @@ from advisor.errors import InputError
 from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
-from advisor.present.labels import interval, once_in_years, short, time_per_year
+from advisor.present.labels import interval_label, once_in_years, short, time_per_year_label
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import compute_intervals
 from advisor.reliability.results.settings_split import BY_SETTINGS
@@ -116,7 +116,7 @@ Drawn = list[tuple[float, float, float]]
 def _value(
     result: Reliability, measure: str, decided: bool, intervals: bool
 ) -> tuple[float, float, float]:
-    """Return a measure or what settings decide of it, with its interval on demand."""
+    """Return a measure, or the part that settings decide, with its interval on demand."""
     years = decided and measure == "mean_years_to_loss"
     part = BY_SETTINGS if decided else None
     if years:
@@ -152,14 +152,14 @@ def _dress(
 def _say(measure: str) -> Callable[[float], str]:
     if measure == "mean_years_to_loss":
         return once_in_years
-    return short if measure in _RECORDS else time_per_year
+    return short if measure in _RECORDS else time_per_year_label
 
 
 def _in_words(
     name: str, values: Mapping[str, float], drawn: Drawn, say: Callable[[float], str]
 ) -> str:
     each = (
-        f"{value}: {say(middle)}{f' ({interval(low, high, say)})' if low < high else ''}"
+        f"{value}: {say(middle)}{f' ({interval_label(low, high, say)})' if low < high else ''}"
         for value, (middle, low, high) in zip(values, drawn, strict=True)
     )
     return f"{name}: {'; '.join(each)}."

@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox
 from advisor.advice import Audit, Goals
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.present.labels import per_year, time_per_year
+from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.nines_axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
 from advisor.tables import MOST_ROWS, more_rows
@@ -30,7 +30,7 @@ Place = tuple[float, float]
 
 
 def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
-    """Draw every topic by what settings decide of its losses and refused writes.
+    """Draw every topic by the losses and refused writes that settings decide.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
 
 
 def _in_words(audit: Audit) -> Iterator[str]:
-    """Say what the chart shows: the goals, and the worst topics with their numbers."""
+    """Describe the chart: the goals, and the worst topics with their numbers."""
     yield f"Topics: durability against write availability. {audit.verdict}"
     for topic in audit.topics[:MOST_ROWS]:
         result = topic.choice.reliability
         lost = per_year(result.by_settings("loss_probability_per_year"))
-        refused = time_per_year(result.by_settings("write_unavailability"))
+        refused = time_per_year_label(result.by_settings("write_unavailability"))
         goals = "meets the goals" if topic.ok else "misses a goal"
         yield f"{topic.topic.name} {goals}: data loss {lost}, writes refused {refused}."
     yield more_rows(audit.topics, "topics", "to_frame()")
@@ -103,7 +103,7 @@ def _axis(values: Sequence[float], limit: float | None, label: Any, ticks: int) 
 
 
 def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals) -> list[Bbox]:
-    """Shade what a goal does not allow, up to its line; return where the lines are, in pixels."""
+    """Shade the values that miss a goal; return the boxes of the goals' lines, in pixels."""
     lines = []
     area: dict[str, Any] = {"facecolor": style.GREY, "linewidth": 0, "zorder": 0.5, "alpha": 0.25}
     edge: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.2, "zorder": 1}

@@ -15,7 +15,7 @@ from advisor.formatting import one_in, significant
 from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.present.labels import once_in_years, short, time_per_year
+from advisor.present.labels import once_in_years, short, time_per_year_label
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado
 from advisor.reliability.results.units import FRACTIONS
@@ -37,7 +37,7 @@ _RATES: dict[str, Callable[[float], float]] = {
 
 _MEASURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("mean_years_to_loss", "Acknowledged records lost", once_in_years),
-    ("write_unavailability", "Writes refused", time_per_year),
+    ("write_unavailability", "Writes refused", time_per_year_label),
 )
 
 
@@ -138,7 +138,7 @@ def _say(measure: str) -> Callable[[float], str]:
     """Return how to word a measure: time a year, a chance a year, or a number."""
     if measure in _CHANCES:
         return _chance
-    return time_per_year if measure in FRACTIONS else short
+    return time_per_year_label if measure in FRACTIONS else short
 
 
 def _chance(rate: float) -> str:

@@ -83,7 +83,7 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
     Raises
     ------
     ConfigError
-        If Kafka would refuse it, or a number is none.
+        If Kafka would reject it, or a number is invalid.
     """
     before = values_of(start, "", "")
     acks = values["acks"]
@@ -154,7 +154,7 @@ def precomputed(
 
 
 def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str:
-    """Return what a page without a kernel lacks of other topics, failure models and versions.
+    """Return a note on the topics, failure models and versions that the page does not cover.
 
     Parameters
     ----------

@@ -20,9 +20,9 @@ from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import expect
 from advisor.present.interactive.controls import NEW_TOPIC, SWITCHED_VERSIONS
+from advisor.present.interactive.explorer_model import Answer, ExplorerModel
 from advisor.present.interactive.fragment import html_fragment, source
 from advisor.present.interactive.frontend import watched_cell
-from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
 from advisor.present.interactive.switches import (
     Elsewhere,
     curves_elsewhere,
@@ -37,7 +37,7 @@ from advisor.reliability.workload import Workload
 
 
 class Explorer(anywidget.AnyWidget):
-    """The widget: `explorer.js` with a kernel that computes what its page lacks.
+    """The widget: `explorer.js` with a kernel that computes settings missing from its page.
 
     The first curve is there at once. The rest of what a page without a kernel offers is computed
     when the widget is shown, or when its `html` is read. Where a user sees the cell, it ends with
@@ -54,17 +54,17 @@ class Explorer(anywidget.AnyWidget):
     page = traitlets.Dict().tag(sync=True)
 
     def __init__(
-        self, around: Neighbourhood, topics: Sequence[str] = (), cards: Sequence[str] = ()
+        self, explorer_model: ExplorerModel, topics: Sequence[str] = (), cards: Sequence[str] = ()
     ) -> None:
-        self._around = around
-        self._worker = Worker(around)
+        self._explorer_model = explorer_model
+        self._worker = Worker(explorer_model)
         self._elsewhere = (topics, cards, SWITCHED_VERSIONS if cards else ())
         self._offline: dict[str, Any] | None = None
         self._completing = False
         self._updates: list[Callable[[], None]] = []
         self._later: dict[str, Any] | None = None
-        around.answer(around.chosen)
-        super().__init__(page=self._live(around.page()))
+        explorer_model.answer(explorer_model.chosen)
+        super().__init__(page=self._live(explorer_model.page()))
         self.on_msg(self._asked)
 
     @property
@@ -75,7 +75,7 @@ class Explorer(anywidget.AnyWidget):
     @property
     def verdict(self) -> str:
         """Losses and refused writes of the initial setting."""
-        found = self._around.setting(self._around.chosen)
+        found = self._explorer_model.setting(self._explorer_model.chosen)
         return str(found.get("verdict", found.get("refusal")))
 
     def __repr__(self) -> str:
@@ -94,7 +94,9 @@ class Explorer(anywidget.AnyWidget):
             raise NotImplementedError
         data, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         same: dict[str, Any] = {"metadata": metadata, "transient": {"display_id": self.model_id}}
-        shell.display_pub.publish({**data, "text/html": html_fragment(self._around.page())}, **same)
+        shell.display_pub.publish(
+            {**data, "text/html": html_fragment(self._explorer_model.page())}, **same
+        )
 
         def update() -> None:
             shell.display_pub.publish({**data, "text/html": self.html}, update=True, **same)
@@ -119,36 +121,37 @@ class Explorer(anywidget.AnyWidget):
         threading.Thread(target=run, args=(what,), daemon=True).start()
 
     def _complete_beside(self) -> None:
-        """Let other processes compute the page; send what they find, then the outputs' updates."""
-        around, worker = self._around, self._worker
-        topics, others = curves_elsewhere(around, *self._elsewhere)
+        """Compute the page in background processes; send their answers, then update the outputs."""
+        explorer_model, worker = self._explorer_model, self._worker
+        topics, others = curves_elsewhere(explorer_model, *self._elsewhere)
         try:
-            own = [with_intervals(around.chosen), *map(settings, around.offered())]
+            own = [with_intervals(explorer_model.chosen), *map(settings, explorer_model.offered())]
             for _ in worker.answers(own):
-                self.page = self._live(around.page())
+                self.page = self._live(explorer_model.page())
             elsewhere = [*topics, *others]
-            first = first_of_cards(around, self._elsewhere[1])
+            first = first_of_cards(explorer_model, self._elsewhere[1])
             for _ in worker.answers([*map(curve, elsewhere), *map(with_intervals, first)]):
                 pass
         finally:
             self._completing = False
         if worker.stopped:
             return
-        self._offline = around.page(elsewhere)
+        self._offline = explorer_model.page(elsewhere)
         self.page = self._live(self._offline)
         for update in self._updates:
             update()
         if self._later is not None:
-            self._ahead(self._later)
+            self._compute_likely_next(self._later)
 
     def _complete(self) -> dict[str, Any]:
         """Return the page without a kernel; what is computed for it also reaches the widget."""
         if self._offline is None:
-            around, others = self._around, Elsewhere(self._around, *self._elsewhere)
+            explorer_model = self._explorer_model
+            others = Elsewhere(explorer_model, *self._elsewhere)
             try:
-                for _ in around.curves():
-                    self.page = self._live(around.page())
-                self._offline = around.page(others.computed())
+                for _ in explorer_model.curves():
+                    self.page = self._live(explorer_model.page())
+                self._offline = explorer_model.page(others.computed())
             finally:
                 others.stop()
             self.page = self._live(self._offline)
@@ -156,32 +159,32 @@ class Explorer(anywidget.AnyWidget):
 
     def _live(self, page: dict[str, Any]) -> dict[str, Any]:
         """Return a page for the widget, whose kernel computes every other choice."""
-        return {**page, "controls": self._around.controls}
+        return {**page, "controls": self._explorer_model.controls}
 
     def _asked(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        """Answer with a setting. Other processes find its curve, and what may be chosen next."""
+        """Answer with a setting; background processes compute its curve and likely next ones."""
         values = {name: str(value) for name, value in content["values"].items()}
-        around = self._around
+        explorer_model = self._explorer_model
         if content.get("kind") == "ahead":
-            if self._completing and values == around.chosen:
-                self._later = content  # the page has nearly all that one change leads to
+            if self._completing and values == explorer_model.chosen:
+                self._later = content  # the page will hold nearly all likely next settings
             else:
-                self._ahead(content)
-                around.prepare(values)
+                self._compute_likely_next(content)
+                explorer_model.prepare(values)
             return
         if content.get("kind") == "around":
-            self._worker.look_around(values, lambda answer: self._reply(content, answer))
+            self._worker.compute_curve(values, lambda answer: self._reply(content, answer))
             return
         answer = Answer({}, {})
         try:
-            answer = Answer({around.key(values): around.setting(values)}, {})
+            answer = Answer({explorer_model.key(values): explorer_model.setting(values)}, {})
         finally:
             # Also when interrupted: the page asks its next question after the reply.
             self._reply(content, answer)
 
-    def _ahead(self, content: dict[str, Any]) -> None:
+    def _compute_likely_next(self, content: dict[str, Any]) -> None:
         values = {name: str(value) for name, value in content["values"].items()}
-        self._worker.look_ahead(values, lambda answer: self._reply(content, answer))
+        self._worker.compute_likely_next(values, lambda answer: self._reply(content, answer))
 
     def _reply(self, content: dict[str, Any], answer: Answer) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)
@@ -263,9 +266,11 @@ def explorer(
     described = [topic for topic in cluster.topics if not topic.internal]
     topic = described[0].name if described and load is None and config is None else NEW_TOPIC
     start = config or _start(cluster, topic)
-    around = Neighbourhood(cluster, model, load or Workload(), goals or Goals(), start, topic)
+    explorer_model = ExplorerModel(
+        cluster, model, load or Workload(), goals or Goals(), start, topic
+    )
     return Explorer(
-        around, switchable(cluster), catalog.model_names() if cards is None else list(cards)
+        explorer_model, switchable(cluster), catalog.model_names() if cards is None else list(cards)
     )
 
 

@@ -14,7 +14,7 @@ from advisor.advice.goals import Goals, limit_words
 from advisor.advice.phrases import listed
 from advisor.formatting import one_in
 from advisor.present.interactive.controls import MOST_REPLICAS, SMALL_REPLICAS, STILL
-from advisor.present.labels import per_year, time_per_year
+from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
 from advisor.present.setting_text import notes, rack_words, tolerance_words
@@ -77,7 +77,7 @@ def mark_json(point: Point) -> dict[str, Any]:
         "name": point.name,
         "loss": _numbers(loss),
         "refused": _numbers(refused),
-        "said": [_in_words(loss, per_year), _in_words(refused, time_per_year)],
+        "said": [_in_words(loss, per_year), _in_words(refused, time_per_year_label)],
     }
 
 
@@ -117,9 +117,9 @@ def page_json(
     context : sequence of str
         Controls that decide what is marked.
     missing : str
-        What is said of a combination without a setting, where there is no kernel.
+        Text for a combination without a setting on a page without a kernel.
     note : str
-        What such a page leaves out, said below its controls.
+        Text below the controls: what a page without a kernel leaves out.
     capped : str
         What Kafka makes of a min ISR above the replication factor, if that is the same setting as
         one with a min ISR equal to it.
@@ -199,12 +199,16 @@ def _limits(goals: Goals) -> dict[str, float]:
 def _axes(goals: Goals) -> dict[str, Any]:
     titles: dict[str, tuple[str, str, Callable[[float], str]]] = {
         "loss": ("Durability: chance of a loss in a year", per_year(0.0), limit_words),
-        "refused": ("Availability: time without writes", time_per_year(0.0), time_per_year),
+        "refused": (
+            "Availability: time without writes",
+            time_per_year_label(0.0),
+            time_per_year_label,
+        ),
     }
     limits = _limits(goals)
     decades = {
         "loss": [_decade(n) for n in range(_DECADES)],
-        "refused": [time_per_year(10.0**-n) for n in range(_DECADES)],
+        "refused": [time_per_year_label(10.0**-n) for n in range(_DECADES)],
     }
     return {
         name: {

@@ -9,7 +9,7 @@ from itertools import product
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError
 from advisor.present.interactive.controls import EVERY_ACKS, NEW_TOPIC, SMALL_REPLICAS
-from advisor.present.interactive.neighbourhood import Neighbourhood
+from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.present.second_process import SecondProcess
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
@@ -19,9 +19,9 @@ MOST_TOPICS = 6
 
 
 def switchable(cluster: Cluster, first: Iterable[str] = ()) -> list[str]:
-    """Return the topics to switch to: those named first, then the cluster's; none of Kafka's own.
+    """Return the topics to switch to: those in `first`, then the cluster's; no internal topics.
 
-    Topics of so many partitions that they take long are left out.
+    Topics with more than `MANY_PARTITIONS` partitions take long and are left out.
     """
     small = {
         topic.name
@@ -33,7 +33,7 @@ def switchable(cluster: Cluster, first: Iterable[str] = ()) -> list[str]:
 
 
 def curves_elsewhere(
-    around: Neighbourhood,
+    explorer_model: ExplorerModel,
     topics: Sequence[str],
     cards: Sequence[str],
     versions: Sequence[str] = (),
@@ -43,8 +43,8 @@ def curves_elsewhere(
 
     Parameters
     ----------
-    around : Neighbourhood
-        Its initial card is computed for every topic.
+    explorer_model : ExplorerModel
+        Its initial card is combined with every topic.
     topics : sequence of str
         Names of topics; the initial one and `NEW_TOPIC` are always there.
     cards : sequence of str
@@ -52,11 +52,11 @@ def curves_elsewhere(
     versions : sequence of str
         Kafka versions, for the initial topic and card.
     acks : sequence of str
-        What the initial topic has for each card; other topics have the initial acks.
+        Values of acks for the initial topic with each card; other topics have the initial acks.
     """
-    start = _start(around)
+    start = _start(explorer_model)
     every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
-    first = first_of_cards(around, cards)
+    first = first_of_cards(explorer_model, cards)
     others = [{**values, "topic": t} for values in first for t in every]
     for values, other in product(first, acks):
         if other != start["acks"]:
@@ -67,9 +67,9 @@ def curves_elsewhere(
     return [{**start, "topic": t} for t in every if t != start["topic"]], others
 
 
-def first_of_cards(around: Neighbourhood, cards: Sequence[str]) -> list[dict[str, str]]:
-    """Return the initial setting with each other card that can be read; these get intervals."""
-    start = _start(around)
+def first_of_cards(explorer_model: ExplorerModel, cards: Sequence[str]) -> list[dict[str, str]]:
+    """Return the initial setting with each other readable card; these settings get intervals."""
+    start = _start(explorer_model)
     return [{**start, "card": name} for name in cards if name != start["card"] and _readable(name)]
 
 
@@ -78,35 +78,38 @@ class Elsewhere:
 
     Parameters
     ----------
-    around : Neighbourhood
-        Remembers what is computed.
+    explorer_model : ExplorerModel
+        Caches what is computed.
     topics, cards, versions, acks : sequences of str
         As `curves_elsewhere` takes them.
     """
 
     def __init__(
         self,
-        around: Neighbourhood,
+        explorer_model: ExplorerModel,
         topics: Sequence[str],
         cards: Sequence[str],
         versions: Sequence[str] = (),
         acks: Sequence[str] = EVERY_ACKS,
     ) -> None:
-        self.around = around
-        self._topics, self._others = curves_elsewhere(around, topics, cards, versions, acks)
-        asked = around.forgetful()
+        self.explorer_model = explorer_model
+        self._topics, self._others = curves_elsewhere(explorer_model, topics, cards, versions, acks)
+        asked = explorer_model.without_cache()
         self._second = SecondProcess(
             [partial(asked.answer, values) for values in self._others]
-            + [partial(asked.with_intervals, values) for values in first_of_cards(around, cards)]
+            + [
+                partial(asked.with_intervals, values)
+                for values in first_of_cards(explorer_model, cards)
+            ]
         )
 
     def computed(self) -> list[dict[str, str]]:
-        """Return a setting of each curve, when all are computed."""
+        """Compute all curves; return one setting of each."""
         try:
             for values in self._topics:
-                self.around.answer(values)
+                self.explorer_model.answer(values)
             for answer in self._second.results():
-                self.around.keep(answer)
+                self.explorer_model.store(answer)
         finally:
             self._second.stop()
         return [*self._topics, *self._others]
@@ -116,9 +119,9 @@ class Elsewhere:
         self._second.stop()
 
 
-def _start(around: Neighbourhood) -> dict[str, str]:
-    """Return the initial setting, with no more replicas than take little time."""
-    start = around.chosen
+def _start(explorer_model: ExplorerModel) -> dict[str, str]:
+    """Return the initial setting, with at most `SMALL_REPLICAS` replicas."""
+    start = explorer_model.chosen
     if int(start["replication_factor"]) <= SMALL_REPLICAS:
         return start
     return {**start, "replication_factor": str(SMALL_REPLICAS), "min_insync_replicas": "2"}

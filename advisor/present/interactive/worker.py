@@ -1,4 +1,4 @@
-"""Processes beside the kernel: they compute intervals, the page, and what one change would need."""
+"""Background processes of the explorer: intervals, the page, and the settings likely to be next."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessP
 from functools import partial
 from multiprocessing import get_context, parent_process
 
-from advisor.present.interactive.neighbourhood import Answer, Neighbourhood, Values
+from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 
 Task = Callable[[], Answer]
 _PROCESSES = min(2, os.cpu_count() or 1)
 
 
 class Worker:
-    """Its processes start with the first question and have one question each.
+    """Background processes, which leave the kernel free for what a user chooses.
 
-    The kernel itself stays free for what a user chooses.
+    They start with the first task and run one task each.
 
     Parameters
     ----------
-    around : Neighbourhood
-        What is asked about.
+    explorer_model : ExplorerModel
+        What they evaluate.
 
     Attributes
     ----------
@@ -32,49 +32,58 @@ class Worker:
         Whether the processes ended before `answers` was done.
     """
 
-    def __init__(self, around: Neighbourhood) -> None:
-        self._around = around
+    def __init__(self, explorer_model: ExplorerModel) -> None:
+        self._explorer_model = explorer_model
         self._pool: ProcessPoolExecutor | None = None
-        self._near: list[Future[Answer]] = []
-        self._ahead: list[Future[Answer]] = []
+        self._curve_futures: list[Future[Answer]] = []
+        self._next_futures: list[Future[Answer]] = []
         self.stopped = False
 
-    def look_around(self, values: Values, tell: Callable[[Answer], None]) -> None:
-        """Tell what is known of a curve and its marks, compute the rest; earlier questions end.
+    def compute_curve(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
+        """Pass on what is computed of a setting's curve and its marks, and compute the rest.
 
-        Takes what `look_ahead` takes. A page that was loaded again lacks what is known here.
-        """
-        _drop(self._near + self._ahead)
-        known = self._around.known_around(values)
-        if known.settings or known.marks:
-            tell(known)
-        tasks = [settings([other]) for other in self._around.lacking(values)]
-        if not known.marks:
-            tasks.append(marks(values))
-        self._near = self._ask(tasks, tell)
-
-    def look_ahead(self, values: Values, tell: Callable[[Answer], None]) -> None:
-        """Compute a setting's intervals and what one change leads to; this replaces earlier ones.
-
-        The settings that one change leads to come before their curves.
+        Tasks of earlier calls that have not started are cancelled. What is cached is passed on
+        too, since a reloaded page has lost it.
 
         Parameters
         ----------
         values : mapping of str to str
             Value of each control.
-        tell : callable
+        on_answer : callable
+            Called with each answer, the computed ones from a thread.
+        """
+        _drop(self._curve_futures + self._next_futures)
+        known = self._explorer_model.computed_curve(values)
+        if known.settings or known.marks:
+            on_answer(known)
+        tasks = [settings([other]) for other in self._explorer_model.missing_settings(values)]
+        if not known.marks:
+            tasks.append(marks(values))
+        self._curve_futures = self._submit_all(tasks, on_answer)
+
+    def compute_likely_next(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
+        """Compute a setting's intervals, the likely next settings, and then their curves.
+
+        Tasks of earlier calls that have not started are cancelled.
+
+        Parameters
+        ----------
+        values : mapping of str to str
+            Value of each control.
+        on_answer : callable
             Called with each answer, from a thread.
         """
-        _drop(self._ahead)
-        ahead = list(self._around.ahead(values))
-        tasks = [] if self._around.ranged(values) else [with_intervals(values)]
-        tasks += [settings([other]) for other in ahead] + [curve(other) for other in ahead]
-        self._ahead = self._ask(tasks, tell)
+        _drop(self._next_futures)
+        likely = list(self._explorer_model.likely_next_settings(values))
+        tasks = [] if self._explorer_model.has_intervals(values) else [with_intervals(values)]
+        tasks += [settings([other]) for other in likely] + [curve(other) for other in likely]
+        self._next_futures = self._submit_all(tasks, on_answer)
 
     def answers(self, tasks: Sequence[Task]) -> Iterator[Answer]:
-        """Run tasks; yield what each found as it comes, until the processes end.
+        """Run tasks; yield each answer as it comes, until the processes end.
 
-        No more tasks wait than there are processes, so that a later question comes before them.
+        No more tasks are submitted than there are processes, so that `compute_curve` need not wait
+        for all of them.
         """
         left, running = list(reversed(tasks)), set[Future[Answer]]()
         try:
@@ -83,36 +92,38 @@ class Worker:
                     running.add(self._submit(left.pop()))
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
-                    yield self._around.keep(future.result())
+                    yield self._explorer_model.store(future.result())
         except (RuntimeError, CancelledError):
             # The processes were stopped or killed; the kernel answers without them.
             self._pool, self.stopped = None, True
 
     def stop(self) -> None:
-        """End the processes and what they work on."""
+        """End the processes and their tasks."""
         self.stopped = True
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
-    def _ask(self, tasks: Sequence[Task], tell: Callable[[Answer], None]) -> list[Future[Answer]]:
+    def _submit_all(
+        self, tasks: Sequence[Task], on_answer: Callable[[Answer], None]
+    ) -> list[Future[Answer]]:
         def answered(future: Future[Answer]) -> None:
             if future.cancelled():
                 return
             if future.exception() is not None:
-                self._pool = None  # the next question starts other processes
+                self._pool = None  # the next task starts other processes
                 return
-            tell(self._around.keep(future.result()))
+            on_answer(self._explorer_model.store(future.result()))
 
-        asked = [self._submit(task) for task in tasks]
-        for future in asked:
+        futures = [self._submit(task) for task in tasks]
+        for future in futures:
             future.add_done_callback(answered)
-        return asked
+        return futures
 
     def _submit(self, task: Task) -> Future[Answer]:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
-                _PROCESSES, get_context("spawn"), _begin, (self._around.forgetful(),)
+                _PROCESSES, get_context("spawn"), _begin, (self._explorer_model.without_cache(),)
             )
         return self._pool.submit(task)
 
@@ -128,7 +139,7 @@ def settings(every: Sequence[Values]) -> Task:
 
 
 def curve(values: Values) -> Task:
-    """Return the task to compute a setting, those of its curve and what is marked there."""
+    """Return the task to compute a setting, its curve and the marks of its topic."""
     return partial(_curve, dict(values))
 
 
@@ -142,11 +153,11 @@ def with_intervals(values: Values) -> Task:
     return partial(_with_intervals, dict(values))
 
 
-_OWN: list[Neighbourhood] = []
+_EXPLORER_MODEL: list[ExplorerModel] = []
 
 
-def _begin(around: Neighbourhood) -> None:
-    _OWN[:] = [around]
+def _begin(explorer_model: ExplorerModel) -> None:
+    _EXPLORER_MODEL[:] = [explorer_model]
     # The kernel is interrupted together with its children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -163,18 +174,20 @@ def _end_with_parent() -> None:
 
 
 def _settings(every: Sequence[Values]) -> Answer:
-    around = _OWN[0]
-    return Answer({around.key(values): around.setting(values) for values in every}, {})
+    explorer_model = _EXPLORER_MODEL[0]
+    return Answer(
+        {explorer_model.key(values): explorer_model.setting(values) for values in every}, {}
+    )
 
 
 def _curve(values: Values) -> Answer:
-    return _OWN[0].answer(values)
+    return _EXPLORER_MODEL[0].answer(values)
 
 
 def _marks(values: Values) -> Answer:
-    context, marked = _OWN[0].marks(values)
+    context, marked = _EXPLORER_MODEL[0].marks(values)
     return Answer({}, {context: marked})
 
 
 def _with_intervals(values: Values) -> Answer:
-    return _OWN[0].with_intervals(values)
+    return _EXPLORER_MODEL[0].with_intervals(values)

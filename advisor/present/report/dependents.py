@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advisor.formatting import span
-from advisor.present.labels import time_per_year
+from advisor.present.labels import time_per_year_label
 from advisor.reliability.results.dependents import ClientUnavailability
 from advisor.reliability.results.reliability import Reliability
 
@@ -31,10 +31,10 @@ def dependents_in_words(result: Reliability) -> dict[str, Any]:
 
 
 def _row(title: str, stopped: ClientUnavailability) -> dict[str, Any]:
-    low, high = map(time_per_year, stopped.bounds)
+    low, high = map(time_per_year_label, stopped.bounds)
     return {
         "title": title,
-        "stopped": time_per_year(stopped.unavailability),
+        "stopped": time_per_year_label(stopped.unavailability),
         "bounds": low if low == high else span(low, high),
-        "parts": [(name, time_per_year(share)) for name, share in stopped.parts],
+        "parts": [(name, time_per_year_label(share)) for name, share in stopped.parts],
     }

@@ -21,7 +21,7 @@ from advisor.present.interactive.controls import (
     precomputed,
     values_of,
 )
-from advisor.present.interactive.neighbourhood import Neighbourhood
+from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.present.interactive.settings_grid import mark_json, page_json, setting_json
 from advisor.present.interactive.switches import Elsewhere, switchable
 from advisor.present.outcome import point_of
@@ -52,32 +52,36 @@ def elsewhere(
         Names of cards to switch to.
     """
     audited = {} if audit is None else {topic.topic.name: topic for topic in audit.topics}
-    around = Neighbourhood(
+    explorer_model = ExplorerModel(
         *(recommendation.cluster, recommendation.model, recommendation.load),
         *(recommendation.goals, recommendation.best.config, NEW_TOPIC),
         {name: topic.choice.reliability.load for name, topic in audited.items()},
     )
     if recommendation.load.partitions > MANY_PARTITIONS:
-        return Elsewhere(around, (), ())
+        return Elsewhere(explorer_model, (), ())
     names = [name for name in switchable(recommendation.cluster, audited) if name in audited]
     acks = dict.fromkeys(str(choice.config.acks) for choice in recommendation.choices)
-    return Elsewhere(around, names, cards, acks=list(acks))
+    return Elsewhere(explorer_model, names, cards, acks=list(acks))
 
 
 def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
     """Return the settings compared as `explorer.js` draws them, with the lists to choose from.
 
-    Lists with one choice are left out. Up to three replicas, every min ISR is there with every acks
-    that was compared, unless so many partitions would take long. Other topics have the curve around
-    the recommended setting, other cards that and those of the other acks.
+    Lists with one choice are left out. Up to three replicas, every min ISR is combined with every
+    acks that was compared, unless there are more than `MANY_PARTITIONS` partitions. Other topics
+    have the curve of the recommended setting; other cards have it for every acks.
 
     Parameters
     ----------
     recommendation : Recommendation
     others : Elsewhere
-        What `elsewhere` began to compute.
+        What `elsewhere` started to compute.
     """
-    around, best, card = others.around, recommendation.best.config, recommendation.model.name
+    explorer_model, best, card = (
+        others.explorer_model,
+        recommendation.best.config,
+        recommendation.model.name,
+    )
     there = others.computed()
     settings = [
         (
@@ -91,9 +95,9 @@ def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
         for config, words in _refused(recommendation)
     ]
     settings += [
-        (each, _without_commands(around.setting(each)))
+        (each, _without_commands(explorer_model.setting(each)))
         for values in there
-        for each in around.around(values)
+        for each in explorer_model.curve_settings(values)
     ]
     start = values_of(best, NEW_TOPIC, card)
     most = max(int(values["replication_factor"]) for values, _ in settings)
@@ -106,7 +110,7 @@ def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
     context = [name for name in _CONTEXT if name in keys]
     marks = {"|".join(start[name] for name in context): _marks(recommendation)}
     for values in there:
-        marks["|".join(values[name] for name in context)] = around.marks(values)[1]
+        marks["|".join(values[name] for name in context)] = explorer_model.marks(values)[1]
     return page_json(
         *(shown, {key: start[key] for key in keys}, settings, marks, recommendation.goals),
         *(context, _MISSING, left_out(there, keys), capped(best)),

@@ -1,4 +1,4 @@
-"""When and from what a report was made: versions, and hashes of the cluster and the card."""
+"""Origin of a report: date, versions, and hashes of the cluster and the card."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
-from advisor.advice.migration.targets import refusal
+from advisor.advice.migration.target_settings import refusal
 from advisor.advice.phrases import first_of
 from advisor.files import replace_file
 from advisor.formatting import significant
@@ -79,7 +79,7 @@ _SCHEME_INTERVALS = {
     True: "Only the first row has 95 % intervals: with so many partitions others would take "
     "minutes.",
 }
-# Scripts and files longer than this are shown in part, and no more than so many.
+# Longer scripts and files are shown in part; only the first `_MOST_FILES` files are shown.
 _MOST_LINES, _MOST_CHARACTERS, _MOST_FILES = 400, 40_000, 16
 _FIRST_LINES, _FIRST_CHARACTERS = 20, 4_000
 _ELSEWHERE = "advisor recommend --files DIR writes all of it."

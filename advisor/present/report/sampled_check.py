@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from advisor.formatting import significant
-from advisor.present.labels import interval, once_in_years, per_year, time_per_year
+from advisor.present.labels import interval_label, once_in_years, per_year, time_per_year_label
 from advisor.present.outcome import BETWEEN, LOST
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
@@ -41,7 +41,7 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
         say, say_end = _words(measure, estimate)
         if estimate.seen:
             ends = estimate if measure != LOST else sampled.estimate(BETWEEN)
-            text = f"{say(estimate.value)} ({interval(ends.low, ends.high, say_end)})"
+            text = f"{say(estimate.value)} ({interval_label(ends.low, ends.high, say_end)})"
         else:
             text = f"not seen; at most {say(estimate.high)}"
         agrees = estimate.low <= value <= estimate.high
@@ -73,7 +73,7 @@ def _words(
         return per_year, once_in_years
     width = estimate.high / estimate.low - 1.0 if estimate.seen else 1.0
     digits = max(2, 1 + math.ceil(-math.log10(width))) if width > 0 else 2
-    say = partial(time_per_year, digits=digits)
+    say = partial(time_per_year_label, digits=digits)
     return say, say
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advisor.errors import NotComputedError
-from advisor.present.labels import interval
+from advisor.present.labels import interval_label
 from advisor.present.outcome import (
     BETWEEN,
     COMPARED,
@@ -86,5 +86,5 @@ def records_in_words(row: SchemeRow, low: float, high: float) -> tuple[str, str]
     mean = row.acked_records_lost_per_year
     if mean == 0:
         return given_up_in_words(mean), ""
-    ends = interval(low, high, given_up_in_words) if low < high else ""
+    ends = interval_label(low, high, given_up_in_words) if low < high else ""
     return given_up_in_words(mean), ends

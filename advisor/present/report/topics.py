@@ -93,7 +93,7 @@ def _distinct(items: Iterator[str]) -> list[str]:
 
 
 def _missed(topics: Sequence[TopicAudit]) -> str:
-    """What is broken and which goals are missed; of several topics, by how many if not by all."""
+    """Return what is broken and which goals are missed; with the number of topics if not all."""
     if len(topics) == 1:
         broken = topics[0].broken
     else:
@@ -110,9 +110,9 @@ def _codes(topics: Sequence[TopicAudit]) -> str:
 
 
 def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, str, float]:
-    """A measure in few words, what settings decide of it, and its value for sorting.
+    """Return a measure in words, the part that settings decide, and a value to sort by.
 
-    Words of several topics go from the smallest to the largest; the smallest sorts them.
+    For several topics the words are a range, and the smallest value sorts them.
     """
     name = BETWEEN if measure == LOST else measure
     by_value = sorted(topics, key=lambda topic: float(getattr(topic.choice.reliability, name)))

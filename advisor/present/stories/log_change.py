@@ -1,4 +1,4 @@
-"""What a partition's replicas hold after a step, and what they held before it and no longer do."""
+"""The records of a partition's replicas after a step, and those that the step removed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Columns:
     offsets : tuple of int
         Offsets with a cell of their own, ascending. What lies between them is left out.
     lines : int
-        Lines of words above the cells of a replica, so many that the longest fit.
+        Lines of words above the cells of a replica, enough for the longest words.
     """
 
     offsets: tuple[int, ...]
@@ -70,7 +70,7 @@ class Columns:
 
 
 def columns(changes: Iterable[PartitionChange]) -> Columns:
-    """Offsets to draw for a whole story: all of a short log, else those around what differs."""
+    """Return the offsets to draw: all of a short log, else those around differences."""
     rows = [row for change in changes for row in change.rows]
     lines = (len(_lines(row, letters=False)) for row in rows)
     return Columns(_offsets(rows), max(lines, default=1))
@@ -95,7 +95,7 @@ def _offsets(rows: Sequence[ReplicaRow]) -> tuple[int, ...]:
 
 
 def _lines(row: ReplicaRow, letters: bool) -> list[str]:
-    """Return the states of a replica as lines that fit, and leave room for what is gone."""
+    """Return the states of a replica as lines that fit, with room for the lost records."""
     taken = _BOLD * (len(_gone(row, letters)) + 1) if row.gone else 0.0
     fits = (WIDTH - 2 * _LEFT - _NAMES - taken) / _LETTER
     lines = [""]

@@ -55,7 +55,7 @@ def _point(centre: float, node: int, count: int) -> tuple[float, float]:
 
 
 def _arrow(source: tuple[float, float], target: tuple[float, float]) -> str:
-    """An arrow between the rims of two nodes, beside the one that goes the other way."""
+    """Draw an arrow between the rims of two nodes, beside the arrow of the opposite direction."""
     across, down = target[0] - source[0], target[1] - source[1]
     length = math.hypot(across, down)
     ux, uy = across / length, down / length

@@ -137,9 +137,10 @@ def story(play: Play, partition: str | None = None, title: str | None = None) ->
 
 
 def _grouped(moments: Sequence[Moment]) -> Iterator[tuple[Moment, ...]]:
-    """Commands by step: looks belong to what they look at, the first records to their topic.
+    """Yield the commands of each step.
 
-    So the first step has something to see.
+    A look belongs to the step before it. The first records belong to the step that creates their
+    topic, so that the first drawing shows some.
     """
     group: list[Moment] = []
     for moment in moments:
@@ -198,7 +199,7 @@ def _command(group: tuple[Moment, ...]) -> str:
 
 
 def _said(moment: Moment) -> str:
-    """A command and what it printed; a refusal stands out."""
+    """Return a command and its output as HTML; refusals are highlighted."""
     lines = [f"<b>{escape(moment.command)}</b>"]
     for text in moment.printed:
         failed = text.startswith(("acked 0 ", "lost "))

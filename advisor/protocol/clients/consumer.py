@@ -71,7 +71,7 @@ class ConsumerRules:
     def __post_init__(self) -> None:
         if self.commit not in (AUTO, BACKGROUND, BEFORE, AFTER, EACH):
             raise InputError(
-                f"commit={self.commit!r} is no way to commit; "
+                f"commit={self.commit!r} is not a way to commit; "
                 "write auto, background, before, after or each"
             )
         if self.auto_offset_reset not in ("latest", "earliest"):
@@ -322,8 +322,8 @@ def _run(state: Consumer, rules: ConsumerRules, actions: float = math.inf) -> tu
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """Delivery semantics: worst case over all crash points.
+class DeliverySemantics:
+    """Delivery semantics of a consumer: the worst case over all crash points.
 
     Attributes
     ----------
@@ -345,8 +345,8 @@ class Promise:
         return "neither" if self.most_repeated else "at most once"
 
 
-def promise(records: int, rules: ConsumerRules, lives: int = 1) -> Promise:
-    """Try every crash point of a consumer.
+def promise(records: int, rules: ConsumerRules, crashes: int = 1) -> DeliverySemantics:
+    """Try every crash point of a consumer and return its delivery semantics.
 
     Parameters
     ----------
@@ -354,32 +354,32 @@ def promise(records: int, rules: ConsumerRules, lives: int = 1) -> Promise:
         Records to consume.
     rules : ConsumerRules
         How the application polls, processes and commits.
-    lives : int
+    crashes : int
         Number of crashes in a run, at least 1.
 
     Returns
     -------
-    Promise
+    DeliverySemantics
         Most records lost and most records repeated in any run.
 
     Raises
     ------
     InputError
-        If ``lives`` is below 1.
+        If ``crashes`` is below 1.
 
     Notes
     -----
     A run after a crash is longer than a run without crashes only by the records it repeats, so
     crash points are tried up to the number of actions of a run without crashes.
     """
-    if lives < 1:
-        raise InputError(f"lives={lives} must be at least 1")
+    if crashes < 1:
+        raise InputError(f"crashes={crashes} must be at least 1")
     _, actions = _run(Consumer(end=records), rules)
     runs = [
-        consume(records, rules, crashes)
-        for crashes in itertools.product(range(actions + 1), repeat=lives)
+        consume(records, rules, crash_points)
+        for crash_points in itertools.product(range(actions + 1), repeat=crashes)
     ]
-    return Promise(
+    return DeliverySemantics(
         len(runs),
         max(len(run.lost) for run in runs),
         max(len(run.repeated) for run in runs),

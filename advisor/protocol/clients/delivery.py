@@ -83,11 +83,6 @@ class Delivery:
         return tuple(record for record in self.acknowledged if record not in self.log)
 
     @property
-    def refused_but_written(self) -> tuple[int, ...]:
-        """Records that failed but are in the log; sending them again makes a duplicate."""
-        return tuple(record for record in self.refused if record in self.log)
-
-    @property
     def duplicates(self) -> tuple[int, ...]:
         """Records in the log more than once, ascending."""
         return tuple(sorted(record for record, n in Counter(self.log).items() if n > 1))

@@ -102,7 +102,7 @@ def deliver_scala(
         If the mode is unknown or a count is negative.
     """
     if mode not in ("sync", "async"):
-        raise InputError(f"mode={mode!r} is no producer.type; write 'sync' or 'async'")
+        raise InputError(f"mode={mode!r} is not a producer.type; write 'sync' or 'async'")
     if messages < 0 or retries < 0:
         raise InputError(f"messages={messages} and retries={retries} must not be negative")
     answers = script or in_turn()

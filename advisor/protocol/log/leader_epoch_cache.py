@@ -104,12 +104,3 @@ def truncate_from_end(epochs: Epochs, end: int) -> Epochs:
     if end < 0 or not epochs or epochs[-1].start < end:
         return epochs
     return tuple(entry for entry in epochs if entry.start < end)
-
-
-def truncate_from_start(epochs: Epochs, start: int) -> Epochs:
-    """Remove the epochs that end before offset `start`; the one containing it then begins there."""
-    before = [entry for entry in epochs if entry.start <= start]
-    if not before:
-        return epochs
-    after = tuple(entry for entry in epochs if entry.start > start)
-    return (EpochStart(before[-1].epoch, start), *after)

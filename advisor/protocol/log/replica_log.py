@@ -122,13 +122,6 @@ def records(log: Log, start: int, end: int) -> Runs:
     return tuple(selected)
 
 
-def epoch_at(log: Log, offset: int) -> int:
-    """Return the leader epoch of the record at an offset; -1 past the end."""
-    for run in records(log, offset, offset + 1):
-        return run.epoch
-    return leader_epoch_cache.UNDEFINED
-
-
 def flush(log: Log) -> Log:
     """Return the log with all records flushed to disk."""
     return log if log.flushed == log.leo else log._replace(flushed=log.leo)

@@ -30,7 +30,7 @@ _NOT_ALL_RACKS = "Not all brokers have rack information for replica rack aware a
 
 
 MOST_COUNT = 10_000_000
-"""Of partitions: more than any cluster has."""
+"""Upper limit on the number of partitions."""
 
 
 @names_checked

@@ -49,11 +49,6 @@ def refusal_before_append(acks: str | int, isr_size: int, min_isr: int) -> str |
     return NOT_ENOUGH_REPLICAS if acks == "all" and isr_size < min_isr else None
 
 
-def needs_whole_isr(acks: str | int) -> bool:
-    """Return whether the response waits for the whole ISR, not only for min.insync.replicas."""
-    return acks == "all"
-
-
 def expanded_isr(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, ...]:
     """Return the ISR that a leader proposes when a follower joins, in the order it is sent.
 

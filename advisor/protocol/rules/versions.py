@@ -73,7 +73,7 @@ def _parsed(text: str) -> Version:
     match = _VERSION.fullmatch(text.strip())
     if match is None:
         raise ConfigError(
-            f"kafka_version={shown(text)} is no Kafka version; write it like '3.9' or '4.4'"
+            f"kafka_version={shown(text)} is not a Kafka version; write it like '3.9' or '4.4'"
         )
     version = tuple(int(part) for part in match.groups(default="0"))
     if version < OLDEST:
@@ -273,7 +273,7 @@ def rules_for(
 
 def _check_mode(kafka_version: str, version: Version, mode: str) -> None:
     if mode not in ("kraft", "zookeeper"):
-        raise ConfigError(f"mode={mode!r} is no controller; write 'kraft' or 'zookeeper'")
+        raise ConfigError(f"mode={mode!r} is not a controller mode; write 'kraft' or 'zookeeper'")
     if mode == "zookeeper" and version >= (4, 0):
         raise ConfigError(f"Kafka {kafka_version} has no ZooKeeper mode; it ended with 3.9")
     if mode == "kraft" and version < (2, 8):

@@ -194,7 +194,7 @@ def topic_of(command: Command, cluster: Simulation) -> tuple[ev.CreateTopic, dic
     _check_known(given, _TOPIC_OPTIONS)
     name = command.words[0]
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) or name in (".", ".."):
-        raise InputError(f"'{name}' is no topic name that Kafka accepts")
+        raise InputError(f"'{name}' is not a topic name that Kafka accepts")
     if "replicas" in given:
         if "partitions" in given or "replication_factor" in given:
             raise InputError("expected replicas=, or partitions= and replication_factor=, not both")

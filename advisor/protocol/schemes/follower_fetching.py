@@ -53,10 +53,6 @@ class Visibility:
         """Offset up to which a consumer can read at a replica."""
         return bisect_right(self.readable_ms[replica], at_ms)
 
-    def records_behind(self, replica: int, at_ms: float) -> int:
-        """Records readable at the leader but not at a replica."""
-        return self.end_offset(LEADER, at_ms) - self.end_offset(replica, at_ms)
-
     def goes_back(self, reads: Sequence[tuple[int, float]]) -> bool:
         """Whether any of these reads, (replica, time) in order, sees less than an earlier one."""
         ends = [self.end_offset(replica, at_ms) for replica, at_ms in reads]

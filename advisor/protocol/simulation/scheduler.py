@@ -316,23 +316,6 @@ def run_for(state: State, settings: Settings, milliseconds: int) -> Outcome:
             return state, tuple(all_effects)
 
 
-def with_clock_at_zero(state: State) -> State:
-    """Return the state with its clock at 0, so that states differing only in time are equal."""
-    now_ms = state.now_ms
-    brokers = tuple([with_times_shifted(b, now_ms) for b in state.brokers])
-    partitions = tuple(
-        p._replace(replicas=tuple(_replica_with_clock_at_zero(r, now_ms) for r in p.replicas))
-        for p in state.partitions
-    )
-    from_ms = state.controller_from_ms
-    return state._replace(
-        now_ms=0,
-        brokers=brokers,
-        partitions=partitions,
-        controller_from_ms=from_ms if from_ms < 0 else from_ms - now_ms,
-    )
-
-
 def with_times_shifted(broker: Broker, shift_ms: int) -> Broker:
     """Return a broker whose times are `shift_ms` earlier."""
     silent_ms, stops_ms = broker.silent_since_ms, broker.stops_by_ms
@@ -342,14 +325,3 @@ def with_times_shifted(broker: Broker, shift_ms: int) -> Broker:
         silent_since_ms=None if silent_ms is None else silent_ms - shift_ms,
         stops_by_ms=None if stops_ms is None else stops_ms - shift_ms,
     )
-
-
-def _replica_with_clock_at_zero(replica: Replica, now_ms: int) -> Replica:
-    if replica.role != LEADER:
-        return replica
-    followers = tuple(
-        f._replace(caught_up_ms=f.caught_up_ms - now_ms, fetch_ms=f.fetch_ms - now_ms)
-        for f in replica.followers
-    )
-    waiting = tuple(w._replace(deadline_ms=w.deadline_ms - now_ms) for w in replica.waiting)
-    return replica._replace(followers=followers, waiting=waiting)

@@ -189,7 +189,7 @@ def cluster_znodes(
     kafka_version: str,
     scala: str | None = None,
 ) -> dict[str, str]:
-    """Path -> data of all znodes about a cluster's brokers, controller, topics and partitions."""
+    """Return the data of a cluster's znodes by path: controller, brokers, topics, partitions."""
     znodes = {
         "/controller": controller_json(controller.id, controller.timestamp_ms, kafka_version),
         "/controller_epoch": str(controller_epoch),

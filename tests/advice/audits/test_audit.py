@@ -9,7 +9,7 @@ from advisor.advice import Goals, audit
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
 from advisor.advice.findings.summary import grouped
 from advisor.advice.phrases import (
-    count,
+    count_in_words,
     dominant,
     first_of,
     how_often,
@@ -225,7 +225,11 @@ def test_goals_as_a_sentence() -> None:
 
 def test_phrases() -> None:
     """Counts, lists and frequencies at their edge cases."""
-    assert [count(1, "broker"), count(6, "broker"), count(12, "rack")] == [
+    assert [
+        count_in_words(1, "broker"),
+        count_in_words(6, "broker"),
+        count_in_words(12, "rack"),
+    ] == [
         "one broker",
         "six brokers",
         "12 racks",

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-import advisor.advice.migration.wanted as wanted
+import advisor.advice.migration.planned_changes as planned_changes
 from advisor.advice.migration.moves import plan_moves
 from advisor.advice.migration.plan import make_plan
-from advisor.advice.migration.wanted import MOST_MOVES
+from advisor.advice.migration.planned_changes import MOST_MOVES
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
@@ -45,7 +45,7 @@ def test_a_broker_is_chosen_among_a_thousand_as_quickly_as_among_ten() -> None:
 def test_moves_come_in_batches_that_kafka_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file is moved, awaited and elected on its own; together they are all moves, once."""
     assert MOST_MOVES <= MOST_OF_KRAFT
-    monkeypatch.setattr(wanted, "MOST_MOVES", 7)
+    monkeypatch.setattr(planned_changes, "MOST_MOVES", 7)
     plan = make_plan(cluster(9, 4, 5), WANTED, Workload(partitions=20))
     read = {name: json.loads(text) for name, text in plan.files.items() if name.endswith("json")}
     assert list(read) == [

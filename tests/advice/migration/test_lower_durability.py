@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from advisor.__main__ import main
 from advisor.advice import Goals, recommend
-from advisor.advice.migration.plan import Plan, make_plan
-from advisor.advice.migration.targets import ALLOW, lowered_min_isr, with_usual_floor
+from advisor.advice.migration.plan import MigrationPlan, make_plan
+from advisor.advice.migration.target_settings import ALLOW, lowered_min_isr, with_usual_floor
 from advisor.cluster import Cluster, Partition, Topic, load_cluster
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
@@ -29,18 +29,20 @@ def topic(name: str, replicas: tuple[int, ...], min_isr: int | None) -> Topic:
     return Topic(name, (Partition(0, replicas[0], replicas, replicas),), configs)
 
 
-def planned(brokers: int, *topics: Topic, config: Config = LOOSE, **options: object) -> Plan:
+def planned(
+    brokers: int, *topics: Topic, config: Config = LOOSE, **options: object
+) -> MigrationPlan:
     cluster = Cluster({b: f"r{b}" for b in range(1, brokers + 1)}, topics)
     return make_plan(cluster, config, LOAD, **options)
 
 
-def defaults(plan: Plan) -> dict[str, int]:
+def defaults(plan: MigrationPlan) -> dict[str, int]:
     lines = plan.files["server.properties"].splitlines()
     pairs = (line.split("=") for line in lines if not line.startswith("#"))
     return {key: int(value) for key, value in pairs}
 
 
-def resources(plan: Plan) -> dict[str, tuple[int, int]]:
+def resources(plan: MigrationPlan) -> dict[str, tuple[int, int]]:
     documents = yaml.safe_load_all(plan.files["kafka-topics.yaml"])
     return {
         d["spec"].get("topicName", d["metadata"]["name"]): (

@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.advice.migration.moves import election_json, plan_moves, reassignment_json, respread
+from advisor.advice.migration.moves import election_json, plan_moves, reassignment_json
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Partition, Topic, load_cluster
 
@@ -21,6 +21,20 @@ def cases(draw: st.DrawFn) -> tuple[dict[int, str | None], tuple[int, ...], int]
     order = draw(st.permutations(sorted(brokers)))
     held = draw(st.integers(1, len(order)))
     return brokers, tuple(order[:held]), draw(st.integers(1, len(order)))
+
+
+def respread(
+    replicas: tuple[int, ...],
+    brokers: dict[int, str | None],
+    factor: int,
+    load: dict[int, int],
+) -> tuple[int, ...]:
+    """Return what `plan_moves` makes of one partition, where brokers hold some other replicas."""
+    topic = Topic("t", (Partition(0, replicas[0], replicas, replicas),))
+    held = [broker for broker, number in load.items() for _ in range(number)]
+    others = [Topic(f"u{i}", (Partition(0, b, (b,), (b,)),)) for i, b in enumerate(held)]
+    moves = plan_moves([topic], brokers, {"t": factor}, counted=others)
+    return moves[0].after if moves else replicas
 
 
 def fewest_copies(brokers: dict[int, str | None], held: tuple[int, ...], factor: int) -> int:

@@ -5,7 +5,7 @@ import shlex
 import pytest
 import yaml
 
-from advisor.advice.migration.plan import Plan, make_plan
+from advisor.advice.migration.plan import MigrationPlan, make_plan
 from advisor.advice.migration.properties import (
     broker_properties,
     java_producer,
@@ -26,7 +26,7 @@ def topic(name: str, *replicas: tuple[int, ...], **configs: str) -> Topic:
     return Topic(name, partitions, {k.replace("_", "."): v for k, v in configs.items()})
 
 
-def plan(*topics: Topic, config: Config = WANTED) -> Plan:
+def plan(*topics: Topic, config: Config = WANTED) -> MigrationPlan:
     return make_plan(Cluster(SIX, topics), config, Workload(partitions=6))
 
 

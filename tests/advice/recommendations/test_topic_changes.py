@@ -11,7 +11,7 @@ import advisor
 from advisor.__main__ import main
 from advisor.advice import Goals, recommend
 from advisor.advice.audits.topic_audit import Evaluate
-from advisor.advice.migration.after import crowded_broker_words
+from advisor.advice.migration.topics_after_plan import crowded_broker_words
 from advisor.advice.recommendations.topic_changes import unmet
 from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError

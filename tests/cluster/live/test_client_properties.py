@@ -264,7 +264,7 @@ def test_a_token_is_read_from_a_file(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ({}, "needs sasl.oauthbearer.token.endpoint.url"),
-        ({"sasl.oauthbearer.token.endpoint.url": "ftp://x/y"}, "is no https: or file: address"),
+        ({"sasl.oauthbearer.token.endpoint.url": "ftp://x/y"}, "is not an https: or file: address"),
         ({"sasl.oauthbearer.token.endpoint.url": "https://127.0.0.1:1/"}, "no token could be"),
         ({"sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/"}, "over TLS only"),
         (

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.kafka_lab.machine_load import ExpectedServing, TooBusyError
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
-from advisor.kafka_lab.nodes.node_properties import Clocks
+from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts
 from advisor.kafka_lab.observation import quiescence
 from advisor.kafka_lab.observation.controller_state import ControllerState
 from advisor.kafka_lab.observation.quiescence import OpenFaults, pending_work, wait_until_quiescent
@@ -142,7 +142,7 @@ class _Clock:
 def test_quiescence_is_quick_without_pending_work(monkeypatch):
     """Without pending changes, one second of equal snapshots is enough."""
     clock = _Clock(monkeypatch)
-    assert wait_until_quiescent(reading, OpenFaults, Clocks()) == reading()
+    assert wait_until_quiescent(reading, OpenFaults, ClusterTimeouts()) == reading()
     assert 1.0 <= clock.now <= 1.5
 
 
@@ -150,8 +150,8 @@ def test_pending_work_waits_for_the_longest_timeout(monkeypatch):
     """With a pending change, the wait is as long as the longest timeout."""
     clock = _Clock(monkeypatch)
     stuck = reading(logs={3: SHORT})
-    wait_until_quiescent(lambda: stuck, OpenFaults, Clocks())
-    assert clock.now >= 1.0 + Clocks().longest_timer_ms / 1000
+    wait_until_quiescent(lambda: stuck, OpenFaults, ClusterTimeouts())
+    assert clock.now >= 1.0 + ClusterTimeouts().longest_timer_ms / 1000
 
 
 def test_fencing_is_waited_for(monkeypatch):
@@ -161,7 +161,9 @@ def test_fencing_is_waited_for(monkeypatch):
         reading(running={1, 2}),
         reading(replace(RECORD, isr=(1, 2)), running={1, 2}, serving=frozenset({1, 2})),
     )
-    seen = wait_until_quiescent(lambda: before if clock.now < 60 else after, OpenFaults, Clocks())
+    seen = wait_until_quiescent(
+        lambda: before if clock.now < 60 else after, OpenFaults, ClusterTimeouts()
+    )
     assert seen == after
 
 
@@ -170,7 +172,7 @@ def test_joining_the_isr_is_waited_for(monkeypatch):
     clock = _Clock(monkeypatch)
     outside = reading(replace(RECORD, isr=(1, 2)))
     seen = wait_until_quiescent(
-        lambda: outside if clock.now < 60 else reading(), OpenFaults, Clocks()
+        lambda: outside if clock.now < 60 else reading(), OpenFaults, ClusterTimeouts()
     )
     assert seen == reading()
 
@@ -179,7 +181,7 @@ def test_missing_quiescence_is_an_error_with_the_pending_work(monkeypatch):
     """The error names the pending change."""
     _Clock(monkeypatch)
     with pytest.raises(BrokersUnavailableError, match="broker 3 is to be fenced"):
-        wait_until_quiescent(lambda: reading(running={1, 2}), OpenFaults, Clocks())
+        wait_until_quiescent(lambda: reading(running={1, 2}), OpenFaults, ClusterTimeouts())
 
 
 def state() -> State:

@@ -11,7 +11,7 @@ import pytest
 
 from advised import MODEL, described
 from advisor.present.interactive.explorer import Explorer, explorer
-from advisor.present.interactive.neighbourhood import Answer
+from advisor.present.interactive.explorer_model import Answer
 from advisor.present.interactive.worker import Task, Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
@@ -99,9 +99,9 @@ def test_a_users_cell_ends_with_the_first_picture(notebook: Any) -> None:
     view.send = lambda content: sent.append(content)
     view._ipython_display_()
     assert shell.updates == [False]
-    values = {**view._around.chosen, "retries": "5"}
+    values = {**view._explorer_model.chosen, "retries": "5"}
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    assert list(sent[0]["settings"]) == [view._around.key(values)]
+    assert list(sent[0]["settings"]) == [view._explorer_model.key(values)]
     assert shell.complete.wait(timeout=600)
     assert shell.updates == [False, True]
     assert shell.ids[0] == shell.ids[1]
@@ -154,11 +154,11 @@ def test_what_is_asked_ahead_waits_for_the_page(
     def noted(_worker: Worker, values: dict[str, str], _tell: object) -> None:
         asked.append(values)
 
-    monkeypatch.setattr(Worker, "look_ahead", noted)
+    monkeypatch.setattr(Worker, "compute_likely_next", noted)
     shell, view = notebook(user=True), example()
     view.send = [].append
     view._ipython_display_()
-    start = view._around.chosen
+    start = view._explorer_model.chosen
     view._asked(view, {"id": "a1", "values": start, "kind": "ahead"}, [])
     assert asked == []
     other = {**start, "retries": "5"}

@@ -14,8 +14,8 @@ from advised import MODEL, described
 from advisor.advice import Goals, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.present.interactive.explorer import Explorer, explorer
+from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.present.interactive.fragment import html_fragment
-from advisor.present.interactive.neighbourhood import Neighbourhood
 from advisor.present.interactive.switches import switchable
 from advisor.present.second_process import SecondProcess
 from advisor.protocol.rules.config import Config
@@ -29,9 +29,9 @@ START = Config(replication_factor=3, min_insync_replicas=2, acks="all")
 
 
 @pytest.fixture(scope="module")
-def around() -> Neighbourhood:
+def explorer_model() -> ExplorerModel:
     goals = Goals(loss_probability_per_year=1e-3, write_unavailability=1e-5)
-    return Neighbourhood(described(), MODEL, LOAD, goals, START)
+    return ExplorerModel(described(), MODEL, LOAD, goals, START)
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,9 @@ def view() -> Explorer:
     return explorer(described(), MODEL, LOAD, config=START, cards=())
 
 
-def chosen(around: Neighbourhood, **changes: str) -> dict[str, Any]:
+def chosen(explorer_model: ExplorerModel, **changes: str) -> dict[str, Any]:
     """Return the setting that some controls change to."""
-    return around.setting({**around.chosen, **changes})
+    return explorer_model.setting({**explorer_model.chosen, **changes})
 
 
 def page_of(html: str) -> Any:
@@ -51,10 +51,10 @@ def page_of(html: str) -> Any:
     return json.loads(found[1])
 
 
-def test_numbers_are_those_of_evaluate(around: Neighbourhood) -> None:
+def test_numbers_are_those_of_evaluate(explorer_model: ExplorerModel) -> None:
     """A setting's numbers agree with `evaluate` to the digits that are sent."""
     exact = evaluate(described(), START.changed(acks=1), MODEL, LOAD)
-    setting = chosen(around, acks="1")
+    setting = chosen(explorer_model, acks="1")
     assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
     assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
     assert setting["name"] == "RF 3, min ISR 2, acks=1"
@@ -64,17 +64,17 @@ def test_parts_and_floor_are_sent() -> None:
     """Where a card holds what is beyond settings, the decided part is below the whole."""
     card = load_model("three_az_cloud")
     cluster = Cluster.uniform(brokers=3, racks=3)
-    setting = Neighbourhood(cluster, card, LOAD, Goals(), START).setting(
-        Neighbourhood(cluster, card, LOAD, Goals(), START).chosen
+    setting = ExplorerModel(cluster, card, LOAD, Goals(), START).setting(
+        ExplorerModel(cluster, card, LOAD, Goals(), START).chosen
     )
     whole, _, _, decided, _, _, floor = setting["refused"]
     assert 0 < decided < whole
     assert decided + floor == pytest.approx(whole, rel=1e-3)
 
 
-def test_the_badge_names_the_missed_goal(around: Neighbourhood) -> None:
+def test_the_badge_names_the_missed_goal(explorer_model: ExplorerModel) -> None:
     """A min ISR equal to the replication factor stops writes too often for this goal."""
-    kept, missed = chosen(around), chosen(around, min_insync_replicas="3")
+    kept, missed = chosen(explorer_model), chosen(explorer_model, min_insync_replicas="3")
     assert (kept["met"], kept["badge"]) == (True, "Meets your goals")
     assert (missed["met"], missed["badge"]) == (False, "Misses your goals: time without writes")
 
@@ -100,10 +100,10 @@ def test_the_badge_names_the_missed_goal(around: Neighbourhood) -> None:
     ],
 )
 def test_a_refusal_has_kafkas_words(
-    around: Neighbourhood, changes: dict[str, str], words: str
+    explorer_model: ExplorerModel, changes: dict[str, str], words: str
 ) -> None:
     """A refused combination has its reason in place of numbers."""
-    setting = chosen(around, **changes)
+    setting = chosen(explorer_model, **changes)
     assert words in setting["refusal"]
     assert "loss" not in setting
 
@@ -111,34 +111,34 @@ def test_a_refusal_has_kafkas_words(
 def test_a_conflict_with_idempotence_is_refused_in_kafkas_words() -> None:
     """Explicit idempotence refuses acks=1, and retries=0, as Kafka's producer does."""
     start = START.changed(enable_idempotence=True)
-    around = Neighbourhood(described(), MODEL, LOAD, Goals(), start)
+    explorer_model = ExplorerModel(described(), MODEL, LOAD, Goals(), start)
     assert (
         "Must set acks to all in order to use the idempotent producer"
-        in (chosen(around, acks="1")["refusal"])
+        in (chosen(explorer_model, acks="1")["refusal"])
     )
-    assert "Must set retries to non-zero" in chosen(around, retries="0")["refusal"]
+    assert "Must set retries to non-zero" in chosen(explorer_model, retries="0")["refusal"]
 
 
 def test_a_min_isr_above_the_replication_factor_is_capped_since_3_7(
-    around: Neighbourhood,
+    explorer_model: ExplorerModel,
 ) -> None:
     """It is drawn where Kafka puts it, and said."""
-    setting = chosen(around, replication_factor="2", min_insync_replicas="3")
+    setting = chosen(explorer_model, replication_factor="2", min_insync_replicas="3")
     assert setting["at"] == [2, 2]
     assert any("takes it for 2" in words for _, words in setting["notes"])
 
 
-def test_a_card_without_an_answer_says_so(around: Neighbourhood) -> None:
+def test_a_card_without_an_answer_says_so(explorer_model: ExplorerModel) -> None:
     """An unknown card is refused with its reason rather than an error in the notebook."""
-    assert "no_such_card" in chosen(around, card="no_such_card")["refusal"]
+    assert "no_such_card" in chosen(explorer_model, card="no_such_card")["refusal"]
 
 
 def test_marks_are_what_recommend_says() -> None:
     """The recommended setting is that of `recommend`, the present one that of the topic."""
     cluster, goals = described(), Goals(loss_probability_per_year=1e-3, write_unavailability=1e-3)
-    around = Neighbourhood(cluster, MODEL, LOAD, goals, START, "orders")
+    explorer_model = ExplorerModel(cluster, MODEL, LOAD, goals, START, "orders")
     advice = recommend(cluster, MODEL, LOAD, goals, kafka_version=START.kafka_version)
-    _, marks = around.marks(around.chosen)
+    _, marks = explorer_model.marks(explorer_model.chosen)
     named = {mark["mark"]: mark["at"] for mark in marks}
     best, today = advice.best.config, advice.current
     assert advice.best.meets_all
@@ -147,19 +147,19 @@ def test_marks_are_what_recommend_says() -> None:
     assert named["today"] == [3, today.config.min_insync_replicas]
 
 
-def test_commands_create_a_topic_or_change_one(around: Neighbourhood) -> None:
+def test_commands_create_a_topic_or_change_one(explorer_model: ExplorerModel) -> None:
     """The lines are those of the migration plan; the producer's settings come along."""
-    new = dict(chosen(around)["commands"])
+    new = dict(chosen(explorer_model)["commands"])
     assert "--create --topic my-topic --partitions 3 --replication-factor 3" in new["Commands"]
     assert "acks=all" in new["producer.properties"]
-    changed = dict(chosen(around, topic="orders")["commands"])
+    changed = dict(chosen(explorer_model, topic="orders")["commands"])
     assert "--alter --entity-type topics --entity-name orders" in changed["Commands"]
     assert "min.insync.replicas=2" in changed["Commands"]
 
 
-def test_no_commands_lower_durability(around: Neighbourhood) -> None:
+def test_no_commands_lower_durability(explorer_model: ExplorerModel) -> None:
     """Fewer replicas than the topic has are refused with what would be lowered."""
-    blocks = dict(chosen(around, topic="orders", replication_factor="2")["commands"])
+    blocks = dict(chosen(explorer_model, topic="orders", replication_factor="2")["commands"])
     assert "Commands" not in blocks
     assert "orders: 3 replicas to 2" in blocks["No commands"]
 
@@ -248,7 +248,7 @@ def test_a_page_switches_version_and_elr() -> None:
     """Numbers are those of `evaluate`, and each version has its recommendation."""
     view = explorer(Cluster.uniform(brokers=2, racks=2), MODEL, LOAD, cards=[MODEL.name])
     page = page_of(view.html)
-    start = view._around.start
+    start = view._explorer_model.start
     for changes, config in (
         ({"kafka_version": "3.6"}, start.changed(kafka_version="3.6")),
         ({"kafka_version": "3.9"}, start.changed(kafka_version="3.9")),
@@ -261,21 +261,23 @@ def test_a_page_switches_version_and_elr() -> None:
         assert [mark["mark"] for mark in marks] == ["best"]
 
 
-def test_retries_move_no_curve(around: Neighbourhood) -> None:
+def test_retries_move_no_curve(explorer_model: ExplorerModel) -> None:
     """What the page draws before the kernel answers is what the kernel's answer draws."""
     for changes in ({"acks": "all"}, {"acks": "1"}, {"unclean_leader_election_enable": "true"}):
-        before = chosen(around, **changes)
+        before = chosen(explorer_model, **changes)
         for still in ({"retries": "0"}, {"retries": "3", "delivery_timeout_ms": "600000"}):
-            after = chosen(around, **changes, **still)
+            after = chosen(explorer_model, **changes, **still)
             for name in ("at", "name", "loss", "refused", "said", "badge", "verdict", "beyond"):
                 assert after[name] == before[name]
 
 
 def test_a_second_process_answers_as_this_one_does(
-    around: Neighbourhood, monkeypatch: pytest.MonkeyPatch
+    explorer_model: ExplorerModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same answers come from it, and from here if it cannot start."""
-    task = partial(around.forgetful().answer, {**around.chosen, "topic": "orders"})
+    task = partial(
+        explorer_model.without_cache().answer, {**explorer_model.chosen, "topic": "orders"}
+    )
     here = [task()]
     assert SecondProcess([task]).results() == here
     monkeypatch.setattr("sys.executable", shutil.which("false"))
@@ -302,8 +304,8 @@ def test_the_chosen_setting_has_intervals(view: Explorer) -> None:
 
 def test_a_topics_name_cannot_end_the_script() -> None:
     """Text of the cluster stays data."""
-    around = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
-    page = around.page()
+    explorer_model = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    page = explorer_model.page()
     assert page["settings"]
     page["texts"][0] = EVIL
     html = html_fragment(page)

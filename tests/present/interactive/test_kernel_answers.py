@@ -13,7 +13,7 @@ import pytest
 from advised import MODEL, described
 from advisor.advice import Goals
 from advisor.present.interactive.explorer import Explorer, explorer
-from advisor.present.interactive.neighbourhood import Answer, Neighbourhood, Values
+from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 from advisor.present.interactive.worker import Worker, settings
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
@@ -25,8 +25,9 @@ import multiprocessing, time
 import advisor
 from advisor.present.interactive.worker import Worker, settings
 model = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 2, "minutes": 5}}})
-around = advisor.explorer(advisor.Cluster.uniform(brokers=2, racks=None), model)._around
-for _ in Worker(around).answers([settings([around.chosen])] * 2):
+cluster = advisor.Cluster.uniform(brokers=2, racks=None)
+explorer_model = advisor.explorer(cluster, model)._explorer_model
+for _ in Worker(explorer_model).answers([settings([explorer_model.chosen])] * 2):
     break
 print(*[child.pid for child in multiprocessing.active_children()], flush=True)
 time.sleep(600)
@@ -39,20 +40,20 @@ def view() -> Explorer:
 
 
 def test_the_kernel_answers_with_the_setting_alone(view: Explorer) -> None:
-    """The curve around it comes in parts, so that the kernel is free for the next choice."""
+    """The rest of its curve comes in parts, so that the kernel is free for the next choice."""
     sent: Queue[Any] = Queue()
     view.send = sent.put
-    values = {**view._around.chosen, "retries": "5"}
+    values = {**view._explorer_model.chosen, "retries": "5"}
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    key = view._around.key(values)
-    wanted = {key: view._around.setting(values)}
+    key = view._explorer_model.key(values)
+    wanted = {key: view._explorer_model.setting(values)}
     assert sent.get_nowait() == {"id": "a1", "settings": wanted, "marks": {}}
     view._asked(view, {"id": "a2", "values": values, "kind": "around"}, [])
     parts = [sent.get(timeout=120) for _ in range(6)]
     assert {part["id"] for part in parts} == {"a2"}
     assert sorted(len(part["settings"]) for part in parts) == [0, 1, 1, 1, 1, 1]
     assert sum(len(part["marks"]) for part in parts) == 1
-    assert not list(view._around.lacking(values))
+    assert not list(view._explorer_model.missing_settings(values))
     # A page that was loaded again has forgotten them, and is told at once.
     view._asked(view, {"id": "a3", "values": values, "kind": "around"}, [])
     again = sent.get_nowait()
@@ -62,12 +63,12 @@ def test_the_kernel_answers_with_the_setting_alone(view: Explorer) -> None:
 
 def test_a_new_choice_drops_what_waits_for_the_last() -> None:
     """Its curve is not on the screen any more."""
-    own = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     worker, found = Worker(own), Queue[Answer]()
     before = [{**own.chosen, "retries": str(n)} for n in range(40, 60)]
     for values in [*before, own.chosen]:
-        worker.look_around(values, found.put)
-    while own.lacking(own.chosen):
+        worker.compute_curve(values, found.put)
+    while own.missing_settings(own.chosen):
         found.get(timeout=120)
     assert sum(own.key(values) in own._settings for values in before) < len(before) / 2
     worker.stop()
@@ -78,51 +79,52 @@ def test_an_interrupted_question_is_replied_to(
 ) -> None:
     """The page asks its next question after the reply: without one it would wait for ever."""
 
-    def interrupted(_around: Neighbourhood, _values: Values) -> Answer:
+    def interrupted(_explorer_model: ExplorerModel, _values: Values) -> Answer:
         raise KeyboardInterrupt
 
     sent: list[Any] = []
     view.send = lambda content: sent.append(content)
-    monkeypatch.setattr(Neighbourhood, "setting", interrupted)
-    values = {**view._around.chosen, "retries": "8"}
+    monkeypatch.setattr(ExplorerModel, "setting", interrupted)
+    values = {**view._explorer_model.chosen, "retries": "8"}
     with pytest.raises(KeyboardInterrupt):
         view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
     assert sent == [{"id": "a1", "settings": {}, "marks": {}}]
 
 
-def test_other_processes_look_ahead() -> None:
-    """They send a setting's intervals and all that one change needs; both are remembered."""
+def test_background_processes_compute_the_likely_next_settings() -> None:
+    """They send a setting's intervals and all that one change needs; both are cached."""
     goals = Goals(loss_probability_per_year=1e-3, write_unavailability=1e-5)
-    own = Neighbourhood(described(), MODEL, LOAD, goals, START)
+    own = ExplorerModel(described(), MODEL, LOAD, goals, START)
     found: Queue[Answer] = Queue()
     values = {**own.chosen, "retries": "7"}
-    ahead = list(own.ahead(values))
-    assert [other["acks"] for other in ahead[:3]] == ["all", "1", "0"]
+    likely = list(own.likely_next_settings(values))
+    assert [other["acks"] for other in likely[:3]] == ["all", "1", "0"]
     worker = Worker(own)
-    worker.look_ahead(values, found.put)
-    answers = [found.get(timeout=120) for _ in range(1 + 2 * len(ahead))]
+    worker.compute_likely_next(values, found.put)
+    answers = [found.get(timeout=120) for _ in range(1 + 2 * len(likely))]
     settings = {key: each for answer in answers for key, each in answer.settings.items()}
-    ranged = settings[own.key(values)]
-    assert ranged["loss"][1] < ranged["loss"][0] < ranged["loss"][2]
-    assert {own.key(other) for other in ahead} < set(settings)
-    assert list(own.ahead(values)) == []
-    assert own.ranged(values)
+    with_intervals = settings[own.key(values)]
+    low, high = with_intervals["loss"][1:3]
+    assert low < with_intervals["loss"][0] < high
+    assert {own.key(other) for other in likely} < set(settings)
+    assert list(own.likely_next_settings(values)) == []
+    assert own.has_intervals(values)
     worker.stop()
 
 
-def test_what_is_known_keeps_its_intervals() -> None:
+def test_cached_intervals_are_kept() -> None:
     """One process may compute a setting whose intervals came from another."""
-    own = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
-    key, plain = own.key(own.chosen), own.forgetful().setting(own.chosen)
-    ranged = {**plain, "loss": [2.0, 1.0, 3.0]}
-    assert own.keep(Answer({key: plain}, {})).settings == {key: plain}
-    assert own.keep(Answer({key: ranged}, {})).settings == {key: ranged}
-    assert own.keep(Answer({key: plain}, {})).settings == {key: ranged}
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    key, plain = own.key(own.chosen), own.without_cache().setting(own.chosen)
+    with_intervals = {**plain, "loss": [2.0, 1.0, 3.0]}
+    assert own.store(Answer({key: plain}, {})).settings == {key: plain}
+    assert own.store(Answer({key: with_intervals}, {})).settings == {key: with_intervals}
+    assert own.store(Answer({key: plain}, {})).settings == {key: with_intervals}
 
 
 def test_processes_that_are_stopped_or_killed_end_without_an_error() -> None:
     """The kernel goes on alone; later questions start other processes."""
-    own = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     worker = Worker(own)
     tasks = [settings([{**own.chosen, "retries": str(n)}]) for n in range(1, 30)]
     answers = worker.answers(tasks)
@@ -132,7 +134,7 @@ def test_processes_that_are_stopped_or_killed_end_without_an_error() -> None:
     assert len(list(answers)) < len(tasks) - 1
     assert worker.stopped
     found: Queue[Answer] = Queue()
-    worker.look_ahead(own.chosen, found.put)
+    worker.compute_likely_next(own.chosen, found.put)
     assert found.get(timeout=120).settings
     worker.stop()
 

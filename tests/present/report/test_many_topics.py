@@ -8,7 +8,7 @@ import pytest
 from advised import MODEL
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.advice.findings.summary import MOST_OF_A_RULE, shortened
-from advisor.advice.migration.plan import Plan
+from advisor.advice.migration.plan import MigrationPlan
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.present.labels import between, once_in_years
 from advisor.present.report import page
@@ -112,7 +112,7 @@ def test_long_files_are_shown_in_part() -> None:
 def test_many_files_are_named(advice: Recommendation) -> None:
     """Of a hundred files the first are shown and the others counted."""
     files = {f"reassign-{n}.json": "{}" for n in range(100)}
-    plan = Plan((), ("# one",), (), (), files, ())
+    plan = MigrationPlan((), ("# one",), (), (), files, ())
     many = replace(advice, allow_lower_durability=True)
     many.__dict__["plan"] = plan
     assert len(page._blocks(many)) == 1

@@ -9,12 +9,11 @@ from markupsafe import escape
 from advised import MODEL, described
 from advisor import catalog
 from advisor.advice import Goals, Recommendation, recommend
-from advisor.advice.phrases import every
-from advisor.formatting import span, years
+from advisor.formatting import once_in, span, years
 from advisor.present import plot_reliability
 from advisor.present.card_text import card_in_words
 from advisor.present.figures.tornado import largest_swings
-from advisor.present.labels import time_per_year
+from advisor.present.labels import time_per_year_label
 from advisor.present.outcome import compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.page import render_report
@@ -107,7 +106,7 @@ def test_dependents_on_internal_topics(text: str, advice: Recommendation) -> Non
     found = advice.best.reliability.dependents()
     told = dependents_in_words(advice.best.reliability)
     for row, stopped in zip(told["rows"], (found.consumer_group, found.transaction), strict=True):
-        assert row["stopped"] == time_per_year(stopped.unavailability)
+        assert row["stopped"] == time_per_year_label(stopped.unavailability)
         assert f'{row["stopped"]}</td><td class="figure">{row["bounds"]}</td>' in text
         assert all(f"{name}: {down}" in text for name, down in row["parts"])
     assert told["assumptions"]
@@ -193,7 +192,7 @@ def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> No
     )
     result = evaluate(advice.cluster, config, often)
     assert result.loss_probability_per_year > 0.9
-    told = every(result.mean_years_to_loss)
+    told = once_in(result.mean_years_to_loss)
     low, high = map(years, result.interval("mean_years_to_loss"))
     assert f"data loss {told} (main cause: lost disks)" in result.verdict
     assert f"Data loss: {told} (95 %: {span(low, high)})" in repr(result)

@@ -76,7 +76,7 @@ def test_auto_commit_in_the_polling_thread_loses_nothing() -> None:
 @pytest.mark.parametrize("commit", [BEFORE, AFTER, EACH, AUTO])
 def test_two_crashes_keep_the_semantics(commit: str) -> None:
     """Exhaustive over pairs of crash points: same semantics as with one crash."""
-    once, twice = promise(7, rules(commit)), promise(7, rules(commit), lives=2)
+    once, twice = promise(7, rules(commit)), promise(7, rules(commit), crashes=2)
     assert twice.crash_points == once.crash_points**2
     assert (twice.most_lost > 0) == (once.most_lost > 0)
     assert (twice.most_repeated > 0) == (once.most_repeated > 0)
@@ -192,7 +192,7 @@ def test_invalid_runs_are_rejected() -> None:
     for call in (
         lambda: consume(-1, rules(AUTO)),
         lambda: consume(1, rules(AUTO), [-1]),
-        lambda: promise(1, rules(AUTO), lives=0),
+        lambda: promise(1, rules(AUTO), crashes=0),
     ):
         with pytest.raises(InputError):
             call()

@@ -115,7 +115,7 @@ def test_a_record_in_flight_expires_too_and_may_be_appended() -> None:
     config = PLAIN.changed(delivery_timeout_ms=30_000, request_timeout_ms=30_000)
     got = deliver(config, 1, in_turn(SILENT_AFTER_APPEND))
     assert got.refused == (0,)
-    assert got.refused_but_written == (0,)
+    assert got.log == (0,)
     assert got.outcomes[0].at_ms == 30_000
 
 

@@ -16,7 +16,6 @@ from advisor.protocol.log.leader_epoch_cache import (
     end_offset_for_kip101,
     latest,
     truncate_from_end,
-    truncate_from_start,
 )
 
 NOTHING = EpochEnd(-1, -1)
@@ -110,25 +109,6 @@ def test_truncate_from_end_drops_epochs_that_began_there(end, kept):
     """
     entries = cache((2, 6), (3, 8), (4, 11))
     assert [tuple(e) for e in truncate_from_end(entries, end)] == kept
-
-
-@pytest.mark.parametrize(
-    ("start", "kept"),
-    [
-        (5, [(2, 6), (3, 8), (4, 11)]),
-        (6, [(2, 6), (3, 8), (4, 11)]),
-        (7, [(2, 7), (3, 8), (4, 11)]),
-        (8, [(3, 8), (4, 11)]),
-        (9, [(3, 9), (4, 11)]),
-        (11, [(4, 11)]),
-        (20, [(4, 20)]),
-        (-1, [(2, 6), (3, 8), (4, 11)]),
-    ],
-)
-def test_truncate_from_start_moves_the_epoch_that_holds_the_offset(start, kept):
-    """The epoch that contains the new log start begins there."""
-    entries = cache((2, 6), (3, 8), (4, 11))
-    assert [tuple(e) for e in truncate_from_start(entries, start)] == kept
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=12))

@@ -11,7 +11,6 @@ from advisor.protocol.rules.isr import (
     is_caught_up,
     is_stuck_or_slow,
     may_join,
-    needs_whole_isr,
     next_high_watermark,
     refusal_before_append,
 )
@@ -26,11 +25,6 @@ def test_only_acks_all_is_refused_for_the_isr(acks: str | int) -> None:
     for isr_size, min_isr in itertools.product(range(1, 5), repeat=2):
         refused = refusal_before_append(acks, isr_size, min_isr)
         assert refused == (NOT_ENOUGH_REPLICAS if acks == "all" and isr_size < min_isr else None)
-
-
-def test_acks_all_waits_for_the_whole_isr() -> None:
-    """The response does not wait for min.insync.replicas only."""
-    assert [needs_whole_isr(acks) for acks in ("all", 1, 0)] == [True, False, False]
 
 
 # --- lag -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The topics as they are when a plan is carried out, and brokers that every partition then uses."""
+"""The topics after a plan was carried out, and brokers that then hold every partition."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def _held_by(partition: Partition, replicas: tuple[int, ...]) -> Partition:
 
 
 def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Config) -> str:
-    """Return which brokers hold a replica of every partition though others do not; "" for none.
+    """Return in words which broker holds a replica of every partition; "" if none does.
 
-    So it is with the third site of "two and a half" data centres: its one broker, often meant as
+    This happens at the third site of "two and a half" data centres: its only broker, often meant as
     an arbiter without load, gets a copy of everything.
 
     Parameters
@@ -70,5 +70,5 @@ def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Conf
         f"Every partition then has a replica on broker {broker}, the only one of rack "
         f"{cluster.brokers[broker]}: it stores and receives a copy of everything and can become "
         "the leader of anything, so it needs the disk and network for that; an arbiter without "
-        "them does not do."
+        "them is not enough."
     )

@@ -1,4 +1,4 @@
-"""What a plan sets on each topic, and where that lowers durability."""
+"""Target settings of each topic, and where they lower durability."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ALLOW = "--allow-lower-durability"
 def with_usual_floor(config: Config, brokers: int) -> Config:
     """Return the settings with at least RF 3 and min ISR 2, as far as the brokers allow.
 
-    For Kafka's internal topics and for topics that do not exist yet: goals of other topics say
-    nothing about them. Min ISR stays below the replication factor, so that a restart stops nothing.
+    For internal topics and for topics that do not exist yet, to which the goals of other topics do
+    not apply. Min ISR stays below the replication factor, so that a restart stops no writes.
 
     Parameters
     ----------
     config : Config
     brokers : int
-        Brokers of the cluster.
+        Number of brokers of the cluster.
     """
     assert config.replication_factor is not None
     assert config.min_insync_replicas is not None
@@ -40,7 +40,7 @@ def target_of(topic: Topic, config: Config, brokers: int) -> Config:
 
 
 def stated_min_isr(topic: Topic, config: Config) -> int:
-    """Return the min ISR of a topic as it is, Kafka's default where none is stated."""
+    """Return the present min ISR of a topic; Kafka's default if it has none of its own."""
     if topic.min_insync_replicas is not None:
         return topic.min_insync_replicas
     fallback = default("min_insync_replicas", config.kafka_version)
@@ -48,7 +48,7 @@ def stated_min_isr(topic: Topic, config: Config) -> int:
 
 
 def lowered_min_isr(topic: Topic, target: Config) -> str:
-    """Return how a plan lowers the copies that acks=all guarantees, for a list; "" if it does not.
+    """Return how a plan lowers a topic's min ISR, for a list; "" if it does not.
 
     A min ISR above the replication factor counts as the replication factor.
     """
@@ -63,7 +63,7 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
 
 
 def lowered_replicas(topic: Topic, factor: int) -> str:
-    """Return that a topic gives up replicas and loses more with fewer, for a list."""
+    """Return that a topic loses replicas, for a list."""
     return f"topic {topic.name}: {topic.replication_factor} replicas to {factor}"
 
 
@@ -95,7 +95,7 @@ def check_allowed(lowered: tuple[str, ...], allowed: bool) -> None:
 
 
 def refusal(lowered: tuple[str, ...]) -> str:
-    """Return why commands and files of a plan are refused, and what asks for them."""
+    """Return why a plan has no commands and files, and the option that allows them."""
     return (
         f"{in_words(lowered)} Its commands and files are only written with {ALLOW} "
         "(in Python allow_lower_durability=True)."

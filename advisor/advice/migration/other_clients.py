@@ -16,7 +16,7 @@ _SARAMA_ACKS = {"all": "WaitForAll", 1: "WaitForLocal", 0: "NoResponse"}
 _FRANZ_ACKS = {"all": "AllISRAcks", 1: "LeaderAck", 0: "NoAck"}
 
 
-def dialect_files(config: Config) -> dict[str, str]:
+def other_client_files(config: Config) -> dict[str, str]:
     """Return the settings for Spring, kafka-python, Sarama and franz-go, by file name."""
     return {
         "producer-spring.yaml": spring_producer(config),
@@ -58,10 +58,10 @@ def kafka_python_producer(config: Config) -> str:
 
 
 def sarama_producer(config: Config) -> str:
-    """Return a function for Sarama, which has no limit on the time to deliver.
+    """Return a function for Sarama, which has no delivery timeout.
 
-    As many retries as fit into ``delivery.timeout.ms`` stand for it. Idempotence allows one request
-    in flight.
+    The number of retries that fit into ``delivery.timeout.ms`` replaces it. With idempotence Sarama
+    allows one request in flight.
     """
     safe = idempotent(config)
     backoff = config.retry_backoff_ms or _BACKOFF_MS
@@ -111,7 +111,7 @@ def _acks(config: Config) -> str | int:
 
 
 def _head(comment: str, client: str) -> str:
-    """Return what the library does unless told, as a comment."""
+    """Return the defaults of the library as a comment."""
     row = newest(client)
     gaps = f"its defaults: {', '.join(row.gaps)}" if row.gaps else "its defaults are safe"
     return f"{comment} {row.name}; {gaps} (data/client_defaults.csv, {row.retrieved})\n"

@@ -1,4 +1,4 @@
-"""What the explorer evaluates: one setting, those around it, what is there and what is best."""
+"""Evaluates what the explorer shows: a setting, its curve, the present and the best setting."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OFTEN_CHANGED = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What a question is answered with.
+    """Computed settings and marks, as JSON.
 
     Attributes
     ----------
@@ -76,8 +76,10 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class ExplorerModel:
     """A cluster, a card, a load and goals, with the settings evaluated for them so far.
+
+    Settings and marks that were computed are cached.
 
     Attributes
     ----------
@@ -134,7 +136,7 @@ class Neighbourhood:
             Whether to compute 95 % intervals, which takes seconds.
         """
         key = self.key(values)
-        if key not in self._settings or (intervals and not self.ranged(values)):
+        if key not in self._settings or (intervals and not self.has_intervals(values)):
             try:
                 self._settings[key] = self._computed(values, intervals)
             except AdvisorError as error:
@@ -142,33 +144,35 @@ class Neighbourhood:
         return self._settings[key]
 
     def prepare(self, values: Values) -> None:
-        """Make a setting's chain in this process: other retries and timeouts need no other."""
+        """Solve a setting's chain in this process; other retries and timeouts then reuse it."""
         with suppress(AdvisorError):
             self._computed(values, intervals=False)
 
-    def forgetful(self) -> Neighbourhood:
-        """Return the same question without what was computed, to be sent to another process."""
+    def without_cache(self) -> ExplorerModel:
+        """Return a copy with an empty cache, to be sent to another process."""
         return replace(self, _settings={}, _marks={})
 
-    def keep(self, answer: Answer) -> Answer:
-        """Remember what another process computed; return it with the intervals known here."""
+    def store(self, answer: Answer) -> Answer:
+        """Cache what another process computed; return it with the intervals cached here."""
         for key, setting in answer.settings.items():
             if key not in self._settings or _has_intervals(setting):
                 self._settings[key] = setting
         self._marks.update(answer.marks)
         return replace(answer, settings={key: self._settings[key] for key in answer.settings})
 
-    def knows(self, values: Values) -> bool:
-        """Whether a setting was computed, and what is marked there."""
+    def is_computed(self, values: Values) -> bool:
+        """Whether a setting and the marks of its topic were computed."""
         return self.key(values) in self._settings and setting_key(CONTEXT, values) in self._marks
 
-    def ranged(self, values: Values) -> bool:
-        """Whether a setting's intervals were computed."""
+    def has_intervals(self, values: Values) -> bool:
+        """Whether a setting was computed with its intervals."""
         return _has_intervals(self._settings.get(self.key(values), {}))
 
     def answer(self, values: Values) -> Answer:
-        """Return a setting, those of its curve and what is marked there."""
-        settings = {self.key(each): self.setting(each) for each in (values, *self.around(values))}
+        """Return a setting, the settings of its curve and the marks of its topic."""
+        settings = {
+            self.key(each): self.setting(each) for each in (values, *self.curve_settings(values))
+        }
         context, marked = self.marks(values)
         return Answer(settings, {context: marked})
 
@@ -176,38 +180,40 @@ class Neighbourhood:
         """Return a setting with its intervals, which takes seconds."""
         return Answer({self.key(values): self.setting(values, intervals=True)}, {})
 
-    def ahead(self, values: Values) -> Iterator[dict[str, str]]:
-        """Yield what one change of a control leads to, if it takes little time and is not known.
+    def likely_next_settings(self, values: Values) -> Iterator[dict[str, str]]:
+        """Yield the settings that one change of a control leads to and that are not computed.
 
-        What users change most comes first.
+        The controls that users change most come first.
         """
         shown = {control["key"]: control.get("options", ()) for control in self.controls}
         for key in _OFTEN_CHANGED:
             for option, _ in shown[key][:_MOST_AHEAD]:
                 other = {**values, key: option}
-                if not self.knows(other):
+                if not self.is_computed(other):
                     yield other
 
-    def around(self, values: Values) -> Iterator[dict[str, str]]:
+    def curve_settings(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield the settings of the same curve: other replication factors and min ISRs.
 
-        Chains grow steeply with the replication factor: above `SMALL_REPLICAS` none is added.
+        Chains grow steeply with the replication factor, so it goes up to `SMALL_REPLICAS` only.
         """
         for factor in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1):
             for least in range(1, factor + 1):
                 place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
                 yield {**values, **place}
 
-    def known_around(self, values: Values) -> Answer:
-        """Return what is computed of a curve, apart from the setting itself, and of its marks."""
+    def computed_curve(self, values: Values) -> Answer:
+        """Return the computed part of a curve, without the setting itself, and its marks."""
         own, context = self.key(values), setting_key(CONTEXT, values)
-        keys = [key for key in map(self.key, self.around(values)) if key != own]
+        keys = [key for key in map(self.key, self.curve_settings(values)) if key != own]
         settings = {key: self._settings[key] for key in keys if key in self._settings}
         return Answer(settings, {c: self._marks[c] for c in (context,) if c in self._marks})
 
-    def lacking(self, values: Values) -> list[dict[str, str]]:
+    def missing_settings(self, values: Values) -> list[dict[str, str]]:
         """Return the settings of the same curve that are not computed."""
-        return [other for other in self.around(values) if self.key(other) not in self._settings]
+        return [
+            other for other in self.curve_settings(values) if self.key(other) not in self._settings
+        ]
 
     def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
         """Return the present and the recommended setting of a topic, under their key; cached."""
@@ -248,7 +254,7 @@ class Neighbourhood:
         """
         own = [values for curve in self.offered() for values in curve]
         every = [self.chosen, *(each for each in own if self.key(each) in self._settings)]
-        every += [each for values in elsewhere for each in self.around(values)]
+        every += [each for values in elsewhere for each in self.curve_settings(values)]
         return page_json(
             precomputed(self.controls, every),
             self.chosen,
@@ -272,7 +278,7 @@ class Neighbourhood:
         for elr, acks in product(("default", "false", "true"), EVERY_ACKS):
             other = {**start, "eligible_leader_replicas": elr, "acks": acks}
             if elr != start["eligible_leader_replicas"]:
-                yield list(self.around(other))
+                yield list(self.curve_settings(other))
 
     def _places(self) -> Iterator[dict[str, str]]:
         """Yield replication factors with min ISRs; also above it, where that is another setting."""

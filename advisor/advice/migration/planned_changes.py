@@ -1,4 +1,4 @@
-"""What a plan changes: the topics with their target settings, replica moves and options."""
+"""The changes of a plan: topics with their target settings, replica moves and topic options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
 from advisor.advice.migration.properties import strimzi_topics
-from advisor.advice.migration.targets import (
+from advisor.advice.migration.target_settings import (
     MIN_ISR,
     lowered_min_isr,
     lowered_replicas,
@@ -21,16 +21,16 @@ from advisor.protocol.rules.versions import default
 UNCLEAN = "unclean.leader.election.enable"
 UNCLEAN_OPTION = "unclean_leader_election_enable"
 MOST_MOVES = 2_000
-"""Partitions of one reassignment at most.
+"""Upper limit on the partitions of one reassignment.
 
 KRaft takes 10,000 in one request (`MAX_RECORDS_PER_USER_OP` in `QuorumController`), ZooKeeper about
-1 MB; and fewer at a time can be called off sooner.
+1 MB. Smaller reassignments can also be cancelled sooner.
 """
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Replicas that are moved together, and the files that say so."""
+    """Replicas that are moved together, and the names of their files."""
 
     moves: Sequence[Move]
     number: str
@@ -52,7 +52,7 @@ class Batch:
 
 
 def batches(moves: Sequence[Move]) -> list[Batch]:
-    """Return the moves in batches that Kafka takes at once."""
+    """Return the moves in batches of at most `MOST_MOVES`."""
     parts = [moves[start : start + MOST_MOVES] for start in range(0, len(moves), MOST_MOVES)]
     if len(parts) == 1:
         return [Batch(moves, "")]
@@ -60,7 +60,7 @@ def batches(moves: Sequence[Move]) -> list[Batch]:
 
 
 @dataclass(frozen=True)
-class Change:
+class OptionChange:
     """Change of one topic option; `before` is None if the topic has no value of its own."""
 
     topic: Topic
@@ -70,14 +70,14 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What changes: topics with their target settings, moves, options; and topics kept as is."""
+class PlannedChanges:
+    """Topics to change, with target settings, moves and options; and topics kept as they are."""
 
     topics: tuple[Topic, ...]
     kept: tuple[Topic, ...]
     targets: Mapping[str, Config]
     moves: tuple[Move, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[OptionChange, ...]
     shrinking: Mapping[str, bool]
 
     @classmethod
@@ -87,7 +87,7 @@ class Wanted:
         chosen: Sequence[Topic],
         config: Config,
         shrinking: Mapping[str, bool],
-    ) -> Wanted:
+    ) -> PlannedChanges:
         """Decide which of the chosen topics change, and how."""
         targets = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
         factors = {name: target.replication_factor or 1 for name, target in targets.items()}
@@ -118,7 +118,7 @@ class Wanted:
         return settings
 
     def lowered(self) -> Iterator[str]:
-        """Yield what becomes less durable."""
+        """Yield each change that lowers durability, for a list."""
         for topic in self.topics:
             if self.shrinking.get(topic.name):
                 yield lowered_replicas(topic, self.factors[topic.name])
@@ -137,20 +137,22 @@ class Wanted:
         return files
 
 
-def _changes(topic: Topic, config: Config, own: Callable[[Topic, str], bool]) -> Iterator[Change]:
+def _changes(
+    topic: Topic, config: Config, own: Callable[[Topic, str], bool]
+) -> Iterator[OptionChange]:
     stated = topic.configs.get(MIN_ISR)
     wanted = str(config.min_insync_replicas)
     if config.rules.min_isr_supported and stated != wanted:
-        yield Change(topic, MIN_ISR, stated if own(topic, MIN_ISR) else None, wanted)
+        yield OptionChange(topic, MIN_ISR, stated if own(topic, MIN_ISR) else None, wanted)
     unclean = topic.configs.get(UNCLEAN)
     by_default = bool(default(UNCLEAN_OPTION, config.kafka_version))
     is_unclean = by_default if unclean is None else unclean.lower() == "true"
     if is_unclean and not config.unclean_leader_election_enable:
-        yield Change(topic, UNCLEAN, unclean if own(topic, UNCLEAN) else None, "false")
+        yield OptionChange(topic, UNCLEAN, unclean if own(topic, UNCLEAN) else None, "false")
 
 
 def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
-    """Whether the topic itself sets the key; assumed of all that a describe output shows."""
+    """Whether the topic itself sets the key; assumed of every key in a describe output."""
     own = cluster.observed.is_topic_override(topic.name, key) if cluster.observed else None
     return key in topic.configs if own is None else own
 

@@ -1,4 +1,4 @@
-"""The change from the present to a recommended setting: plan, commands and files."""
+"""Migration from the present to the recommended setting: plan, commands and files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import cached_property
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.choice import Choice
 from advisor.advice.goals import Goals
-from advisor.advice.migration.plan import DEFAULT_THROTTLE, Plan, make_plan
-from advisor.advice.migration.targets import check_allowed, target_of
-from advisor.advice.migration.wanted import replicas_needed
+from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan
+from advisor.advice.migration.planned_changes import replicas_needed
+from advisor.advice.migration.target_settings import check_allowed, target_of
 from advisor.advice.recommendations.topic_changes import (
     Auditor,
     TopicChange,
@@ -25,8 +25,8 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
 
-class Change(ABC):
-    """What a `Recommendation` has to carry it out; it documents the attributes."""
+class MigrationMixin(ABC):
+    """Plan, commands and files of a `Recommendation`, which documents the attributes."""
 
     cluster: Cluster
     model: FailureModel
@@ -43,7 +43,7 @@ class Change(ABC):
         """The recommended setting."""
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> MigrationPlan:
         """The migration to the recommended setting, and its rollback.
 
         A topic with more replicas than recommended keeps them, unless it misses a goal that it
@@ -66,7 +66,7 @@ class Change(ABC):
                 done(1)
         return self._planned(shrinking)
 
-    def _planned(self, shrinking: dict[str, bool]) -> Plan:
+    def _planned(self, shrinking: dict[str, bool]) -> MigrationPlan:
         throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
         topics = None if self.whole_cluster else self.topics
         today = None if self.current is None else self.current.config
@@ -113,7 +113,7 @@ class Change(ABC):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """What the plan lowers, if that is not allowed: then there are no commands and files."""
+        """What the plan would lower without permission; if any, it writes no commands and files."""
         return () if self.allow_lower_durability else self.plan.lowered
 
     def commands(self) -> list[str]:

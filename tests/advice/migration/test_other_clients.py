@@ -1,4 +1,4 @@
-"""Producer settings in the dialects of client libraries, and the table of their defaults."""
+"""producer settings of other client libraries, and the table of their defaults."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ import advisor
 from advisor import catalog
 from advisor.advice.migration import client_defaults as module
 from advisor.advice.migration.client_defaults import client_defaults, newest
-from advisor.advice.migration.dialects import dialect_files
+from advisor.advice.migration.other_clients import other_client_files
 from advisor.advice.migration.properties import broker_properties
 from advisor.cli import text
 from advisor.errors import ConfigError, ModelError
@@ -37,7 +37,7 @@ def possible() -> list[Config]:
 
 
 def kafka_python(config: Config) -> dict[str, object]:
-    call = ast.parse(dialect_files(config)["producer-kafka-python.py"]).body[0].value
+    call = ast.parse(other_client_files(config)["producer-kafka-python.py"]).body[0].value
     return {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
 
 
@@ -58,12 +58,12 @@ def test_kafka_python_knows_every_setting() -> None:
 def test_spring_has_the_java_settings() -> None:
     """The tree is Spring's; acks and retries are its own, the rest are Kafka's properties."""
     for config in possible():
-        tree = yaml.safe_load(dialect_files(config)["producer-spring.yaml"])
+        tree = yaml.safe_load(other_client_files(config)["producer-spring.yaml"])
         producer = tree["spring"]["kafka"]["producer"]
         assert set(producer) <= {"acks", "retries", "properties"}
         assert str(producer["acks"]) == str(config.acks)
         assert all("." in name for name in producer["properties"])
-    producer = yaml.safe_load(dialect_files(SAFE)["producer-spring.yaml"])["spring"]["kafka"]
+    producer = yaml.safe_load(other_client_files(SAFE)["producer-spring.yaml"])["spring"]["kafka"]
     assert producer["producer"]["properties"]["enable.idempotence"] is True
     assert producer["producer"]["properties"]["delivery.timeout.ms"] == 600_000
 
@@ -71,7 +71,7 @@ def test_spring_has_the_java_settings() -> None:
 def test_sarama_retries_as_long_as_the_timeout() -> None:
     """Retries times backoff make the delivery timeout; idempotence has one request in flight."""
     for config in [SAFE, *possible()]:
-        code = dialect_files(config)["producer-sarama.go"]
+        code = other_client_files(config)["producer-sarama.go"]
         retries = int(re.search(r"Retry\.Max = (\d+)", code)[1])
         backoff = int(re.search(r"Retry\.Backoff = (\d+) \*", code)[1])
         if config.delivery_timeout_ms is not None and config.retries > 10_000:
@@ -89,13 +89,13 @@ def test_sarama_retries_as_long_as_the_timeout() -> None:
 def test_franz_go_is_idempotent_unless_that_is_impossible() -> None:
     """Idempotence is its default and is switched off where acks or retries exclude it."""
     for config in possible():
-        code = dialect_files(config)["producer-franz-go.go"]
+        code = other_client_files(config)["producer-franz-go.go"]
         wanted = {"all": "AllISRAcks", 1: "LeaderAck", 0: "NoAck"}[config.acks]
         assert f"kgo.RequiredAcks(kgo.{wanted}())," in code
         assert ("DisableIdempotentWrite" in code) or config.acks == "all"
     assert (
         "RecordDeliveryTimeout(600000 * time.Millisecond)"
-        in (dialect_files(SAFE)["producer-franz-go.go"])
+        in (other_client_files(SAFE)["producer-franz-go.go"])
     )
 
 
