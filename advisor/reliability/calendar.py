@@ -133,7 +133,7 @@ class Calendar:
         return min(self.catch_up_minutes / minutes, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a card would write; nothing for what is not given."""
+        """The keys of ``[calendar]`` in a card, without those that are not given."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
     def check_exact(self) -> None:

@@ -213,10 +213,9 @@ def _combine(
     first_losses_of_cards = scaled_from_fewer(case, (first, upper)) or first_losses
     causes = _causes(sets, counts)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
-    lost_measure = (
-        "records_dropped_per_year" if case.config.acks == 0 else "acked_records_lost_per_year"
-    )
-    probability = min(first.probability, whole[lost_measure])
+    unacknowledged = case.config.acks == 0
+    lost = whole["records_dropped_per_year" if unacknowledged else "acked_records_lost_per_year"]
+    probability = min(first.probability, lost)
     causes["loss_probability_per_year"] = {
         mechanism: probability * share for mechanism, share in first.shares
     }
@@ -236,10 +235,7 @@ def _combine(
         mean_years_to_loss=first.mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
-        bounds=(
-            min(first.bounds[0], whole[lost_measure]),
-            min(first.bounds[1], whole[lost_measure]),
-        ),
+        bounds=(min(first.bounds[0], lost), min(first.bounds[1], lost)),
         first_loss_upper=upper,
         error_bounds=MappingProxyType(
             _error_bounds(sets, counts, replica_lists, first, upper, probability)

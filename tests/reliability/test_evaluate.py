@@ -24,7 +24,7 @@ DESTROYED = {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
 ONE = Workload(partitions=1)
 
 
-# An operator who elects at once what is left where Kafka would wait.
+# An operator who elects a remaining replica at once where Kafka would wait.
 AT_ONCE = {"hours": 1e-5}
 
 

@@ -11,7 +11,7 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
-# An operator who elects at once what is left where Kafka would wait.
+# An operator who elects a remaining replica at once where Kafka would wait.
 AT_ONCE = {"hours": 1e-5}
 
 
@@ -44,7 +44,7 @@ def test_copysets():
 
     Ten sets without a broker in common follow Cidon et al.: ``1 - (1 - p^3)^10`` of power failures.
     Of thirty that share brokers fewer lose at all, as drawn here; every record is long on disk. An
-    operator elects whoever is left.
+    operator elects a replica that is left.
     """
     card = FailureModel.from_dict(
         {

@@ -123,7 +123,7 @@ class Moves(NamedTuple):
         upcoming: NextTransitions | None = None,
         unexpanded: IntArray = moves.NOTHING,
     ) -> Moves:
-        """As `Graph.moves`, without tails where nothing is acknowledged by a leader alone."""
+        """Transitions of `Graph.moves`, without tails if every acknowledgement takes the ISR."""
         source, rows = graph.moves(states, upcoming, unexpanded)
         if constants.acks == "all":
             rows[:, moves.EFFECTS] &= ~Effect.TAIL
@@ -132,7 +132,7 @@ class Moves(NamedTuple):
         return cls(source, rows)
 
     def and_then(self, more: Moves, sources: IntArray) -> Moves:
-        """With those of other sources, by their numbers among all; these have none any more."""
+        """Replace the transitions out of ``sources`` by others, numbered among all sources."""
         stay = ~np.isin(self.source, sources)
         source = np.concatenate([self.source[stay], sources[more.source]])
         rows = np.concatenate([self.rows.compress(stay, axis=0), more.rows])

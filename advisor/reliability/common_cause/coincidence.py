@@ -231,7 +231,7 @@ class CoincidentSets:
 
     @property
     def outages_so_far(self) -> int:
-        """How many outages are numbered."""
+        """Number of outages seen so far."""
         return len(self._outages)
 
     def outages_of_class(self, pattern: Pattern, scope: str, outage_class: OutageClass) -> IntArray:
@@ -270,7 +270,7 @@ class CoincidentSets:
         return self._staggered_replacement[key]
 
     def ways(self, pattern: Pattern, outage_class: OutageClass, scope: str) -> tuple[int, int]:
-        """In how many ways a set can be in an outage class and struck, and by how many outages."""
+        """Numbers of ways and of outages by which a set can be in an outage class and struck."""
         found = occurrences(self._sizes[pattern], outage_class, scope)
         return len(found), len({(way.brokers_out, way.racks_out) for way in found})
 

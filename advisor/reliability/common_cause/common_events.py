@@ -136,7 +136,7 @@ def combine_picked(
 def destruction(
     losses: Mapping[Pattern, SetLosses], survival: JointSurvival, placement: Placement
 ) -> Destruction:
-    """How brokers come to be destroyed, alone or several at once."""
+    """Rates at which brokers are destroyed, alone or several at once."""
     hours = max(found.replacement_hours for found in losses.values())
     if not hours:
         return Destruction()

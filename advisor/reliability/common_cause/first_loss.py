@@ -151,7 +151,7 @@ class SetsAlone(NamedTuple):
 
     @property
     def sets(self) -> int:
-        """How many sets may lose independently."""
+        """Number of sets that may lose independently."""
         return sum(self.counts.values())
 
     @property

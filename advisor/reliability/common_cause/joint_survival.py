@@ -33,7 +33,7 @@ class JointSurvival:
         self._independent: dict[str, float] = defaultdict(float)
 
     def strikes(self, mechanism: str) -> float:
-        """How often the mechanism strikes; 0 if it ends an outage that another began."""
+        """Rate of the mechanism; 0 if it ends an outage that another began."""
         return self._strikes(mechanism)
 
     def add_independent(self, mechanism: str, per_year: float) -> None:
@@ -73,7 +73,7 @@ class JointSurvival:
         self.add_independent(mechanism, excess)
 
     def losses_per_year(self) -> dict[str, float]:
-        """How often, per year, at least one set loses, by mechanism."""
+        """Rate per year at which at least one set loses, by mechanism."""
         parts = defaultdict(list)
         for mechanism, often in self._independent.items():
             parts[mechanism].append(often)

@@ -75,7 +75,7 @@ Losses = Mapping[tuple[str, str, OutageClass], float]
 SCOPES = ("broker", "rack", "cluster")
 BROKER_REPAIR, RACK_REPAIR = "broker repair", "rack repair"
 PICKED = "picked broker"
-"""Of a rack that is struck, one broker by chance, which is destroyed."""
+"""One broker of a struck rack, chosen by chance and destroyed."""
 BROKER_DEATH = "broker death"
 """A broker that limped dies: all partitions that it led lose what it alone wrote."""
 
@@ -298,7 +298,7 @@ def unmarked(outage_class: OutageClass) -> OutageClass:
 def visits(
     chain: TransitionArrays, classes: OutageClasses, flux: Vector
 ) -> dict[OutageClass, float]:
-    """How often a set comes into each outage class, in the unit of ``flux`` per transition."""
+    """Rate at which a set enters each outage class, in the unit of ``flux``."""
     distinct, number = classes
     before, after = number[chain.source], number[chain.target]
     often = np.bincount(after, np.where(before != after, flux, 0.0), len(distinct))

@@ -180,7 +180,7 @@ class PickedBrokers:
 
     @property
     def brokers(self) -> int:
-        """How many brokers hold replicas."""
+        """Number of brokers that hold replicas."""
         return self._brokers
 
     def any_loss(
@@ -339,7 +339,7 @@ class PickedBrokers:
 
     @cached_property
     def _incidence(self) -> dict[tuple[int, ...], sparse.csr_array]:
-        """By pattern: which sets each broker is in, shape (brokers, sets)."""
+        """Incidence of brokers in sets by pattern, shape (brokers, sets)."""
         found = {}
         for pattern, members in self._sets.items():
             sets, replicas = members.shape
@@ -349,7 +349,7 @@ class PickedBrokers:
 
     @cached_property
     def _sizes(self) -> IntArray:
-        """How many brokers each choice holds, shape (2 ** brokers,)."""
+        """Number of brokers in each choice, shape (2 ** brokers,)."""
         sizes = np.zeros(1, dtype=np.int64)
         for _ in range(self._brokers):
             sizes = np.concatenate([sizes, sizes + 1])
@@ -357,7 +357,7 @@ class PickedBrokers:
 
     @cached_property
     def _parts(self) -> dict[tuple[int, ...], tuple[tuple[IntArray, IntArray], ...]]:
-        """By pattern and size: parts of sets as choices, and how many sets have each."""
+        """Parts of sets as choices and the number of sets with each, by pattern and size."""
         found = {}
         for pattern, members in self._sets.items():
             bits = np.int64(1) << members

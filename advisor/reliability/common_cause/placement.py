@@ -56,7 +56,7 @@ class ReplicaSetClass:
 
     @property
     def sets(self) -> int:
-        """How many distinct sets there are."""
+        """Number of distinct sets."""
         return len(self.on_set)
 
     @property
@@ -126,7 +126,7 @@ class Placement:
 
     @cached_property
     def racks(self) -> int:
-        """How many racks the cluster has, known or assumed."""
+        """Number of racks of the cluster, known or assumed."""
         return len({*self.rack_of.values(), *self.voters})
 
     @property
@@ -136,7 +136,7 @@ class Placement:
 
     @property
     def partitions(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions."""
         return sum(count for _, count in self.sets)
 
     @cached_property

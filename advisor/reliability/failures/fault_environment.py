@@ -156,12 +156,12 @@ class FaultEnvironment:
 
     @cached_property
     def shapes(self) -> frozenset[str]:
-        """Those of ``mechanisms`` that are paths of shapes."""
+        """The ``mechanisms`` that are paths of shapes."""
         return _shapes(self.table, self.mechanisms)
 
     @property
     def replicas(self) -> int:
-        """How many slots hold a replica; they come first."""
+        """Number of slots that hold a replica; they come first."""
         return len(self.racks)
 
     @cached_property

@@ -187,7 +187,7 @@ class _Failure:
     entry: Mechanism
 
     def reach_of(self, own: Own) -> tuple[int, ...]:
-        """Of the broker of each slot."""
+        """``reach`` for the broker of each slot."""
         reach = self.reach
         return tuple([reach[condition] for condition in own])
 

@@ -42,17 +42,17 @@ class BrokerEvent(IntEnum):
     LIMP = 9
     """Up and in session, but followers cannot fetch from it, and it cannot fetch from leaders."""
     RECOVERED = 10
-    """No longer limping."""
+    """The broker no longer limps."""
     QUORUM_LOST = 11
-    """Of the controller quorum: no elections, no ISR changes, no registrations."""
+    """The controller quorum is lost: no elections, no ISR changes, no registrations."""
     QUORUM_STOPPED = 12
-    """The same, and clients are stopped, too."""
+    """The controller quorum is lost, and clients are stopped as well."""
     QUORUM_BACK = 13
     """The controller quorum works again."""
 
     @property
     def end(self) -> BrokerEvent:
-        """What ends an outage that began with this."""
+        """Event that ends an outage which began with this one."""
         return _ENDS.get(self, BrokerEvent.BACK)
 
     @property
@@ -77,11 +77,11 @@ class Strikes(IntEnum):
 
     IN_SYNC = 0
     RUNNING = 1
-    """Those that lag or limp, too."""
+    """Also brokers that lag or limp."""
     POWERED = 2
-    """Those that are cut off, too."""
+    """Also brokers that are cut off."""
     STANDING = 3
-    """All but the destroyed."""
+    """All brokers that are not destroyed."""
 
 
 # How far a broker is out of service, on the scale of `Strikes`.

@@ -134,7 +134,7 @@ class Table:
 
     @cached_property
     def begun(self) -> Mapping[int, Mechanism]:
-        """By condition in which outages begin, ascending from 1: the mechanism that ends them."""
+        """Mechanism of each condition in which an outage can begin, ascending from 1."""
         own = sorted((entry for entry in self.courses if entry.condition), key=_condition)
         if [entry.condition for entry in own] != list(range(1, len(own) + 1)):
             raise ValueError(f"conditions must be 1, 2, ...: {[*map(_condition, own)]}")
@@ -152,7 +152,7 @@ class Table:
 
     @cached_property
     def outages(self) -> Mapping[int, Mechanism]:
-        """By condition, ascending from 1: the mechanism whose duration ends it."""
+        """Mechanism whose duration ends each condition, ascending from 1."""
         second = {
             later: replace(self.begun[first], condition=later, prolonged=True)
             for first, later in self.prolonged.items()
@@ -165,7 +165,7 @@ class Table:
 
     @cached_property
     def conditions(self) -> int:
-        """How many conditions there are, that of a well broker included."""
+        """Number of conditions, that of a healthy broker included."""
         return len(self.outages) + 1
 
     @property

@@ -31,7 +31,7 @@ from advisor.reliability.failures.mechanisms import (
 from advisor.reliability.workload import Workload
 
 DECISION_HOURS = "operator.hours"
-"""Where a card says how long it takes until an operator elects what is left; never if left out."""
+"""Number of a card: time until an operator elects a remaining replica; never if left out."""
 # A copy that takes less counts as instant.
 _INSTANT_HOURS = 1.0 / 3600.0
 # Mean wait for a follower that stops fetching, in units of replica.lag.time.max.ms.
@@ -241,7 +241,7 @@ def strikes_per_hour(entry: Mechanism, model: FailureModel, brokers: int, togeth
 
 
 def events_per_year(name: str, model: FailureModel, brokers: int, together: int) -> float:
-    """How often a mechanism strikes one broker, rack or cluster, whatever course it takes."""
+    """Rate at which a mechanism strikes one broker, rack or cluster, all variants together."""
     courses = table()[name].courses
     per_hour = (strikes_per_hour(course, model, brokers, together) for course in courses)
     return sum(per_hour) * HOURS_PER_YEAR
@@ -281,7 +281,7 @@ def hours_between_turns(entry: Mechanism, model: FailureModel, brokers: int) -> 
 
 
 def shares_of_destruction(model: FailureModel) -> dict[str, float]:
-    """How a destroyed broker came to be destroyed, by the rates of the ways there."""
+    """Share of each mechanism in the destruction of brokers, from their rates."""
     rates = {}
     for entry in table().destroying:
         chance = model.get(entry.share_path, 0.0) if entry.share else 1.0
@@ -336,7 +336,7 @@ class Failovers(NamedTuple):
     move: float = 0.0
 
     def by_name(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Those of failures and of controlled moves, shape (names of rates, 2)."""
+        """Hours of failovers and of controlled moves, shape (names of rates, 2)."""
         known = [transition(name) for name in names]
         failing = [
             self.rack if each.mechanism.scope is Scope.RACK and not each.ends else self.broker

@@ -12,7 +12,7 @@ Interval = tuple[float, float]
 
 _DRAWS, _DRAWS_OF_MANY_PARTITIONS, _DRAWS_OF_A_LARGE_CHAIN, _MANY_STATES = 32, 16, 8, 4_000
 MANY_PARTITIONS = 2_000
-"""With more, how often any of their sets loses takes noticeable time."""
+"""With more partitions, the first loss of any set takes noticeable time to compute."""
 _Z_975 = 1.959963984540054
 
 

@@ -90,7 +90,7 @@ class ChainWithGaps(Protocol):
     """A chain with the gaps of its states; it is equal only to itself."""
 
     def __hash__(self) -> int:
-        """By identity."""
+        """Hash by identity."""
 
     @property
     def source(self) -> IntArray:

@@ -44,7 +44,7 @@ def measure(
 
 
 def _ends_soonest(parameters: ChainParameters) -> str:
-    """Where the card says what ends soonest, and what to do about it."""
+    """The number of the card that ends outages soonest, and what to do about it."""
     ends = [(rate, name) for name, rate in parameters.rates_per_hour if transition(name).ends]
     rate, name = max(ends)
     found = transition(name)

@@ -164,7 +164,7 @@ class SolvedChain:
 
     @cached_property
     def _causes(self) -> dict[str, Causes]:
-        """Of the measures that do not depend on producer timeouts."""
+        """Causes of the measures that do not depend on producer timeouts."""
         events = self.chances.events
         return {
             "loss_events_per_year": self._by_trigger(self.flux * events * HOURS_PER_YEAR),
@@ -326,7 +326,7 @@ class SolvedChain:
 
     @cached_property
     def _stalls_per_hour(self) -> Vector:
-        """By name of rate."""
+        """Stalls of acknowledgements per hour, by name of rate."""
         return self._by_name(self.flux * self._stalling)
 
     @cached_property

@@ -64,7 +64,7 @@ def not_known(states: int) -> Vector:
 
 
 def _struck_alone(name: str) -> int:
-    """How many brokers a transition strikes without the rest of their rack."""
+    """Number of brokers that a transition strikes without the rest of their rack."""
     known, mechanism = transition(name), transition(name).mechanism
     if known.decides:
         return _MOST + 1

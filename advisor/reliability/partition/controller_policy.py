@@ -20,7 +20,7 @@ _REMEMBERED = 2**16
 
 
 class ControllerDecisions:
-    """What the controller decides for topics of one policy."""
+    """Decisions of the controller for topics of one policy."""
 
     def __init__(self, policy: Policy) -> None:
         @lru_cache(maxsize=_REMEMBERED)

@@ -1,4 +1,4 @@
-"""What one transition did, from the partition's rules up to the CTMC: the bits of `Effect`."""
+"""Effects of one transition, used by the partition's rules and by the CTMC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Effect(IntFlag):
     LOSS = 8
     """Acknowledged records are lost, by one of the three above."""
     TAIL = 16
-    """With acks=1 or 0, what only the old leader had is dropped: a loss unless that is nothing."""
+    """With acks=1 or 0, the old leader's unreplicated records are dropped: a loss if any exist."""
     TOTAL = 32
     """No record is left in any log."""
     FAILOVER = 64

@@ -1,4 +1,4 @@
-"""What can happen to a partition, which slots it strikes, and what it did."""
+"""Events at a partition, the slots that they strike, and their outcome."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _STRUCK = {
     RECOVERED: (LIMPING,),
 }
 
-# What the controller becomes.
+# State of the controller after an event of its quorum.
 CONTROLLER_AFTER = {
     QUORUM_LOST: NO_CONTROLLER,
     QUORUM_STOPPED: CLIENTS_STOPPED,
@@ -64,7 +64,7 @@ CONTROLLER_AFTER = {
 
 
 class Outcome(NamedTuple):
-    """What an event did beside changing the state.
+    """Effects of an event other than the next state.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def applies(state: PartitionState, event: int, slot: int) -> bool:
 
 
 def struck_by(state: PartitionState, event: int, slots: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of the slots that an event can strike in their present condition."""
+    """The slots that an event can strike in their present condition."""
     if event in OF_QUORUM:
         return slots[:1] if state.controller != CONTROLLER_AFTER[event] else ()
     if event == DECIDED:

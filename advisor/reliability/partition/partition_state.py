@@ -46,7 +46,7 @@ class PartitionState(NamedTuple):
 
     @property
     def gaps(self) -> int:
-        """How many gaps there are between the finite levels."""
+        """Number of gaps between the finite levels."""
         return gaps_between(self.level)
 
     @property

@@ -27,7 +27,7 @@ OUTSIDE_EVERY_CARD = (
     "acks=all was fixed in Kafka from 2014 to 2024, by its commit log (data/known_bugs.csv). "
     "Against all three only a copy outside the cluster helps"
 )
-"""What no failure model here holds, with its evidence."""
+"""Causes of loss that no failure model covers, with evidence."""
 
 # Less than this is the rounding of a sum.
 _ALL = 1.0 - 1e-9
@@ -142,7 +142,7 @@ def _racks_of_voters(cluster: Brokers, config: Config, model: FailureModel) -> t
 
 
 def _elections_by_operators(config: Config, model: FailureModel) -> tuple[str, ...]:
-    """Who leads where no replica that Kafka may elect can return with its log."""
+    """State who leads where no electable replica can return with its log."""
     assert config.replication_factor is not None
     unclean = config.unclean_leader_election_enable
     if unclean or config.replication_factor == 1 or not shares_of_destruction(model):

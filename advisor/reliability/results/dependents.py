@@ -65,11 +65,11 @@ class Topic(Protocol):
 
     @property
     def load(self) -> Workload:
-        """Its traffic."""
+        """Traffic of the topic."""
 
     @property
     def cluster(self) -> Any:
-        """Where it stands."""
+        """The cluster that holds the topic."""
 
     @property
     def causes(self) -> Mapping[str, Mapping[str, float]]:
@@ -237,7 +237,7 @@ def _least_of_brokers(cluster: Any) -> int | None:
 
 
 def _bytes_per_broker(result: Topic) -> float:
-    """What a replaced broker copies: the topic too, in whatever order."""
+    """Bytes that a replaced broker copies, the topic's own included."""
     load, replicas = result.load, result.config.replication_factor
     assert replicas is not None
     share = load.retained_bytes * replicas / len(result.cluster.brokers)

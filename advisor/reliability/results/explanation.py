@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from advisor.reliability.results.sensitivity import Tornado
 
 MOST_WORDS = 25
-"""Of a verdict."""
+"""Largest number of words in a verdict."""
 _PARTS_HEADING = "What settings decide + causes beyond settings:"
 _SAID_ABOVE = ("loss_probability_per_year", "loss_events_per_year", "mean_years_to_loss", STOPS)
 _MOST_CAUSES = 2
@@ -256,7 +256,7 @@ def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
 
 
 def _often(amount: Amount) -> str:
-    """How often a record is lost."""
+    """Frequency of data loss."""
     if math.isinf(amount.value):
         return "none modelled"
     return once_in(amount.value) if amount.seen else once_at_most(amount.value)

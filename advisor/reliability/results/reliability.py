@@ -120,7 +120,7 @@ class Reliability(ExactMeasures, MeasureTable):
 
     @property
     def outlook(self) -> Outlook:
-        """What the verdict says, as numbers."""
+        """The numbers behind the verdict."""
         return explanation.outlook_of(self)
 
     def explain(self) -> str:

@@ -206,7 +206,7 @@ class Sampled(MeasureTable):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What was assumed because the input did not say."""
+        """Assumptions made where the input is silent."""
         return assumptions(self.cluster, self.config, self.model, sampled=True)
 
     @property
@@ -221,7 +221,7 @@ class Sampled(MeasureTable):
 
     @property
     def outlook(self) -> Outlook:
-        """What the verdict says, as numbers."""
+        """The numbers behind the verdict."""
         events, by = "loss_events_per_year", decided_by_settings
         main = {
             measure: main_cause({name: n for name, n in self.causes[key].items() if by(name)})

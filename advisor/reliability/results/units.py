@@ -48,7 +48,7 @@ WORDS = {
     "records_refused_per_year": "failed sends",
     "records_dropped_per_year": "records lost without an acknowledgement",
 }
-"""What each measure is called in tables."""
+"""Name of each measure in tables."""
 
 CRUDE, IMPORTANCE, SPLITTING = "crude", "importance", "splitting"
 """Methods: unweighted years, cycles with more frequent failures, and years whose paths are split as
@@ -115,7 +115,7 @@ class Breakdown:
 
     @property
     def racks(self) -> int | None:
-        """How many racks every replica set spans; None if not all span as many."""
+        """Number of racks that every replica set spans; None if they differ."""
         classes = [racks for racks, _, _ in self.replica_sets]
         return classes[0] if len(classes) == 1 else None
 

@@ -92,7 +92,7 @@ class SchemeSolution:
         self.outage_hours = case.chain.failovers.by_name(chain.rate_names)[chain.rate]
 
     def _records_at_risk(self, failures: Vector, out: Vector, unflushed: Vector) -> RecordsAtRisk:
-        """What losses would lose; see `RecordsAtRisk` for the parameters."""
+        """Records at risk at each transition; see `RecordsAtRisk` for the parameters."""
         chain = self.chain
         # A gap begun by a power failure starts with the lost page caches; that these may have been
         # part of an older gap is neglected.

@@ -124,7 +124,7 @@ class Symmetry:
         return own, racks
 
     def by_slot(self, *partitions: int) -> list[tuple[int, ...]]:
-        """What partitions know of each slot, as numbers; all different where the order decides."""
+        """What distinguishes the slots of partitions, as numbers; all differ if order decides."""
         numbers, ordered = (
             self._known_numbers,
             self._table.constants.policy.rules.elect_in_isr_order,
@@ -250,7 +250,7 @@ def _renamings(environment: FaultEnvironment, singles: Sequence[int], alone: int
 
 
 def _known(state: PartitionState, ordered: bool, of: Classes) -> list[int]:
-    """What the partition knows of each slot as one number; by class, the leader first."""
+    """What distinguishes each slot of a partition, as one number; by class, the leader first."""
     registration, replicas = state.registration, len(state.level)
     leader, isr = registration.leader, registration.isr
     elr, last_known = registration.elr, registration.last_known_elr

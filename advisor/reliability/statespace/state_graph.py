@@ -192,7 +192,7 @@ class Graph:
         return _merged(np.concatenate([self._followed(states, asked), columns]))
 
     def waits(self, states: IntArray) -> IntArray:
-        """How many replicas wait for each kind of end, shape (states, waits)."""
+        """Number of replicas that wait for each kind of end, shape (states, waits)."""
         copying = self.table.facts(self.partition[states])[COPIES]
         brokers = self._changes.waits.take(self.broker_states[states], axis=0)
         return np.concatenate([brokers, copying[:, None]], axis=1)

@@ -46,8 +46,8 @@ def _fresh():
 @pytest.mark.parametrize("pattern", [(0, 1), (0, 0), (0, 1, 2), (0, 0, 0), (0, 0, 1), (0, 1, 1)])
 @pytest.mark.parametrize("version", ["3.9", "4.2"])
 @pytest.mark.parametrize(("min_isr", "acks"), [(1, "all"), (2, "all"), (1, 1)])
-def test_exchanging_alike_replicas_changes_nothing(pattern, version, min_isr, acks):
-    """Merging states that are alike is exact, and saves states."""
+def test_merging_exchangeable_replicas_changes_nothing(pattern, version, min_isr, acks):
+    """Merging exchangeable states is exact, and saves states."""
     config = Config(
         kafka_version=version,
         replication_factor=len(pattern),
@@ -108,7 +108,7 @@ def test_rates_out_of_healthy_are_the_cards():
 @pytest.mark.parametrize(
     ("version", "acks", "same"), [("3.9", 1, True), ("3.9", "all", False), ("4.2", 1, False)]
 )
-def test_min_isr_makes_no_chain_of_its_own_where_nobody_asks_for_it(version, acks, same):
+def test_all_min_isrs_share_a_chain_where_no_rule_reads_min_isr(version, acks, same):
     """With acks=1 only a controller with ELR looks at the min ISR; the numbers stay the same."""
     one, three = (
         Config(kafka_version=version, replication_factor=3, min_insync_replicas=least, acks=acks)

@@ -270,7 +270,7 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     ],
 )
 def test_nothing_but_a_failure_stops_the_writing(card, kept, pattern, settings, unclean):
-    """Who comes back or has copied takes nobody's leader or ISR away; who limps and dies may."""
+    """Returns and finished copies never stop writes; the death of a limping broker may."""
     asked = {**settings, "unclean_leader_election_enable": unclean}
     structure, found = everything(card, pattern, kept, **asked)
     stops = structure.writable[structure.source] & ~structure.writable[structure.target]

@@ -57,7 +57,7 @@ def evaluated(found: Destruction, sets: tuple[tuple[int, ...], ...]) -> Reliabil
     if found.rack:
         numbers["rack"] = {"destroyed": {"per_year": found.rack}}
     if found.cluster:
-        # Nobody waits for a destroyed leader while another replica has all records.
+        # No election waits for a destroyed leader while another replica has all records.
         numbers["operator"] = {"hours": 1e-4}
         numbers["cluster"] = {
             "power": {"per_year": found.cluster, "minutes": 1e-3, "not_returning": found.share}

@@ -31,7 +31,7 @@ def often(name: str, *, only: str = "") -> FailureModel:
 def test_where_only_racks_fail_many_sets_lose_as_often_as_one(
     racks: int, spreads: float, least: int
 ) -> None:
-    """Each set has a replica in every rack, and whatever fails, fails in all sets alike."""
+    """Each set has a replica in every rack, and every failure hits all sets in the same way."""
     outages = {"per_year": 3.0, "minutes": 240.0} | ({"spreads": spreads} if spreads else {})
     model = card(
         rack_power=outages,

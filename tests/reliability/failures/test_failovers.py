@@ -64,7 +64,7 @@ def test_other_schemes_wait_as_long(mechanism: str) -> None:
         assert getattr(electing, measure) == pytest.approx(exact, rel=1e-12, abs=0.0)
 
 
-def test_brokers_of_uneven_racks_count_by_who_leads_there() -> None:
+def test_brokers_of_uneven_racks_count_by_their_share_of_leaders() -> None:
     """Two partitions lead where three brokers stand, one where one does: 7/3 on average."""
     cluster = Cluster({0: "a", 1: "a", 2: "a", 3: "b"})
     config = Config(replication_factor=2)

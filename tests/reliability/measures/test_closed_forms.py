@@ -41,7 +41,7 @@ def test_all_brokers_at_once_are_down_for_their_share_of_time(name, replicas):
 
 @pytest.mark.parametrize("least", [1, 2, 3])
 def test_some_brokers_at_once_by_enumeration(least):
-    """Writes stop if too few are left; those who are struck while all are well come back at once.
+    """Writes stop if too few are left; brokers struck together while all are up return together.
 
     An event while others are down is enumerated as well: states are the sets of struck replicas.
     """

@@ -21,8 +21,8 @@ from advisor.reliability.workload import Workload
 from replica_sets import parameters
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
-FALLS = (red.CRASH, red.ISOLATE, red.STOP, red.POWER)
-TOGETHER = (*FALLS, red.DESTROY, red.BACK)
+FAILURES = (red.CRASH, red.ISOLATE, red.STOP, red.POWER)
+TOGETHER = (*FAILURES, red.DESTROY, red.BACK)
 # Sums of a few unit fractions.
 ROUNDING = 1e-12
 
@@ -106,7 +106,7 @@ def test_losses_come_in_the_ways_that_the_bound_counts(
     lost = 0
     for state, event, slots, following, outcome in every_step(constants, replicas):
         before, after = election_risk(state), election_risk(following)
-        falls = event in (*FALLS, red.DESTROY)
+        falls = event in (*FAILURES, red.DESTROY)
         lost += bool(outcome.losses)
         strikes_leader = state.registration.leader in slots and before in (SAFE, EMPTY_ELECTABLE)
         if outcome.losses and falls:
@@ -150,5 +150,5 @@ def _loses_as_clean_elections_do(constants, state, event, slots, following, outc
         and before != OFFLINE_EMPTY_ELECTABLE
         and event != red.DESTROY
     ):
-        assert event in FALLS
+        assert event in FAILURES
         assert before == EMPTY_ELECTABLE

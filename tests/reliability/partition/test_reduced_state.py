@@ -88,7 +88,7 @@ def test_elr_elects_a_replica_that_has_everything():
     assert state.registration.leader == 2
 
 
-def test_the_operator_waits_for_who_holds_more():
+def test_the_operator_waits_for_the_replica_with_more_data():
     """3.9: the stale replica is back first; the complete one is only down, so it is waited for."""
     of = constants("3.9", min_isr=2)
     waiting, losses = run(of, (CRASH, 1), (CRASH, 2), (DESTROY, 0), (BACK, 1))
@@ -138,7 +138,7 @@ def test_a_follower_that_lags_is_no_leader():
 
 
 def test_acks_1_flags_the_tail_only_when_another_takes_over():
-    """A leader that nobody can replace comes back with its tail."""
+    """A leader without a possible successor returns with its tail."""
     alone = constants("3.9", min_isr=1, acks=1, replicas=1)
     assert run(alone, (CRASH, 0), (BACK, 0), replicas=1)[1] == 0
     assert run(constants("3.9", min_isr=1, acks=1), (CRASH, 0))[1] == Effect.TAIL
@@ -167,7 +167,7 @@ def test_gaps_are_followed():
 @pytest.mark.parametrize("version", ["3.9", "4.2"])
 @pytest.mark.parametrize("min_isr", [1, 2, 3])
 def test_fewer_destroyed_than_min_isr_lose_nothing(version, min_isr):
-    """Exhaustive to depth 5: min ISR m survives m - 1 destroyed brokers, if nobody elects by hand.
+    """Exhaustive to depth 5: min ISR m survives m - 1 destroyed brokers without an operator.
 
     Crashes and returns may come in between. Where no electable replica is left the operator
     elects; without ELR a replaced broker may then lead empty, which is the known flaw.
@@ -226,7 +226,7 @@ def test_no_trace_breaks_the_partition(of, trace):
 
 
 @given(of=setups, trace=traces)
-def test_everyone_back_is_healthy_again(of, trace):
+def test_the_partition_is_healthy_after_all_brokers_return(of, trace):
     """However bad it was: when all have returned and copied, the partition is whole."""
     state = healthy(3)
     for event, slots in trace:

@@ -131,9 +131,9 @@ def test_leaders_that_are_cut_off_and_go_on_are_said(acks, what):
             {"rack": {"network": NETWORK}},
         ),
     ],
-    ids=["acks=all", "power", "never", "nobody else", "one rack"],
+    ids=["acks=all", "power", "never", "no successor", "one rack"],
 )
-def test_where_nobody_takes_over_from_a_leader_that_goes_on_nothing_is_said(config, cluster, card):
+def test_nothing_is_said_where_no_replica_takes_over_from_an_isolated_leader(config, cluster, card):
     """All is waited for, the leader is down itself, or there is no successor meanwhile."""
     said = assumptions(cluster, config, FailureModel.from_dict(card))
     assert said == (OUTSIDE_EVERY_CARD,)
@@ -201,7 +201,7 @@ def test_how_far_two_stages_may_be_off_is_said():
     assert "stages" not in evaluate(AT, config, site(shape=1.0)).assumptions[0]
 
 
-def test_who_is_replaced_first_does_not_matter_where_nobody_elects_the_others():
+def test_order_of_replacement_does_not_matter_without_unclean_elections():
     """Only an operator or an unclean election puts another in the place of the last leader."""
     unclean = CONFIG.changed(unclean_leader_election_enable=True)
     acts = FailureModel.from_dict(
@@ -223,10 +223,10 @@ def test_who_is_replaced_first_does_not_matter_where_nobody_elects_the_others():
 @pytest.mark.parametrize(
     ("card", "replicas"),
     [(site(per_year=0), 3), (site(not_returning=0), 3), (site(shape=4), 3), (site(), 1)],
-    ids=["never", "all return", "another shape", "nobody else"],
+    ids=["never", "all return", "another shape", "no successor"],
 )
 def test_where_no_new_broker_can_come_first_nothing_is_said(card, replicas):
-    """Without such a cut, with times of another shape, or with nobody to be sooner than."""
+    """No such power failure, times of another shape, or no other broker that could be sooner."""
     config = Config(replication_factor=replicas, unclean_leader_election_enable=True)
     assert assumptions(AT, config, card) == (OUTSIDE_EVERY_CARD,)
 
@@ -260,8 +260,8 @@ def test_where_voters_are_not_known_it_is_said_where_they_are_counted(racks, mod
 def test_the_rack_that_is_named_is_the_one_that_stops_elections():
     """Two racks, the voters unknown: the same as two of them in the first, one in the other.
 
-    Both replicas are in the second. While the first is cut off nobody replaces a leader that
-    crashes, which lengthens what stops writes.
+    Both replicas are in the second. While the first is cut off no controller replaces a leader
+    that crashes, so that writes stop for longer.
     """
     racks = {1: "a", 2: "a", 3: "b", 4: "b"}
     cut = {"per_year": 50.0, "minutes": 60.0}

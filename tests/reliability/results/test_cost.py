@@ -48,7 +48,7 @@ def test_every_byte_and_trip_is_counted_partition_by_partition(
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_who_does_not_ask_does_not_wait(acks: int) -> None:
+def test_acks_0_and_1_do_not_wait_for_followers(acks: int) -> None:
     """With acks below all a record waits for no follower, and stores and sends the same."""
     cluster = advisor.Cluster.uniform(brokers=3, racks=3)
     where = place(cluster, config(3), 5)
@@ -73,7 +73,7 @@ def test_a_result_carries_its_cost() -> None:
 
 
 def test_unknown_racks_are_not_priced() -> None:
-    """Nothing is said of traffic between racks that nobody named, and the wait is the longer."""
+    """With unknown racks no traffic between racks is stated, and the longer wait is assumed."""
     cluster = advisor.Cluster(brokers={1: "a", 2: None, 3: "b"})
     found = cost_of(config(2), LOAD, place(cluster, config(2), 5), cluster)
     assert found.bytes_per_second_between_racks is None

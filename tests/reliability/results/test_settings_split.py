@@ -74,7 +74,7 @@ def test_one_copy_has_closed_forms() -> None:
     assert found.years_between("beyond_settings") == pytest.approx(1 / b, rel=1e-6)
 
 
-def test_the_trigger_of_a_loss_does_not_tell_who_decides_it() -> None:
+def test_the_trigger_of_a_loss_does_not_say_whether_settings_decide_it() -> None:
     """What finishes off the replicas that a site left is a broker's failure, yet not settings'."""
     found = advisor.evaluate(SIX, CONFIGS[0], BOTH, LOAD)
     causes = found.causes["loss_events_per_year"]

@@ -104,7 +104,7 @@ def test_where_only_logs_are_lost_a_scheme_is_an_isr_of_its_quorum(
 def test_waiting_for_the_last_known_leader_costs_writes_that_a_majority_takes(
     operator: dict[str, float] | None,
 ) -> None:
-    """Destroyed disks, min ISR 2: Kafka writes less than a majority; longest if nobody elects."""
+    """Destroyed disks, min ISR 2: Kafka refuses more writes than a majority, most unattended."""
     card = {"broker": {"destroyed": {"per_year": 50, "hours": 12}}}
     if operator:
         card["operator"] = operator

@@ -31,7 +31,7 @@ SIZES = Sizes(BROKERS, racks=3)
 
 
 def with_operator(model: FailureModel, hours: float) -> FailureModel:
-    """Return a card with an operator who elects after so many hours on average."""
+    """Return a card with an operator who elects after ``hours`` on average."""
     return FailureModel.from_dict({**model.to_dict(), "operator": {"hours": hours}})
 
 
@@ -121,7 +121,7 @@ def test_a_quicker_replacement_loses_more_where_an_operator_elects_a_log_that_is
     assert failures[0] < failures[1] < failures[2]
 
 
-def test_a_slower_replacement_loses_more_where_nobody_elects_a_log_that_is_left() -> None:
+def test_a_slower_replacement_loses_more_without_an_operator() -> None:
     """Kafka itself waits for the empty last known leader, however long: it always leads.
 
     So nothing is gained by waiting, and more fails meanwhile. An operator, however slow, saves
@@ -135,7 +135,7 @@ def test_a_slower_replacement_loses_more_where_nobody_elects_a_log_that_is_left(
 
 
 def test_a_broker_that_starts_while_none_is_empty_counts_as_a_failure() -> None:
-    """Unclean, crashes only: who is back first leads and drops the rest, but no disk is empty."""
+    """Unclean, crashes only: the first to return leads and drops the rest, but no disk is empty."""
     config = Config(
         replication_factor=2, min_insync_replicas=1, unclean_leader_election_enable=True
     )

@@ -36,7 +36,7 @@ def pair(crash, crashed_hours, power, dark_hours, flush_seconds=35.0):
 
 @pytest.mark.parametrize(("crashed", "dark"), [(10.0, 0.2 / 60.0), (1.0, 10.0), (0.1, 10.0)])
 def test_two_replicas_lose_by_closed_form(crashed, dark):
-    """The end of the log is with the crashed one, or what was not flushed is with who still leads.
+    """The end of the log is on the crashed broker, or unflushed records are on the leader.
 
     One crashes, power takes the other within the flush, and it is back first; two lose their power
     within the flush; one lost its power, and is back first after the other has failed as well,
@@ -59,7 +59,7 @@ def test_two_replicas_lose_by_closed_form(crashed, dark):
     ("crash", "dark_minutes", "years"), [(50.0, 0.2, 200_000), (5.0, 10.0, 500_000)]
 )
 def test_sampled_years_lose_as_often(crash, dark_minutes, years):
-    """Power is back long before the crashed one, who alone has the end of the log."""
+    """Power is back long before the crashed broker, which alone has the end of the log."""
     model = pair(crash, 10.0, 5.0, dark_minutes / 60.0)
     exact = evaluate(PAIR, UNCLEAN, model, QUIET)
     found, _ = sample(PAIR, UNCLEAN, model, QUIET, years=years)

@@ -30,7 +30,7 @@ def test_a_leader_in_the_smaller_rack_costs_other_moments(placement):
     """
     exact = evaluate(TWO_AND_ONE, TRIO, CUT_OFF, QUIET, placement=(placement,))
     found, _ = sample(TWO_AND_ONE, TRIO, CUT_OFF, QUIET, years=3000, placement=(placement,))
-    # For so long nobody serves, beside the moments until somebody else does.
+    # Time without a serving leader, and the failovers until another one serves.
     both = 2.0 * PER_YEAR / YEAR * HOURS * max(HOURS / DETECTION, 1.0)
     moved, stalled = (DETECTION, 0.0) if placement[0] == 3 else (0.0, DETECTION)
     assert exact.write_unavailability == pytest.approx(CUTS * (HOURS + moved), rel=both)

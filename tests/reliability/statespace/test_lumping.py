@@ -1,4 +1,4 @@
-"""Followers that change places though the order decides who is elected uncleanly."""
+"""Merging of followers although their order decides which one is elected uncleanly."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What comes of an outage by who is back first, and the rates that decide it."""
+"""Outcome of an outage by the first broker to return, and the rates that decide it."""
 
 from itertools import permutations
 
@@ -49,7 +49,7 @@ def test_each_order_of_return_has_the_chance_of_its_rates():
 
 
 def test_what_the_order_does_not_change_needs_no_rates():
-    """Whoever is back first: nothing is lost, or everything, and no outage is kept."""
+    """If any first return loses the same, nothing or everything, no outage is kept."""
     outages = Outages()
     assert outages.end("spared", lambda _: [(NAMES[0], NO_LOSS), (NAMES[1], NO_LOSS)]) == NO_LOSS
     assert (

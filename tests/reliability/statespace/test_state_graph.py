@@ -129,38 +129,38 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     """Slots and racks may change places; what the brokers are in comes back out of the code."""
     constants, environment = ask("three_az_cloud", pattern, unclean=False)
     table = partition_transition_table(constants, len(pattern))
-    alike = Symmetry(table, environment)
+    symmetry = Symmetry(table, environment)
     draw = np.random.default_rng(5)
     # The last slot is the controller quorum's, which keeps its place.
     slots, replicas = environment.slot_racks, len(pattern)
     assert len(slots) == replicas + 1
     own = draw.integers(1, environment.table.conditions, size=(50, len(slots)))
     racks = np.tile(slots, (50, 1))
-    # In a healthy partition the leader is told apart, and everyone else is alike.
+    # In a healthy partition the leader is distinguished; the followers are exchangeable.
     order = np.stack([[0, *(1 + draw.permutation(replicas - 1)), replicas] for _ in own])
     healthy = np.zeros(50, dtype=np.int64)
-    code, _ = alike.representatives(own, racks, healthy)
-    moved, _ = alike.representatives(
+    code, _ = symmetry.representatives(own, racks, healthy)
+    moved, _ = symmetry.representatives(
         np.take_along_axis(own, order, axis=1), np.take_along_axis(racks, order, axis=1), healthy
     )
     assert code.tolist() == moved.tolist()
-    back, names = alike.broker_states(code)
+    back, names = symmetry.broker_states(code)
     for before, after, row in zip(own, back, names, strict=True):
         assert sorted(before.tolist()) == sorted(after.tolist())
         assert sorted(row.tolist()) == sorted(slots)
     for kept in (0, replicas):
         other = own.copy()
         other[:, kept] = other[:, kept] % (environment.table.conditions - 1) + 1
-        assert all(alike.representatives(other, racks, healthy)[0] != code)
+        assert all(symmetry.representatives(other, racks, healthy)[0] != code)
 
 
 def test_racks_of_one_size_may_change_places():
-    """Two racks with two replicas each are alike; which of them is dark decides nothing."""
+    """Two racks with two replicas each are exchangeable; which of them lost power is irrelevant."""
     constants, environment = ask("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
-    alike = Symmetry(partition_transition_table(constants, 5), environment)
+    symmetry = Symmetry(partition_transition_table(constants, 5), environment)
     dark = conditions.RACK_DARK
     quorum = environment.slot_racks[-1]
     own = np.array([[0, dark, dark, 0, 0, 0], [0, 0, 0, dark, dark, 0]])
     racks = np.array([[2, 0, 0, 1, 1, quorum], [2, 0, 0, 1, 1, quorum]])
-    first, second = alike.representatives(own, racks, np.zeros(2, dtype=np.int64))[0].tolist()
+    first, second = symmetry.representatives(own, racks, np.zeros(2, dtype=np.int64))[0].tolist()
     assert first == second

@@ -32,7 +32,7 @@ LIFETIME, DURATION = "lifetime", "duration"
 rack or cluster, and the length of its outages."""
 REPAIR, CREWS, NEEDED_FOR = "repair", "crews", "needed_for"
 CREWS_PATH = f"{REPAIR}.{CREWS}"
-"""How many repairs progress at a time; without it as many as there are."""
+"""Number of repairs that progress at a time; unlimited if left out."""
 
 _EVIDENCE, _DISTRIBUTION = "evidence", "distribution"
 _LEAST, _MOST, _MOST_VALUES = 1e-9, 1e9, 100_000

@@ -44,7 +44,7 @@ KINDS = (
     Kind("fixed"),
     Kind("empirical"),
 )
-"""By their numbers: EXPONENTIAL first."""
+"""Names of distributions by number: EXPONENTIAL first."""
 
 HOURS_PER_UNIT: Mapping[str, float] = MappingProxyType(
     {"minutes": 1.0 / 60.0, "hours": 1.0, "days": 24.0}
