@@ -79,7 +79,7 @@ class Stop:
             self,
             clumping=plan.clumping,
             largest_weight=plan.largest_weight,
-            failure_rates=plan.failure_rates,
+            failure_rates=plan.unforced_failures_per_year,
         )
 
     @property

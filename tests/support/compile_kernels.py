@@ -1,7 +1,7 @@
 """Compile the sampler's kernels before the tests, one process for each.
 
-What is compiled is kept beside the source. Without it every test process that samples compiles the
-same kernels at the same time, which takes a core a minute or two each.
+What is compiled is kept in the user's cache folder. Without it every test process that samples
+compiles the same kernels at the same time, which takes a core a minute or two each.
 """
 
 from __future__ import annotations

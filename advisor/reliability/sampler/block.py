@@ -99,7 +99,7 @@ def run_block(plan: Plan, block: Block) -> Row:
     Row
         The same for the same plan and block, wherever it is computed.
     """
-    sim = _lived(plan, block)
+    sim = _state_after(plan, block)
     control = sim.control[0]
     return Row(
         block=block.index,
@@ -107,11 +107,11 @@ def run_block(plan: Plan, block: Block) -> Row:
         plan=mark(plan, block.seed),
         lost_years=int(control["lost_years"]),
         hours=float(control["now"]),
-        at_risk_hours=float(control["at_risk"]),
+        at_risk_hours=float(control["at_risk_hours"]),
         first_losses=int(control["first_losses"]),
         loss_moments=int(control["loss_moments"]),
         events=int(control["events"]),
-        causes=(*sim.totals.ravel().tolist(), *sim.aside.ravel().tolist()),
+        causes=(*sim.totals.ravel().tolist(), *sim.other_totals.ravel().tolist()),
         outages=tuple(sim.outages_by_length.tolist()),
     )
 
@@ -140,19 +140,19 @@ class RollingRow(NamedTuple):
 
 def run_rolling_block(plan: Plan, block: Block) -> RollingRow:
     """Sample the rolling restarts of one block, of a plan whose ``rolling.alone`` is set."""
-    control = _lived(plan, block).control[0]
-    most = float(control["most_weight"]), float(control["most_struck"])
+    control = _state_after(plan, block).control[0]
+    most = float(control["largest_weight"]), float(control["largest_struck_weight"])
     sums = (float(control[f"sum_{name}"]) for name in ("hours", "unwritable", "refused", "lost"))
     return RollingRow(block.years, float(control["sum_weight"]), *most, *sums)
 
 
-def _lived(plan: Plan, block: Block) -> KernelState:
+def _state_after(plan: Plan, block: Block) -> KernelState:
     """The state of a cluster after the years of a block."""
     sim, rng = new_state(plan), generator(block)
     sim.control[0]["years_left"] = block.years
     if plan.rolling is not None and not plan.rolling.alone:
         _set_date(plan.rolling, sim, rng)
-    _live_years(plan, sim, rng)
+    _run_years(plan, sim, rng)
     return sim
 
 
@@ -160,7 +160,7 @@ def _set_date(rolling: RollingRestarts, sim: KernelState, rng: np.random.Generat
     """Begin at a random moment of the calendar, so that all years are the same on average."""
     control = sim.control[0]
     begun = rng.random() * rolling.period_hours
-    control["day_start"] = begun % 24.0
+    control["hour_at_time_0"] = begun % 24.0
     control["roll_date"] = (rolling.hour_of_week - begun) % rolling.period_hours
     control["roll_due"] = control["roll_date"]
 
@@ -176,7 +176,7 @@ def generator(block: Block) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key))
 
 
-def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
+def _run_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.compiled.kernel import run
 
@@ -203,7 +203,9 @@ def run_with_tables(
         # A pilot lacks 100,000 entries: the usual way in would take most of its time.
         with interrupts_deferred():
             for _ in range(_ENTRIES_IN_A_ROW):
-                missing = (control[name] for name in ("miss_state", "miss_event", "miss_mask"))
+                missing = (
+                    control[name] for name in ("missing_state", "missing_event", "missing_mask")
+                )
                 growing.fill(*map(int, missing))
                 code = int(run.shortest_way_in(*arguments(growing.table)))
                 if code != MISSING:

@@ -16,7 +16,7 @@ _DEARER_IN_CYCLES = 4.0
 # it decides which random numbers are drawn.
 _EXPECTED_PER_EVENT = 100e-9
 _EXPECTED_PER_EVENT_AND_SET = 55e-9
-# Where groups stand for sets, an event of years is so much less work.
+# Work of an event of years where groups stand for sets, in units of that without groups.
 _WORK_OF_A_GROUP = 0.15
 _SECONDS_TO_BEGIN = 2e-3
 _SECONDS_TO_BEGIN_A_SLOT = 3e-6

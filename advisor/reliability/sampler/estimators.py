@@ -53,6 +53,8 @@ from advisor.reliability.sampler.intervals.rates import (
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.workload import Workload
 
+# Parts of the totals: what replication settings decide, and what they do not.
+BY_SETTINGS, BEYOND = 0, 1
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
 
@@ -69,7 +71,7 @@ def history_of(rows: Sequence[Row]) -> tuple[tuple[float, ...], ...]:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _RateDefinition:
     """What a measure is the rate of.
 
     Attributes
@@ -92,13 +94,13 @@ class _Entry:
     largest: float = 0.0
 
 
-class _Books:
+class _BlockTotals:
     """What all blocks counted, by cause.
 
     Attributes
     ----------
     totals : array, shape (blocks, 2, ENTRIES, columns)
-        First what replication settings decide, then what they do not.
+        By part: BY_SETTINGS or BEYOND.
     history : tuple of tuple of float
         As of `history_of`.
     years : int
@@ -126,7 +128,7 @@ class _Books:
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
         self.largest_weight = plan.largest_weight
-        self.unseen_failures = unseen_failures(plan.failure_rates, self.years)
+        self.unseen_failures = unseen_failures(plan.unforced_failures_per_year, self.years)
         self.splits = plan.splitting is not None
         self.missing = plan.bias is not None and not plan.bias.finds_losses
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
@@ -137,44 +139,48 @@ class _Books:
 
     def _fullness(self, plan: Plan, retention_years: float) -> float:
         hours = [years * HOURS_PER_YEAR for years in self.span]
-        losses = self.estimate(_Entry((LOSS_EVENTS,), self.span, 1.0, largest=1.0)).high
-        stopped = self.estimate(_Entry((UNWRITABLE,), hours, 1.0)).high
+        losses = self.estimate(_RateDefinition((LOSS_EVENTS,), self.span, 1.0, largest=1.0)).high
+        stopped = self.estimate(_RateDefinition((UNWRITABLE,), hours, 1.0)).high
         share = 1.0 if plan.bias is not None else min(1.0, retention_years / min(self.span))
         return fullness(losses * retention_years, min(stopped, 1.0), share)
 
     @property
-    def first_losses(self) -> _Entry:
+    def first_losses(self) -> _RateDefinition:
         """Losses that ended a stretch without any, while at risk."""
-        return _Entry((FIRST_LOSSES,), self.at_risk, 1.0, largest=1.0)
+        return _RateDefinition((FIRST_LOSSES,), self.at_risk, 1.0, largest=1.0)
 
-    def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
-        """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
-        found = rate(self.ratio(entry, halves), self.years)
-        if RECORDS_LOST in entry.rows:
+    def estimate(
+        self, measured: _RateDefinition, parts: tuple[int, ...] = (BY_SETTINGS, BEYOND)
+    ) -> Estimate:
+        """Estimate a rate, or the part of it that settings decide, or do not."""
+        found = rate(self.ratio(measured, parts), self.years)
+        if RECORDS_LOST in measured.rows:
             found = with_shorter_logs(found, self.fullness)
         if self.missing:
-            return with_a_missing_kind(found, self.ratio(entry, halves).most)
+            return with_a_missing_kind(found, self.ratio(measured, parts).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
-        found = with_unseen_failures(found, self.unseen_failures * entry.largest)
-        unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
+        found = with_unseen_failures(found, self.unseen_failures * measured.largest)
+        unseen = 0.0 if self.largest_weight else measured.unseen * self.years_as_one
         return with_the_unseen(found, unseen) if unseen else found
 
-    def ratio(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Ratio:
+    def ratio(
+        self, measured: _RateDefinition, parts: tuple[int, ...] = (BY_SETTINGS, BEYOND)
+    ) -> Ratio:
         """What the blocks counted."""
-        amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
-        most = entry.most * self.years_as_one
+        amounts = [math.fsum(block[list(parts)][:, measured.rows].ravel()) for block in self.totals]
+        most = measured.most * self.years_as_one
         if self.largest_weight is not None:
             # Fewer cycles are drawn than begin in these years, and each may weigh more.
             most *= self.largest_weight * self.years / math.fsum(self.span)
         weighted = self.largest_weight is not None
         heavier = HEAVIER if self.splits else 1.0
-        return Ratio(amounts, entry.exposures, most, weighted, heavier)
+        return Ratio(amounts, measured.exposures, most, weighted, heavier)
 
-    def by_cause(self, entry: _Entry) -> dict[str, float]:
+    def by_cause(self, measured: _RateDefinition) -> dict[str, float]:
         """Split a rate by mechanism."""
-        exposure = math.fsum(entry.exposures)
+        exposure = math.fsum(measured.exposures)
         *column, no_disk = (
-            math.fsum(self.totals[:, :, entry.rows, cause].ravel()) / exposure
+            math.fsum(self.totals[:, :, measured.rows, cause].ravel()) / exposure
             for cause in range(len(self._names) + 1)
         )
         parts = dict(zip(self._names, column, strict=True))
@@ -208,20 +214,20 @@ def merge(
         If a row is missing, duplicated or from another run.
     """
     ordered = _in_order(rows, blocks, plan)
-    books = _Books(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
-    years, rates = books.years, _rates(plan, books)
+    counted = _BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
+    years, rates = counted.years, _rates(plan, counted)
     whole: dict[str, Any] = {
-        name: _never(years) if entry is None else books.estimate(entry)
+        name: _never(years) if entry is None else counted.estimate(entry)
         for name, entry in rates.items()
     }
-    known = plan.clumping, plan.largest_weight, plan.failure_rates
-    lost = loss_chance(books.history, years, *known)
-    if books.missing:
-        lost = with_a_missing_kind(lost, books.ratio(books.first_losses).most)
+    known = plan.clumping, plan.largest_weight, plan.unforced_failures_per_year
+    lost = loss_chance(counted.history, years, *known)
+    if counted.missing:
+        lost = with_a_missing_kind(lost, counted.ratio(counted.first_losses).most)
         lost = replace(lost, high=min(lost.high, 1.0))
-    waiting = waiting_time(books.ratio(books.first_losses), years)
+    waiting = waiting_time(counted.ratio(counted.first_losses), years)
     if waiting.seen:
-        waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + books.unseen_failures))
+        waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + counted.unseen_failures))
     found = Sampled(
         loss_probability_per_year=lost,
         mean_years_to_loss=waiting,
@@ -237,18 +243,20 @@ def merge(
         model=model,
         load=load,
         cluster=cluster,
-        history=books.history,
+        history=counted.history,
         clumping=plan.clumping,
         outages=_outages(ordered),
         breakdown=breakdown(ordered, plan, model, lost.value),
         method=plan.method,
         weights=None if plan.largest_weight is None else _weights(ordered),
         largest_weight=plan.largest_weight,
-        failure_rates=plan.failure_rates,
+        failure_rates=plan.unforced_failures_per_year,
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
-    return replace(found, causes=_causes(found, books, rates), parts=_parts(found, books, rates))
+    return replace(
+        found, causes=_causes(found, counted, rates), parts=_parts(found, counted, rates)
+    )
 
 
 def _weights(rows: Sequence[Row]) -> Weights:
@@ -270,23 +278,27 @@ def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
     )
 
 
-def _rates(plan: Plan, books: _Books) -> dict[str, _Entry | None]:
+def _rates(plan: Plan, counted: _BlockTotals) -> dict[str, _RateDefinition | None]:
     """What the measures are the rates of; None for what these acks rule out."""
     partitions = sum(plan.partitions)
-    hours = [years * HOURS_PER_YEAR * partitions for years in books.span]
+    hours = [years * HOURS_PER_YEAR * partitions for years in counted.span]
     written = plan.records_per_hour * HOURS_PER_YEAR * partitions
     held = plan.retained_records * partitions
     whole_set = plan.retained_records * max(plan.partitions)
-    lost = _Entry((RECORDS_LOST,), books.span, held, whole_set, whole_set)
-    dropped = _Entry((RECORDS_LOST, REFUSED), books.span, held + written, whole_set, whole_set)
+    lost = _RateDefinition((RECORDS_LOST,), counted.span, held, whole_set, whole_set)
+    dropped = _RateDefinition(
+        (RECORDS_LOST, REFUSED), counted.span, held + written, whole_set, whole_set
+    )
     unacknowledged = plan.constants.acks == 0
     return {
-        "loss_events_per_year": _Entry((LOSS_EVENTS,), books.span, partitions, largest=partitions),
+        "loss_events_per_year": _RateDefinition(
+            (LOSS_EVENTS,), counted.span, partitions, largest=partitions
+        ),
         "acked_records_lost_per_year": None if unacknowledged else lost,
-        "write_unavailability": _Entry((UNWRITABLE,), hours, 1.0),
-        "read_unavailability": _Entry((UNREADABLE,), hours, 1.0),
-        "write_stalled": _Entry((STALLED,), hours, 1.0) if any(plan.stall_hours) else None,
-        "records_refused_per_year": _Entry((REFUSED,), books.span, written),
+        "write_unavailability": _RateDefinition((UNWRITABLE,), hours, 1.0),
+        "read_unavailability": _RateDefinition((UNREADABLE,), hours, 1.0),
+        "write_stalled": _RateDefinition((STALLED,), hours, 1.0) if any(plan.stall_hours) else None,
+        "records_refused_per_year": _RateDefinition((REFUSED,), counted.span, written),
         "records_dropped_per_year": dropped if unacknowledged else None,
     }
 
@@ -315,12 +327,12 @@ def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[
 
 
 def _causes(
-    found: Sampled, books: _Books, rates: Mapping[str, _Entry | None]
+    found: Sampled, counted: _BlockTotals, rates: Mapping[str, _RateDefinition | None]
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; destroyed replicas by the rates of what destroys them."""
-    causes = {name: {} if entry is None else books.by_cause(entry) for name, entry in rates.items()}
+    causes = {name: {} if each is None else counted.by_cause(each) for name, each in rates.items()}
     lost = found.loss_probability_per_year
-    firsts = books.by_cause(books.first_losses)
+    firsts = counted.by_cause(counted.first_losses)
     scale = lost.value / math.fsum(firsts.values()) if lost.seen and firsts else 0.0
     causes["loss_probability_per_year"] = {
         name: part * scale for name, part in firsts.items() if scale
@@ -329,7 +341,7 @@ def _causes(
 
 
 def _parts(
-    found: Sampled, books: _Books, rates: Mapping[str, _Entry | None]
+    found: Sampled, counted: _BlockTotals, rates: Mapping[str, _RateDefinition | None]
 ) -> Mapping[str, tuple[Estimate, Estimate]]:
     """Split each measure into what replication settings decide and what they do not.
 
@@ -342,12 +354,12 @@ def _parts(
     parts = {
         name: (never, never)
         if entry is None
-        else (books.estimate(entry, (0,)), books.estimate(entry, (1,)))
+        else (counted.estimate(entry, (BY_SETTINGS,)), counted.estimate(entry, (BEYOND,)))
         for name, entry in rates.items()
     }
-    whole = books.estimate(books.first_losses)
-    halves = [books.estimate(books.first_losses, (half,)) for half in (0, 1)]
-    by, beyond = (_share_of(part, whole) for part in halves)
+    whole = counted.estimate(counted.first_losses)
+    firsts = [counted.estimate(counted.first_losses, (part,)) for part in (BY_SETTINGS, BEYOND)]
+    by, beyond = (_share_of(part, whole) for part in firsts)
     lost, waited = found.loss_probability_per_year, found.mean_years_to_loss
     if lost.seen:
         logarithm = math.log1p(-lost.value) if lost.value < 1.0 else -math.inf

@@ -19,9 +19,9 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     CLOCK,
     CONTROL,
     COPY,
+    DISTRIBUTION,
     ENTRIES,
     EXTRA_COLUMNS,
-    LAW,
     NO_CAUSE,
     NO_DISK,
     OUTAGE,
@@ -66,9 +66,9 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
     slots = _slots(plan, grouped)
     entries = len(slots)
     columns = len(plan.table.names) + EXTRA_COLUMNS
-    laws = _Laws()
-    outages, clocks = _outages(plan, laws)
-    renewals = _renewals(plan, laws)
+    distributions = _Distributions()
+    outages, clocks = _outages(plan, distributions)
+    renewals = _renewals(plan, distributions)
     gaps = max(plan.replicas - 1, 1)
     members = [[b for b, rack in enumerate(housed) if rack == r] for r in range(plan.rack_count)]
     copies, copy_of = _copies(plan)
@@ -90,8 +90,8 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
         copy_of=np.array(copy_of, dtype=np.int64),
         clocks=clocks,
         running=np.zeros(len(clocks), dtype=np.int64),
-        laws=np.array(laws.rows, dtype=LAW),
-        values=np.array(laws.values),
+        distributions=np.array(distributions.rows, dtype=DISTRIBUTION),
+        values=np.array(distributions.values),
         renewals=renewals,
         earliest=np.zeros(len(renewals), dtype=np.int64),
         sets=np.zeros(entries, dtype=SET),
@@ -102,13 +102,13 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
         touched=np.zeros(entries, dtype=np.int64),
         totals=np.zeros((ENTRIES, columns)),
         outages_by_length=np.zeros(OUTAGE_BINS),
-        aside=np.zeros((ENTRIES, columns)),
+        other_totals=np.zeros((ENTRIES, columns)),
         traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
     )
     sim.brokers["rack"] = housed
     sim.racks["voters"][: len(plan.voters)] = plan.voters
     _set_weights(plan, sim, grouped)
-    sim.sets["base"] = plan.retained_records
+    sim.sets["base_records"] = plan.retained_records
     # A partition that cannot be written even when healthy: the configuration is the cause.
     sim.attribution[:, NO_CAUSE] = 1.0
     _set_control(plan, sim)
@@ -176,22 +176,22 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
     control = sim.control[0]
     tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
     constants = {
-        "replaced": plan.table.replacement.condition,
-        "no_disk": sim.totals.shape[1] + NO_DISK,
+        "replaced_condition": plan.table.replacement.condition,
+        "no_disk_cause": sim.totals.shape[1] + NO_DISK,
         "brokers": len(plan.racks),
         "voters": sum(plan.voters),
-        "quorum": red.QUORUM_BACK,
+        "quorum_event": red.QUORUM_BACK,
         "next_strike": -1.0,
         "next_renewal": math.inf,
-        "special": bool(plan.lifetimes) or plan.crews > 0,
+        "has_clocks_or_crews": bool(plan.lifetimes) or plan.crews > 0,
         "free_crews": plan.crews,
-        "strikes": sim.strikes["per_hour"].sum(),
+        "strikes_per_hour": sim.strikes["per_hour"].sum(),
         "copies_per_hour": plan.copies_per_hour,
         "decisions_per_hour": plan.decisions_per_hour,
         "records_per_hour": plan.records_per_hour,
-        "retained": plan.retained_records,
+        "retained_records": plan.retained_records,
         "flush_hours": plan.unflushed_hours,
-        "tail": tail,
+        "tail_records": tail,
         "tail_chance": -math.expm1(-tail),
         "broker_failover_hours": plan.failovers.broker,
         "handover_hours": plan.failovers.move,
@@ -201,7 +201,7 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
         "dead_stall_hours": plan.stall_hours[0],
         "hung_stall_hours": plan.stall_hours[1],
         "lag_hours": plan.lag_hours,
-        "hourly": bool(plan.traffic),
+        "hourly_traffic": bool(plan.traffic),
         "span_hours": HOURS_PER_YEAR,
         "roll_due": np.inf,
     }
@@ -227,9 +227,9 @@ def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None
         "roll_pause_hours": rolling.pause_hours,
         "roll_hour": rolling.hour_of_week % 24.0,
         "roll_date": np.inf,
-        "alone": rolling.alone,
-        "hurry": rolling.hurry,
-        "hurry_hours": rolling.hurry_hours,
+        "roll_alone": rolling.alone,
+        "acceleration": rolling.hurry,
+        "accelerated_hours": rolling.hurry_hours,
     }
     if rolling.alone:
         constants["span_hours"] = rolling.run_up_hours
@@ -251,18 +251,18 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         row["targets"] = targets
         if entry.name in plan.lifetimes:
             whole = (plan.mechanisms[each.course].per_hour for each in known[entry.name].courses)
-            row["takes"] = found.per_hour / math.fsum(whole)
+            row["probability"] = found.per_hour / math.fsum(whole)
         else:
             row["per_hour"] = found.per_hour * targets
         of_rack = entry.scope is Scope.RACK
         row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
         row["scope"] = SCOPES.index(entry.scope)
         row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
-        row["beyond"] = entry.beyond_settings
+        row["beyond_settings"] = entry.beyond_settings
         row["condition"], row["of_quorum"] = known.condition_of(entry), entry.effect.of_quorum
         if entry.exclusive:
             row["excluded"] = sum(1 << each.condition for each in known[entry.name].courses)
-        row["chance"], row["share"] = entry.share is not None, found.share
+        row["by_chance"], row["share"] = entry.share is not None, found.share
         row["spreads"], row["overlaps"] = found.spreads, found.overlaps
         row["turned"] = WELL
         if entry.turns_into:
@@ -272,13 +272,13 @@ def _strikes(plan: Plan) -> NDArray[Any]:
     return strikes
 
 
-class _Laws:
+class _Distributions:
     """The distributions of times other than exponential and gamma, and what was observed.
 
     Attributes
     ----------
     rows : list of tuple
-        Of `KernelState.laws`.
+        Of `KernelState.distributions`.
     values : list of float
         Of `KernelState.values`.
     """
@@ -298,19 +298,21 @@ class _Laws:
         return len(self.rows) - 1
 
 
-def _renewals(plan: Plan, laws: _Laws) -> NDArray[Any]:
-    """The clocks of the mechanisms whose events are no Poisson process."""
+def _renewals(plan: Plan, distributions: _Distributions) -> NDArray[Any]:
+    """The clocks of the mechanisms whose events do not follow a Poisson process."""
     courses, rows = plan.table.courses, []
     for entry in plan.table.entries:
         if entry.name in plan.lifetimes:
             lifetime = plan.lifetimes[entry.name]
-            law = laws.add(lifetime.distribution, lifetime.hours)
+            distribution = distributions.add(lifetime.distribution, lifetime.hours)
             first, targets = courses.index(entry), range(plan.targets(entry.scope))
-            rows += [(law, first, len(entry.courses), target, 0, 0.0, 0.0) for target in targets]
+            rows += [
+                (distribution, first, len(entry.courses), target, 0, 0.0, 0.0) for target in targets
+            ]
     return np.array(rows, dtype=RENEWAL)
 
 
-def _outages(plan: Plan, laws: _Laws) -> tuple[NDArray[Any], NDArray[Any]]:
+def _outages(plan: Plan, distributions: _Distributions) -> tuple[NDArray[Any], NDArray[Any]]:
     """The outages of brokers by condition, and the clocks that end them."""
     known, brokers = plan.table, len(_housed(plan))
     outages = np.zeros(len(known.begun) + 1, dtype=OUTAGE)
@@ -324,7 +326,7 @@ def _outages(plan: Plan, laws: _Laws) -> tuple[NDArray[Any], NDArray[Any]]:
         row["of_rack"] = condition in known.of_racks
         row["hours"], row["shape"] = found.hours, found.shape
         if found.duration is not None:
-            row["shape"], row["law"] = 0.0, laws.add(found.duration, found.hours)
+            row["shape"], row["distribution"] = 0.0, distributions.add(found.duration, found.hours)
         row["of_crew"] = plan.crews > 0 and entry.name in plan.needed_for
         if entry.ends_in:
             row["dies"], row["after"] = found.dies, known[entry.ends_in].condition

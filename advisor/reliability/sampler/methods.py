@@ -1,7 +1,7 @@
-"""How to sample a plan: years as they come, or so that losses are less rare than they are.
+"""How to sample a plan: crude, or by importance sampling or splitting, where losses are rare.
 
 Where times between failures are exponential and nothing else links one outage to the next, cycles
-with likelier failures are best; elsewhere years are lived, and paths that get worse split.
+with forced failures are best; elsewhere years are sampled, and paths that get worse split.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from advisor.reliability.sampler.splitting.pilot import find_retrials
 
 METHODS = (CRUDE, IMPORTANCE, SPLITTING)
 
-# From so many expected losses on, years as they come say enough: their interval is 40 % wide.
+# Expected losses from which on crude sampling is good enough: its interval is 40 % wide.
 _ENOUGH_LOSSES = 100.0
-# From so many outages of equal weight on, hours without writes are known to 10 %.
+# Outages of equal weight from which on hours without writes are known to 10 %.
 _ENOUGH_OUTAGES = 400.0
 # A run that is shorter than the pilot needs none.
 _SHORT_S = 1.0
 # With more, a cycle in which a rack is replaced takes minutes, and so does a pilot.
 _MOST_SETS = 2_000
-# Long runs of cycles with more meet hundreds of thousands of states, more than a worker can hold.
+# With more, the pilot takes half a minute.
 _MOST_REPLICAS = 4
 
 
 def check_method(method: object) -> None:
-    """Refuse what is no method.
+    """Check the name of a method.
 
     Raises
     ------
     InputError
-        With the ones that there are.
+        If there is no method of this name.
     """
     if method is not None and method not in METHODS:
         names = ", ".join(map(repr, METHODS))
@@ -84,7 +84,8 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
         sets = f"{len(plan.sets):,} replica sets"
         return plan, f"a trial run for importance sampling would take minutes for {sets}"
     if method is None and not cannot and plan.replicas > _MOST_REPLICAS:
-        return plan, f"importance sampling of {plan.replicas} replicas meets too many states"
+        replicas = f"{plan.replicas} replicas"
+        return plan, f"a trial run for importance sampling would take half a minute for {replicas}"
     splits = method == SPLITTING or bool(method is None and cannot)
     prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed)
     expected = per_year * years
@@ -102,7 +103,7 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
 
 
 def _shows_few_outages(plan: Plan, years: int) -> bool:
-    """Whether the cycles of these years leave hours without writes less well known than needed."""
+    """Whether the cycles of these years see too few write outages for a narrow interval."""
     assert plan.bias is not None
     cycles = plan.strikes_per_year * plan.bias.overlaps * years
     return 0.0 < plan.bias.outages * cycles < _ENOUGH_OUTAGES
@@ -125,7 +126,7 @@ def _why_no_splitting(plan: Plan) -> str:
     """Why paths cannot split; "" if they can."""
     if plan.strikes_per_year <= 0.0:
         return "nothing fails"
-    # What a calendar does next is no failure that a retrial could have sooner.
+    # Retrials force failures; they cannot force what a calendar does.
     return "" if plan.rolling is None else "brokers restart by a calendar"
 
 

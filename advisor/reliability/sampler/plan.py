@@ -19,7 +19,7 @@ from advisor.reliability.failures.times.time_distribution import TimeDistributio
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 
-# Groups are followed where there are so many sets for each broker.
+# Sets for each broker from which on groups are followed in their place.
 _FEWEST_BY_GROUP = 4
 
 
@@ -76,7 +76,7 @@ class RollingRestarts:
     waits : bool
         Whether the next batch waits until every broker is up and every replica in sync.
     period_hours, hour_of_week : float
-        From the begin of one to that of the next; when they begin, from Monday 0:00.
+        From the beginning of one to that of the next; when they begin, from Monday 0:00.
     mean_hours, up_hours : float
         Mean duration of a restart; without waiting: from when a batch stops until its brokers run.
     pause_hours : float
@@ -88,7 +88,7 @@ class RollingRestarts:
     run_up_hours : float
         Of those: from a healthy cluster until one begins.
     hurry, hurry_hours : float
-        Of those: how many times as fast the first failure comes, for so long from the begin.
+        Of those: factor of the rate of the first failure, and for how long from the beginning.
     """
 
     batches: tuple[tuple[int, ...], ...]
@@ -114,11 +114,11 @@ class Bias:
     beginning : tuple of float
         Share of the cycles that each course of a mechanism begins.
     following : tuple of tuple of float
-        Probability of each course for a failure that is brought about, by the rarest one before.
+        Probability of each course for a forced failure, by the rarest one before.
     boost : float
-        Probability that one is brought about before the outages end.
+        Forcing probability: that a failure is forced before the outages end.
     lengthened : float
-        Share of the outages of biased cycles that are drawn so that they last longer.
+        Share of the outages of biased cycles whose duration is length-biased.
     plain : float
         Share of the cycles that are drawn without bias.
     overlaps : float
@@ -205,7 +205,7 @@ class Plan:
     decisions_per_hour : float
         1 / mean time until an operator elects what is left; 0 if none ever does.
     lifetimes : dict of str to Lifetime
-        Of the mechanisms whose events are no Poisson process, by name.
+        Of the mechanisms whose events do not follow a Poisson process, by name.
     crews : int
         How many repairs of ``needed_for`` progress at a time; 0 for all.
     needed_for : tuple of str
@@ -262,7 +262,7 @@ class Plan:
 
     @property
     def by_groups(self) -> bool:
-        """Whether there are so many sets by broker that groups stand for those in the same state.
+        """Whether groups stand for sets in the same state: there are many sets for each broker.
 
         What cannot be written even when healthy is counted for each set, all the time.
         """
@@ -288,12 +288,12 @@ class Plan:
         )
 
     @property
-    def failure_rates(self) -> tuple[float, ...]:
-        """Failures a year of each kind that retrials do not make likelier, cluster-wide.
+    def unforced_failures_per_year(self) -> tuple[float, ...]:
+        """Failures a year of each kind that splitting does not force, cluster-wide.
 
         Strikes of each course, and those that come with one of its probabilities: a leader that
-        limps and dies, an outage that spreads. Cycles make all of them likelier, and years as they
-        come have intervals that allow for what was not seen: none for either.
+        limps and dies, an outage that spreads. Empty for the other two methods: importance sampling
+        makes these failures likelier, and crude sampling widens its intervals for unseen events.
         """
         if self.splitting is None:
             return ()
@@ -307,10 +307,10 @@ class Plan:
 
     @property
     def clumping(self) -> float | None:
-        """Up to how many events come together, on average; None where years are independent.
+        """Upper bound on the index of dispersion of event counts; None if years are independent.
 
-        The number of events of a renewal process varies, over a long time, by the variance of its
-        lifetimes in units of their squared mean: so many times more than that of a Poisson process.
+        Over a long time the variance of the number of events of a renewal process, over its mean,
+        is the squared coefficient of variation of its lifetimes; of a Poisson process it is 1.
         """
         if not self.lifetimes:
             # Retrials of a path depend on each other; blocks do not.

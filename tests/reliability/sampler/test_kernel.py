@@ -249,7 +249,7 @@ def test_partitions_that_fail_together_lose_together() -> None:
 def test_a_broker_copies_at_once_what_it_shares_with_the_same_brokers(
     placement: tuple[tuple[int, int], ...],
 ) -> None:
-    """Whoever leads them: two partitions on two brokers lose as one does, as the chain has it.
+    """Whichever broker leads, two partitions on two brokers lose as one does, as in the chain.
 
     On other brokers there is another copy, and what may be lost is no longer the same.
     """
@@ -270,7 +270,7 @@ def test_a_broker_copies_at_once_what_it_shares_with_the_same_brokers(
 def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
     """Two sets on two brokers, in both orders, join and leave their copies one by one."""
     copies = [SimpleNamespace(running=0, place=0, filling=0) for _ in range(2)]
-    control = SimpleNamespace(copying=0)
+    control = SimpleNamespace(running_copies=0)
     sim = SimpleNamespace(control=[control], copies=copies, copy_of=np.array([[0, 1], [1, 0]]))
     # Set, its slots that copy before and after, and how many sets each copy fills then.
     for s, before, after, running in (
@@ -283,7 +283,7 @@ def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
         note_copies.py_func(sim, s, before, after)
         assert [copy.running for copy in copies] == running
         now = [number for number, count in enumerate(running) if count]
-        assert sorted(copy.filling for copy in copies[: control.copying]) == now
+        assert sorted(copy.filling for copy in copies[: control.running_copies]) == now
 
 
 def test_a_block_is_the_same_whenever_it_is_run() -> None:

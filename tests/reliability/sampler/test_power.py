@@ -216,9 +216,12 @@ def test_the_newest_records_are_taken_and_none_is_made(
     """Of the whole log its end is cut off, at most as much as there is, and lost or put first."""
     now = 7.0
     gaps = np.array([0.0, *older]) if spared else np.array([*older, 0.0])
-    one = SimpleNamespace(state=0, base=float(base), flushed=now + unflushed)
+    one = SimpleNamespace(state=0, base_records=float(base), flushed_at=now + unflushed)
     control = SimpleNamespace(
-        now=now, flush_hours=math.nan if early else unflushed, records_per_hour=1.0, retained=100.0
+        now=now,
+        flush_hours=math.nan if early else unflushed,
+        records_per_hour=1.0,
+        retained_records=100.0,
     )
     sim = SimpleNamespace(control=[control], sets=[one], gaps=gaps[None, :])
     table = SimpleNamespace(states=[SimpleNamespace(gaps=len(older) + spared)])
@@ -227,6 +230,6 @@ def test_the_newest_records_are_taken_and_none_is_made(
     taken = min(unflushed, whole)
     # How far each part of the log reaches, the oldest first, before and after.
     reach = np.cumsum([base, *older[::-1]])
-    left = np.array([one.base, *(gaps[1:] if spared else gaps[:-1])[::-1]])
+    left = np.array([one.base_records, *(gaps[1:] if spared else gaps[:-1])[::-1]])
     assert np.array_equal(np.cumsum(left), np.minimum(reach, whole - taken))
     assert (gaps[0], lost) == (taken, 0.0) if spared else lost == taken

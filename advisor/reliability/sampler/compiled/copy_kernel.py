@@ -1,4 +1,4 @@
-"""Copies of replaced replicas, and decisions of operators: both end at a rate of their own."""
+"""Copies of replaced replicas, and decisions of operators: both end at constant rates."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _E_COPIED, _E_DECIDED = red.COPIED, red.DECIDED
 @inlined
 def copies_per_hour(sim: KernelState) -> float:
     """Rate at which one of the running copies ends."""
-    return float(sim.control[0].copies_per_hour * sim.control[0].copying)
+    return float(sim.control[0].copies_per_hour * sim.control[0].running_copies)
 
 
 @inlined
 def decisions_per_hour(sim: KernelState) -> float:
     """Rate at which an operator elects a leader of one of the sets that need it."""
-    return float(sim.control[0].decisions_per_hour * sim.control[0].undecided)
+    return float(sim.control[0].decisions_per_hour * sim.control[0].undecided_count)
 
 
 @called
@@ -40,22 +40,22 @@ def _decide(rng: Generator, sim: KernelState) -> None:
     """An operator elects a leader of one of the sets that need it, each with equal probability."""
     control = sim.control[0]
     # No electable replica can return with its log: what destroyed the disks is the cause.
-    control.cause = control.no_disk
+    control.cause = control.no_disk_cause
     control.event = _E_DECIDED
-    left = min(int(rng.random() * control.undecided), control.undecided - 1)
+    left = min(int(rng.random() * control.undecided_count), control.undecided_count - 1)
     s = sim.sets[left].undecided
     sim.sets[s].mask = 1
     sim.touched[0] = s
-    control.touched = 1
+    control.touched_count = 1
 
 
 @called
 def _copy_ends(rng: Generator, table: Table, sim: KernelState) -> None:
     """One of the running copies ends, each with the same probability; mark the slots it fills."""
     control = sim.control[0]
-    left = min(int(rng.random() * control.copying), control.copying - 1)
+    left = min(int(rng.random() * control.running_copies), control.running_copies - 1)
     done = sim.copies[left].filling
-    control.cause = control.no_disk
+    control.cause = control.no_disk_cause
     control.event = _E_COPIED
     b = sim.copies[done].broker
     for i in range(sim.brokers[b].start, sim.brokers[b].end):
@@ -63,8 +63,8 @@ def _copy_ends(rng: Generator, table: Table, sim: KernelState) -> None:
         copying = table.states[sim.sets[s].state].copying
         if sim.served[i].copy == done and copying & bit != 0:
             sim.sets[s].mask = bit
-            sim.touched[control.touched] = s
-            control.touched += 1
+            sim.touched[control.touched_count] = s
+            control.touched_count += 1
 
 
 @called
@@ -79,12 +79,12 @@ def note_copies(sim: KernelState, s: int, before: int, after: int) -> None:
         copy = sim.copies[number]
         copy.running += runs - was
         if copy.running == 1 and runs:
-            copy.place = control.copying
-            sim.copies[control.copying].filling = number
-            control.copying += 1
+            copy.place = control.running_copies
+            sim.copies[control.running_copies].filling = number
+            control.running_copies += 1
         elif copy.running == 0:
-            control.copying -= 1
-            last = sim.copies[control.copying].filling
+            control.running_copies -= 1
+            last = sim.copies[control.running_copies].filling
             sim.copies[copy.place].filling = last
             sim.copies[last].place = copy.place
 
@@ -96,11 +96,11 @@ def note_undecided(sim: KernelState, s: int, before: int, after: int) -> None:
     if before == after:
         return
     if after:
-        sim.sets[s].place = control.undecided
-        sim.sets[control.undecided].undecided = s
-        control.undecided += 1
+        sim.sets[s].place = control.undecided_count
+        sim.sets[control.undecided_count].undecided = s
+        control.undecided_count += 1
     else:
-        control.undecided -= 1
-        last = sim.sets[control.undecided].undecided
+        control.undecided_count -= 1
+        last = sim.sets[control.undecided_count].undecided
         sim.sets[sim.sets[s].place].undecided = last
         sim.sets[last].place = sim.sets[s].place

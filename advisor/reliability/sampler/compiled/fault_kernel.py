@@ -46,14 +46,14 @@ _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
 def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> bool:
     """Take the next event, change the brokers, and mark the sets that it strikes."""
     control = sim.control[0]
-    if control.deferred != 0:
+    if control.deferred_step != 0:
         take_deferred(sim)
         return True
     if control.next_strike < 0.0:
-        control.next_strike = control.now + wait(rng, control.strikes)
+        control.next_strike = control.now + wait(rng, control.strikes_per_hour)
         start_renewals(rng, sim)
     when, clock = control.next_strike, -1
-    for i in range(control.running):
+    for i in range(control.running_count):
         if sim.clocks[sim.running[i]].due < when:
             clock = sim.running[i]
             when = sim.clocks[clock].due
@@ -61,7 +61,7 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     if renewed:
         when = control.next_renewal
     memoryless = False
-    if control.copying > 0 or control.undecided > 0:
+    if control.running_copies > 0 or control.undecided_count > 0:
         # Memoryless: a new draw after every event leaves the distribution unchanged.
         done = control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim))
         if done < when:
@@ -70,7 +70,7 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         control.now = until
         return False
     control.now = when
-    control.afterwards = NOTHING
+    control.second_event = NOTHING
     control.failover_hours = control.broker_failover_hours
     if memoryless:
         copy_or_decide(rng, table, sim)
@@ -91,7 +91,7 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
         number = pick_renewed(rng, sim)
         target = target_of_due(sim)
     else:
-        control.next_strike = control.now + wait(rng, control.strikes)
+        control.next_strike = control.now + wait(rng, control.strikes_per_hour)
         number, target = _pick(rng, sim)
     if number != NO_COURSE:
         strike(rng, sim, number, target)
@@ -109,11 +109,11 @@ def wait(rng: Generator, per_hour: float) -> float:
 def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
     """Choose the course and the target of an event of the Poisson process, or NO_COURSE."""
     control = sim.control[0]
-    if control.drawn != 0:
+    if control.drawn_course != 0:
         # It was drawn with the time of the event; courses count from 1.
-        number, control.drawn = control.drawn - 1, 0
+        number, control.drawn_course = control.drawn_course - 1, 0
         return number, any_target(rng, sim, number)
-    x = rng.random() * control.strikes
+    x = rng.random() * control.strikes_per_hour
     number = 0
     while number < len(sim.strikes) - 1 and x >= sim.strikes[number].per_hour:
         x -= sim.strikes[number].per_hour
@@ -137,12 +137,12 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
     control, struck = sim.control[0], sim.strikes[number]
     control.cause = struck.cause
     control.event = struck.event
-    control.afterwards = struck.turned_event
+    control.second_event = struck.turned_event
     control.failover_hours = struck.failover_hours
-    control.struck_beyond = struck.beyond
+    control.struck_beyond_settings = struck.beyond_settings
     if struck.of_quorum:
         quorum = len(sim.brokers) - 1
-        if sim.brokers[quorum].own == _WELL:
+        if sim.brokers[quorum].condition == _WELL:
             set_condition(rng, sim, quorum, struck.condition, False)
     elif struck.scope == _CLUSTER:
         for b in range(control.brokers):
@@ -156,20 +156,20 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
 
 
 @inlined
-def _happens(rng: Generator, sim: KernelState, natural: float, likely: float) -> bool:
-    """Draw a chance; where cycles are weighed, note its odds with bias over those without."""
+def _happens(rng: Generator, sim: KernelState, natural: float, biased: float) -> bool:
+    """Draw a chance; where cycles are weighed, note its biased over its natural probability."""
     control, x = sim.control[0], rng.random()
-    if control.weighing == UNBIASED:
+    if control.bias_mode == UNBIASED:
         return bool(x < natural)
-    happens = x < (likely if control.eager else natural)
-    control.odds *= likely / natural if happens else (1.0 - likely) / (1.0 - natural)
+    happens = x < (biased if control.biased_chances else natural)
+    control.chance_odds *= biased / natural if happens else (1.0 - biased) / (1.0 - natural)
     return bool(happens)
 
 
 @inlined
 def _severity(sim: KernelState, b: int) -> int:
     """How far a broker is out of service, on the scale of `Strikes`."""
-    return int(sim.outages[sim.brokers[b].own].severity)
+    return int(sim.outages[sim.brokers[b].condition].severity)
 
 
 @inlined
@@ -186,7 +186,7 @@ def _excluded(sim: KernelState, conditions: int) -> bool:
 def _strike_second(rng: Generator, sim: KernelState, number: int, first: int) -> None:
     """Strike another broker as well, by chance: a restart that does not wait for the last one."""
     struck, others = sim.strikes[number], sim.control[0].brokers - 1
-    if others == 0 or not _happens(rng, sim, struck.overlaps, struck.likely_overlaps):
+    if others == 0 or not _happens(rng, sim, struck.overlaps, struck.biased_overlaps):
         return
     b = min(int(rng.random() * others), others - 1)
     b += b >= first
@@ -197,9 +197,9 @@ def _strike_second(rng: Generator, sim: KernelState, number: int, first: int) ->
 @called
 def _strike_racks(rng: Generator, sim: KernelState, number: int, first: int) -> None:
     """Strike a rack, and each other rack by chance."""
-    spreads, likely = sim.strikes[number].spreads, sim.strikes[number].likely_spreads
+    spreads, biased = sim.strikes[number].spreads, sim.strikes[number].biased_spreads
     for rack in range(len(sim.racks)):
-        if rack == first or (spreads > 0.0 and _happens(rng, sim, spreads, likely)):
+        if rack == first or (spreads > 0.0 and _happens(rng, sim, spreads, biased)):
             for i in range(sim.racks[rack].start, sim.racks[rack].end):
                 _strike_one_of_several(rng, sim, number, sim.members[i])
 
@@ -214,12 +214,12 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
         if hit and sim.outages[struck.condition].of_rack:
             set_condition(rng, sim, b, struck.condition, False)
     elif struck.turned == _WELL:
-        if hit and (not struck.chance or _happens(rng, sim, struck.share, struck.likely_share)):
+        if hit and (not struck.by_chance or _happens(rng, sim, struck.share, struck.biased_share)):
             set_condition(rng, sim, b, struck.condition, True)
     elif _severity(sim, b) <= struck.turned_reach:
         if hit:
             mark_broker(sim, b, False)
-        if struck.share > 0.0 and _happens(rng, sim, struck.share, struck.likely_share):
+        if struck.share > 0.0 and _happens(rng, sim, struck.share, struck.biased_share):
             mark_broker(sim, b, True)
             set_condition(rng, sim, b, struck.turned, False)
         elif hit:
@@ -230,22 +230,22 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
 def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
     """Set a broker's condition and start the clock of its repair."""
     control = sim.control[0]
-    if control.special:
+    if control.has_clocks_or_crews:
         hold(sim)
     _leave(rng, sim, b)
-    sim.brokers[b].own = condition
+    sim.brokers[b].condition = condition
     sim.outages[condition].brokers += 1
-    control.unwell += 1
+    control.brokers_in_outage += 1
     clock = _clock(sim, b, condition)
     sim.clocks[clock].held += 1
     # A broker that joins an outage of its rack or cluster shares the running clock.
     if sim.clocks[clock].place < 0:
         sim.clocks[clock].due = control.now + _duration(rng, sim, condition)
-        sim.clocks[clock].place = control.running
-        control.started = clock
-        sim.running[control.running] = clock
-        control.running += 1
-    if control.special:
+        sim.clocks[clock].place = control.running_count
+        control.started_clock = clock
+        sim.running[control.running_count] = clock
+        control.running_count += 1
+    if control.has_clocks_or_crews:
         begin_special(sim, b, condition, clock)
     if mark:
         mark_broker(sim, b, False)
@@ -266,34 +266,34 @@ def _duration(rng: Generator, sim: KernelState, condition: int) -> float:
     if shape == 1.0:
         return float(mean * rng.standard_exponential())
     if shape == 0.0:
-        return float(draw(rng, sim, sim.outages[condition].law))
+        return float(draw(rng, sim, sim.outages[condition].distribution))
     return float(mean / shape * rng.standard_gamma(shape))
 
 
 @inlined
 def _leave(rng: Generator, sim: KernelState, b: int) -> None:
     """End a broker's outage."""
-    own = sim.brokers[b].own
-    if own == _WELL:
+    condition = sim.brokers[b].condition
+    if condition == _WELL:
         return
-    sim.brokers[b].own = _WELL
-    sim.outages[own].brokers -= 1
-    sim.control[0].unwell -= 1
-    clock = _clock(sim, b, own)
+    sim.brokers[b].condition = _WELL
+    sim.outages[condition].brokers -= 1
+    sim.control[0].brokers_in_outage -= 1
+    clock = _clock(sim, b, condition)
     sim.clocks[clock].held -= 1
     if sim.clocks[clock].held == 0:
         _stop_clock(sim, clock)
-    if sim.control[0].special:
-        _end_special(rng, sim, b, own, clock)
+    if sim.control[0].has_clocks_or_crews:
+        _end_special(rng, sim, b, condition, clock)
 
 
 @called
-def _end_special(rng: Generator, sim: KernelState, b: int, own: int, clock: int) -> None:
+def _end_special(rng: Generator, sim: KernelState, b: int, condition: int, clock: int) -> None:
     """Free the crew of an outage that ends, and let the clock that caused it run."""
-    if sim.outages[own].of_crew:
+    if sim.outages[condition].of_crew:
         following = next_for_crew(sim, clock)
         if following >= 0:
-            hours = _duration(rng, sim, sim.brokers[following].own)
+            hours = _duration(rng, sim, sim.brokers[following].condition)
             sim.clocks[following].due = sim.control[0].now + hours
     if sim.brokers[b].struck_by != NO_CLOCK:
         release(rng, sim, b)
@@ -302,8 +302,8 @@ def _end_special(rng: Generator, sim: KernelState, b: int, own: int, clock: int)
 @called
 def _stop_clock(sim: KernelState, clock: int) -> None:
     control = sim.control[0]
-    control.running -= 1
-    last = sim.running[control.running]
+    control.running_count -= 1
+    last = sim.running[control.running_count]
     sim.running[sim.clocks[clock].place] = last
     sim.clocks[last].place = sim.clocks[clock].place
     sim.clocks[clock].place = -1
@@ -314,18 +314,18 @@ def repair(rng: Generator, sim: KernelState, clock: int) -> None:
     """End the outage of the brokers that wait for a clock."""
     control = sim.control[0]
     if clock < len(sim.brokers):
-        outage = sim.outages[sim.brokers[clock].own]
+        outage = sim.outages[sim.brokers[clock].condition]
         # A new, empty disk belongs to what destroyed the old one.
-        replaced = sim.brokers[clock].own == control.replaced
-        control.cause = control.no_disk if replaced else outage.cause
+        replaced = sim.brokers[clock].condition == control.replaced_condition
+        control.cause = control.no_disk_cause if replaced else outage.cause
         control.event = outage.end
         mark_broker(sim, clock, False)
-        if outage.dies > 0.0 and _happens(rng, sim, outage.dies, outage.likely_dies):
+        if outage.dies > 0.0 and _happens(rng, sim, outage.dies, outage.biased_dies):
             control.event = sim.outages[outage.after].begin
             # What struck it is the cause until it is well.
-            control.renewing = sim.brokers[clock].struck_by
+            control.striking_renewal = sim.brokers[clock].struck_by
             set_condition(rng, sim, clock, outage.after, False)
-            control.renewing = NO_CLOCK
+            control.striking_renewal = NO_CLOCK
         else:
             _leave(rng, sim, clock)
         return
@@ -337,6 +337,6 @@ def repair(rng: Generator, sim: KernelState, clock: int) -> None:
         first, end = sim.racks[rack].start, sim.racks[rack].end
     for i in range(first, end):
         b = sim.members[i]
-        if sim.brokers[b].own == condition:
+        if sim.brokers[b].condition == condition:
             mark_broker(sim, b, False)
             _leave(rng, sim, b)

@@ -25,8 +25,8 @@ def mark_broker(sim: KernelState, b: int, afterwards: bool) -> None:
     """Mark a broker as struck by this event, or ``afterwards`` by the next at the same instant."""
     control, broker = sim.control[0], sim.brokers[b]
     if broker.struck == 0:
-        sim.brokers[control.struck].marked = b
-        control.struck += 1
+        sim.brokers[control.struck_count].marked = b
+        control.struck_count += 1
     broker.struck |= 2 if afterwards else 1
 
 
@@ -34,14 +34,14 @@ def mark_broker(sim: KernelState, b: int, afterwards: bool) -> None:
 def mark_sets(sim: KernelState) -> None:
     """Mark the slots of the brokers that are struck in all that stands for their sets."""
     control = sim.control[0]
-    for place in range(control.struck):
+    for place in range(control.struck_count):
         b = sim.brokers[place].marked
         struck, sim.brokers[b].struck = sim.brokers[b].struck, 0
         if struck & 1:
             _mark_sets_of(sim, b, False)
         if struck & 2:
             _mark_sets_of(sim, b, True)
-    control.struck = 0
+    control.struck_count = 0
 
 
 @called
@@ -69,8 +69,8 @@ def _mark_groups(sim: KernelState, b: int, afterwards: bool) -> bool:
     for slot in range(sim.slots.shape[1]):
         if _touch(sim, group_of(sim, b, slot), 1 << slot, afterwards) and broker.active == 0:
             broker.active = 1
-            control.active += 1
-    if control.active > broker.active:
+            control.active_count += 1
+    if control.active_count > broker.active:
         for i in range(broker.start, broker.end):
             if not _is_beside_active(sim, i):
                 continue
@@ -99,13 +99,13 @@ def group_of(sim: KernelState, b: int, slot: int) -> int:
 def _touch(sim: KernelState, s: int, bit: int, afterwards: bool) -> bool:
     """Mark a slot as struck; False for a group that stands for no set and is as at the start."""
     control, one = sim.control[0], sim.sets[s]
-    if one.mask == 0 and one.mask_after == 0:
+    if one.mask == 0 and one.second_mask == 0:
         if one.weight == 0.0 and one.state == _FIRST:
             return False
-        sim.touched[control.touched] = s
-        control.touched += 1
+        sim.touched[control.touched_count] = s
+        control.touched_count += 1
     if afterwards:
-        one.mask_after |= bit
+        one.second_mask |= bit
     else:
         one.mask |= bit
     return True
@@ -113,7 +113,7 @@ def _touch(sim: KernelState, s: int, bit: int, afterwards: bool) -> bool:
 
 @inlined
 def _other_active(sim: KernelState, s: int, b: int) -> int:
-    """The slot of a set whose broker is not as at the start, another one aside; -1 for none."""
+    """The slot of a set whose broker is not as at the start, other than ``b``; -1 for none."""
     for slot in range(sim.slots.shape[1]):
         other = sim.slots[s, slot]
         if other != b and sim.brokers[other].active == 1:
@@ -132,16 +132,16 @@ def _follow_from(sim: KernelState, s: int, slot: int) -> None:
         sim.gaps[s, gap] = sim.gaps[group, gap]
     for cause in range(sim.attribution.shape[1]):
         sim.attribution[s, cause] = sim.attribution[group, cause]
-    if sim.sets[s].mask != 0 or sim.sets[s].mask_after != 0:
-        sim.touched[control.touched] = s
-        control.touched += 1
-    control.broken += sim.sets[s].broken
+    if sim.sets[s].mask != 0 or sim.sets[s].second_mask != 0:
+        sim.touched[control.touched_count] = s
+        control.touched_count += 1
+    control.sets_not_healthy += sim.sets[s].not_healthy
     _leave_groups(sim, s)
 
 
 @inlined
 def _leave_groups(sim: KernelState, s: int) -> None:
-    sim.control[0].followed += 1
+    sim.control[0].followed_count += 1
     sim.sets[s].followed = 1
     for slot in range(sim.slots.shape[1]):
         b = sim.slots[s, slot]
@@ -153,7 +153,7 @@ def _leave_groups(sim: KernelState, s: int) -> None:
 def follow_all(sim: KernelState) -> None:
     """Follow every set by itself."""
     control = sim.control[0]
-    if control.grouped == 0 or control.followed == control.sets:
+    if control.grouped == 0 or control.followed_count == control.sets:
         return
     for s in range(control.sets):
         if sim.sets[s].followed == 0:
@@ -163,16 +163,16 @@ def follow_all(sim: KernelState) -> None:
             else:
                 _leave_groups(sim, s)
     kept = 0
-    for i in range(control.touched):
+    for i in range(control.touched_count):
         if sim.touched[i] < control.sets:
             sim.touched[kept] = sim.touched[i]
             kept += 1
-    control.touched = kept
+    control.touched_count = kept
     for group in range(control.sets, len(sim.sets)):
         _empty(sim, group)
     for b in range(control.brokers):
         sim.brokers[b].active = 0
-    control.active = 0
+    control.active_count = 0
 
 
 @called
@@ -180,8 +180,8 @@ def split_group(sim: KernelState, place: int) -> None:
     """Follow every set of a group by itself, which is at a place of ``touched``."""
     control, group = sim.control[0], sim.touched[place]
     b, slot = divmod(group - control.sets, sim.slots.shape[1])
-    control.touched -= 1
-    sim.touched[place] = sim.touched[control.touched]
+    control.touched_count -= 1
+    sim.touched[place] = sim.touched[control.touched_count]
     for i in range(sim.brokers[b].start, sim.brokers[b].end):
         s = sim.served[i].set
         if sim.sets[s].followed == 0 and sim.slots[s, slot] == b:
@@ -194,9 +194,9 @@ def split_group(sim: KernelState, place: int) -> None:
 def _empty(sim: KernelState, group: int) -> None:
     """Put a group that stands for no set back to the start."""
     one = sim.sets[group]
-    sim.control[0].broken -= one.broken
-    one.state, one.broken, one.waited, one.mask, one.mask_after = _FIRST, 0, 0, 0, 0
-    one.since, one.base = sim.control[0].now, sim.control[0].retained
+    sim.control[0].sets_not_healthy -= one.not_healthy
+    one.state, one.not_healthy, one.stall_cause, one.mask, one.second_mask = _FIRST, 0, 0, 0, 0
+    one.accounted_until, one.base_records = sim.control[0].now, sim.control[0].retained_records
     for gap in range(sim.gaps.shape[1]):
         sim.gaps[group, gap] = 0.0
 
@@ -205,12 +205,12 @@ def _empty(sim: KernelState, group: int) -> None:
 def settle(sim: KernelState) -> None:
     """Let what is as at the start again be stood for by groups."""
     control = sim.control[0]
-    for i in range(control.touched):
+    for i in range(control.touched_count):
         if sim.touched[i] >= control.sets:
             _rest(sim, (sim.touched[i] - control.sets) // sim.slots.shape[1])
-    if control.followed == 0:
+    if control.followed_count == 0:
         return
-    for i in range(control.touched):
+    for i in range(control.touched_count):
         s = sim.touched[i]
         if s < control.sets and sim.sets[s].followed == 1 and _as_at_start(sim, s):
             _join_groups(sim, s)
@@ -231,9 +231,9 @@ def _join_groups(sim: KernelState, s: int) -> None:
         _rest(sim, sim.slots[s, slot])
     if _other_active(sim, s, -1) >= 0:
         return
-    sim.control[0].followed -= 1
+    sim.control[0].followed_count -= 1
     sim.sets[s].followed = 0
-    sim.sets[s].base = sim.control[0].retained
+    sim.sets[s].base_records = sim.control[0].retained_records
     for slot in range(sim.slots.shape[1]):
         b = sim.slots[s, slot]
         sim.brokers[b].followed -= 1
@@ -243,23 +243,23 @@ def _join_groups(sim: KernelState, s: int) -> None:
 @inlined
 def _rest(sim: KernelState, b: int) -> None:
     """Note whether a broker is well and all its groups are as at the start again."""
-    if sim.brokers[b].active == 0 or sim.brokers[b].own != _WELL:
+    if sim.brokers[b].active == 0 or sim.brokers[b].condition != _WELL:
         return
     for slot in range(sim.slots.shape[1]):
         if not _as_at_start(sim, group_of(sim, b, slot)):
             return
-        sim.sets[group_of(sim, b, slot)].base = sim.control[0].retained
+        sim.sets[group_of(sim, b, slot)].base_records = sim.control[0].retained_records
     sim.brokers[b].active = 0
-    sim.control[0].active -= 1
+    sim.control[0].active_count -= 1
 
 
 @inlined
 def _as_at_start(sim: KernelState, s: int) -> bool:
     """Whether a set is healthy, its preferred leader leads, and its logs are full."""
     control, one = sim.control[0], sim.sets[s]
-    if one.state != _FIRST or one.mask != 0 or one.mask_after != 0:
+    if one.state != _FIRST or one.mask != 0 or one.second_mask != 0:
         return False
-    if one.base < control.retained:
-        hours = mean_hours(sim, one.since, control.now)
-        return bool(one.base + hours * control.records_per_hour >= control.retained)
+    if one.base_records < control.retained_records:
+        hours = mean_hours(sim, one.accounted_until, control.now)
+        return bool(one.base_records + hours * control.records_per_hour >= control.retained_records)
     return True

@@ -4,11 +4,11 @@
 when it is called again with the entry filled in.
 
 A rolling restart that is sampled alone begins with a healthy cluster, or, if it does not wait,
-``span_hours`` later. The first failure comes ``hurry`` times as fast for ``hurry_hours`` from then.
-What is counted has the likelihood ratio of the path as its weight, so that means stay what they
-are: with failures at rate L, none of which came within t of these hours, it is
-exp((hurry - 1) L t); with the first after t of them it is that divided by ``hurry``. No weight is
-large, however long a rolling restart takes.
+``span_hours`` later. For ``accelerated_hours`` from then the first failure has its rate multiplied
+by ``acceleration``. What is counted is weighted with the likelihood ratio of the path, so that the
+means are unbiased: with failures at rate L, none of which came within t of these hours, it is
+exp((acceleration - 1) L t); with the first after t of them it is that divided by ``acceleration``.
+No weight is large, however long a rolling restart takes.
 """
 
 from __future__ import annotations
@@ -66,30 +66,30 @@ _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
 def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bool) -> int:
     """Advance to an hour, or with ``well`` until everything is healthy and nothing restarts."""
     control = sim.control[0]
-    while not (well and control.pending == 0 and is_well(sim) and control.rolling == IDLE):
-        if control.pending == 0:
+    while not (well and control.event_pending == 0 and is_well(sim) and control.roll_state == IDLE):
+        if control.event_pending == 0:
             # What the calendar does happens between two events.
             if not next_event(rng, table, sim, min(until, control.roll_due)):
                 if control.roll_due >= until:
                     return FINISHED
                 take_turn(rng, sim, is_well(sim))
-            control.pending = 1
-            if control.struck_beyond == 1 and control.beyond == 0:
-                control.beyond = 1
-                _turn_the_page(table, sim)
-            control.struck_beyond = 0
+            control.event_pending = 1
+            if control.struck_beyond_settings == 1 and control.beyond_settings == 0:
+                control.beyond_settings = 1
+                _switch_totals(table, sim)
+            control.struck_beyond_settings = 0
         if not all_known(table, sim):
             return MISSING
         apply_to_all(rng, table, sim)
         if control.new_losses > 0:
             _count_moment(sim)
-        if control.waiting == 1 and is_well(sim):
-            control.waiting = 0
-            control.risk_since = control.now
-        if control.beyond == 1 and is_well(sim):
-            control.beyond = 0
-            _turn_the_page(table, sim)
-        if control.rolling == WAITING and is_well(sim):
+        if control.lost_since_healthy == 1 and is_well(sim):
+            control.lost_since_healthy = 0
+            control.at_risk_since = control.now
+        if control.beyond_settings == 1 and is_well(sim):
+            control.beyond_settings = 0
+            _switch_totals(table, sim)
+        if control.roll_state == WAITING and is_well(sim):
             go_on(sim)
     return RECOVERED
 
@@ -98,25 +98,25 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
 def apply_to_all(rng: Generator, table: Table, sim: KernelState) -> None:
     """Apply the event to all that it strikes."""
     control = sim.control[0]
-    control.pending = 0
+    control.event_pending = 0
     control.new_losses = 0
-    for i in range(control.touched):
+    for i in range(control.touched_count):
         apply_event(rng, table, sim, sim.touched[i])
     if control.grouped == 1:
         settle(sim)
-    control.touched = 0
+    control.touched_count = 0
     control.events += 1
 
 
 @inlined
 def is_well(sim: KernelState) -> bool:
     """Whether every broker and replica is healthy."""
-    return bool(sim.control[0].unwell == 0 and sim.control[0].broken == 0)
+    return bool(sim.control[0].brokers_in_outage == 0 and sim.control[0].sets_not_healthy == 0)
 
 
 @called
-def _turn_the_page(table: Table, sim: KernelState) -> None:
-    """Count on in the other totals: what settings decide, or what they do not.
+def _switch_totals(table: Table, sim: KernelState) -> None:
+    """Switch between the totals of what settings decide and of what they do not.
 
     What a mechanism beyond settings starts is beyond them until every broker and replica is healthy
     again: without it, nothing of that would have happened.
@@ -126,8 +126,8 @@ def _turn_the_page(table: Table, sim: KernelState) -> None:
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
             kept = sim.totals[row, column]
-            sim.totals[row, column] = sim.aside[row, column]
-            sim.aside[row, column] = kept
+            sim.totals[row, column] = sim.other_totals[row, column]
+            sim.other_totals[row, column] = kept
 
 
 @called
@@ -136,29 +136,30 @@ def _count_moment(sim: KernelState) -> None:
     control = sim.control[0]
     control.loss_moments += 1
     control.lost_this_year = 1
-    if control.waiting == 0:
-        control.at_risk += control.now - control.risk_since
+    if control.lost_since_healthy == 0:
+        control.at_risk_hours += control.now - control.at_risk_since
         control.first_losses += 1
         sim.totals[FIRST_LOSSES, control.cause] += 1.0
-        control.waiting = 1
+        control.lost_since_healthy = 1
 
 
 @called
 def _begin_alone(rng: Generator, table: Table, sim: KernelState) -> None:
     """Begin a rolling restart that is sampled by itself, and count from here."""
     control = sim.control[0]
-    _count_afresh(table, sim)
+    _reset_totals(table, sim)
     control.roll_begun, control.roll_due = control.now, control.now
-    control.rolling, control.roll_place = GOING, 0
-    control.day_start = control.roll_hour - control.now
-    if control.hurry > 1.0 and control.strikes > 0.0:
-        # In units of the mean time between failures; hurried ones first.
-        wait, soon = rng.standard_exponential(), control.strikes * control.hurry_hours
-        if wait < control.hurry * soon:
-            wait /= control.hurry
+    control.roll_state, control.roll_next = GOING, 0
+    control.hour_at_time_0 = control.roll_hour - control.now
+    if control.acceleration > 1.0 and control.strikes_per_hour > 0.0:
+        # In units of the mean time between failures; at first the rate is accelerated.
+        wait = rng.standard_exponential()
+        soon = control.strikes_per_hour * control.accelerated_hours
+        if wait < control.acceleration * soon:
+            wait /= control.acceleration
         else:
-            wait -= (control.hurry - 1.0) * soon
-        control.next_strike = control.now + wait / control.strikes
+            wait -= (control.acceleration - 1.0) * soon
+        control.next_strike = control.now + wait / control.strikes_per_hour
     control.first_strike = control.next_strike
 
 
@@ -171,20 +172,20 @@ def _end_alone(table: Table, sim: KernelState) -> None:
     struck = control.now >= control.first_strike
     hours = min(control.now, control.first_strike) - control.roll_begun
     weight = 1.0
-    if control.hurry > 1.0:
-        soon = min(hours, control.hurry_hours)
-        weight = math.exp((control.hurry - 1.0) * control.strikes * soon)
-        if struck and hours < control.hurry_hours:
-            weight /= control.hurry
+    if control.acceleration > 1.0:
+        soon = min(hours, control.accelerated_hours)
+        weight = math.exp((control.acceleration - 1.0) * control.strikes_per_hour * soon)
+        if struck and hours < control.accelerated_hours:
+            weight /= control.acceleration
     unwritable, refused, lost = 0.0, 0.0, 0.0
     for cause in range(sim.totals.shape[1]):
         unwritable += sim.totals[UNWRITABLE, cause]
         refused += sim.totals[REFUSED, cause]
         lost += sim.totals[FIRST_LOSSES, cause]
     control.sum_weight += weight
-    control.most_weight = max(control.most_weight, weight)
+    control.largest_weight = max(control.largest_weight, weight)
     if struck:
-        control.most_struck = max(control.most_struck, weight)
+        control.largest_struck_weight = max(control.largest_struck_weight, weight)
     control.sum_hours += weight * (control.now - control.roll_begun)
     control.sum_unwritable += weight * unwritable
     control.sum_refused += weight * refused
@@ -194,13 +195,13 @@ def _end_alone(table: Table, sim: KernelState) -> None:
 
 
 @called
-def _count_afresh(table: Table, sim: KernelState) -> None:
+def _reset_totals(table: Table, sim: KernelState) -> None:
     for s in range(len(sim.sets)):
         account(table, sim, s)
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
             sim.totals[row, column] = 0.0
-            sim.aside[row, column] = 0.0
+            sim.other_totals[row, column] = 0.0
 
 
 def _years(rng: Generator, table: Table, sim: KernelState) -> int:
@@ -219,19 +220,19 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
         if not resting:
             control.lost_years += control.lost_this_year
             control.phase = 2
-            if control.alone == 1:
+            if control.roll_alone == 1:
                 _begin_alone(rng, table, sim)
         elif code == FINISHED:
             return NEVER_RECOVERED
         else:
-            if control.alone == 1:
+            if control.roll_alone == 1:
                 _end_alone(table, sim)
             control.phase = 0
             control.years_left -= 1
     for s in range(len(sim.sets)):
         account(table, sim, s)
-    if control.waiting == 0:
-        control.at_risk += control.now - control.risk_since
+    if control.lost_since_healthy == 0:
+        control.at_risk_hours += control.now - control.at_risk_since
     return FINISHED
 
 

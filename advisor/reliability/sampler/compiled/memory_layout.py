@@ -22,65 +22,180 @@ FINISHED, MISSING, RECOVERED, NEVER_RECOVERED = range(4)
 # Rows of `KernelState.totals`; its columns are the mechanisms, NO_CAUSE and NO_DISK.
 LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED, FIRST_LOSSES = range(7)
 ENTRIES = 7
-# Write outages are counted by length: so many bins to a decade, from the shortest of a millisecond.
+# Write outages are counted by length, in logarithmic bins, from the shortest of a millisecond.
 SHORTEST_OUTAGE_S = 1e-3
 BINS_PER_DECADE = 10
 OUTAGE_BINS = 12 * BINS_PER_DECADE
 # Bits of `control.counted`: something was added to the totals, or to the outages by length.
 TOTALS_COUNTED, OUTAGES_COUNTED = 1, 2
-# Of `control.weighing`: chances are drawn as they are and need no weight; with bias; or as they
-# are, while `control.ratio` notes their odds without bias and with it. With bias, chances of one
-# failure are ``eager`` or as they are; ``odds`` notes how much likelier they are if eager.
-# ``started`` is the clock of the outage that began last.
+# Of `control.bias_mode`: probabilities are the natural ones and need no weight; biased; or natural,
+# in a cycle without bias, whose likelihood ratio is computed all the same.
 UNBIASED, BIASED, PLAIN = range(3)
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
 EXTRA_COLUMNS = 2
+_WHOLE, _REAL = np.int64, np.float64
 
 
-def _fields(whole: str, real: str) -> np.dtype[np.void]:
-    kinds: list[tuple[str, type]] = [(name, np.int64) for name in whole.split()]
-    return np.dtype([*kinds, *((name, np.float64) for name in real.split())])
+def record_dtype(whole: str, real: str) -> np.dtype[np.void]:
+    """A record of integers and floats, by their names."""
+    kinds: list[tuple[str, type]] = [(name, _WHOLE) for name in whole.split()]
+    return np.dtype([*kinds, *((name, _REAL) for name in real.split())])
 
 
-CONTROL = _fields(
-    "pending event afterwards cause touched running unwell broken copying waiting "
-    "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
-    "struck sets grouped followed active new_losses lost_this_year struck_beyond beyond counted "
-    "weighing eager started phase years_left special renewing free_crews queued drawn "
-    "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
-    "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
-    "roll_unclean_condition alone hourly",
-    "now next_strike next_renewal risk_since year_end at_risk ratio odds strikes "
-    "copies_per_hour decisions_per_hour failover_hours broker_failover_hours "
-    "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
-    "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "
-    "span_hours day_start roll_due roll_date roll_period_hours roll_up_hours roll_pause_hours "
-    "roll_unclean roll_hour roll_begun hurry hurry_hours first_strike "
-    "sum_weight most_weight most_struck sum_hours sum_unwritable sum_refused sum_lost",
+# Times are in hours since the block began, unless a comment says otherwise; flags are 0 or 1.
+_CURRENT_EVENT: list[tuple[str, type]] = [
+    ("now", _REAL),  # Time of the event.
+    ("event", _WHOLE),  # What happens to partitions: an event of `reduced_state`.
+    ("second_event", _WHOLE),  # What happens to them next at the same instant; NOTHING for none.
+    ("cause", _WHOLE),  # The mechanism behind it: a column of the totals.
+    ("failover_hours", _REAL),  # Until a new leader serves, if this event takes the leader.
+    ("event_pending", _WHOLE),  # Flag: the event was taken and has yet to be applied to the sets.
+    ("struck_count", _WHOLE),  # Brokers that the event strikes.
+    ("touched_count", _WHOLE),  # Sets and groups that it strikes.
+    ("struck_beyond_settings", _WHOLE),  # Flag: its mechanism is beyond replication settings.
+    ("new_losses", _WHOLE),  # Losses of records by it, as drawn; 0 for none.
+    ("deferred_step", _WHOLE),  # What follows at this instant: of brokers, of the quorum, or 0.
+    ("deferred_event", _WHOLE),  # `event` of the deferred step of the brokers.
+    ("deferred_second_event", _WHOLE),  # `second_event` of that step.
+    ("missing_state", _WHOLE),  # Key of the transition that the table lacks: the state,
+    ("missing_event", _WHOLE),  # the event,
+    ("missing_mask", _WHOLE),  # and the bits of the slots that it strikes.
+]
+_CLUSTER_STATE: list[tuple[str, type]] = [
+    ("brokers_in_outage", _WHOLE),  # Of `KernelState.brokers`, with those that stand for voters.
+    ("sets_not_healthy", _WHOLE),  # Sets and groups.
+    ("running_count", _WHOLE),  # Clocks of repairs that run.
+    ("running_copies", _WHOLE),  # Copies that run.
+    ("undecided_count", _WHOLE),  # Sets that wait for an operator to elect a leader.
+    ("followed_count", _WHOLE),  # Sets that no group stands for, where there are groups.
+    ("active_count", _WHOLE),  # Brokers that are `active`.
+    ("quorum_event", _WHOLE),  # The partition event that led to the quorum's state of now.
+    ("free_crews", _WHOLE),  # Repair crews without work.
+    ("repairs_queued", _WHOLE),  # Repairs that ever waited for a crew: the next place in the queue.
+    ("next_strike", _REAL),  # Next event of the Poisson process; -1: to be drawn.
+    ("drawn_course", _WHOLE),  # Its course, from 1, if it is drawn already; else 0.
+    ("next_renewal", _REAL),  # When the first clock of `renewals` is due.
+    ("striking_renewal", _WHOLE),  # The clock of `renewals` that strikes now, from 1; else 0.
+]
+_YEARS: list[tuple[str, type]] = [
+    ("years_left", _WHOLE),  # Years to be sampled, this one included.
+    ("phase", _WHOLE),  # 0: a year is to begin; 1: in a year; 2: after it, until all is healthy.
+    ("year_end", _REAL),  # When the year ends.
+    ("lost_this_year", _WHOLE),  # Flag: a record was lost in this year.
+    ("lost_since_healthy", _WHOLE),  # Flag: one was lost, and not all has been healthy since.
+    ("at_risk_since", _REAL),  # When all was first healthy after the last loss.
+    ("beyond_settings", _WHOLE),  # Flag: a mechanism beyond them struck since all was healthy.
+    ("counted", _WHOLE),  # Bits: what was added to since cycles or paths collected it last.
+]
+_TOTALS: list[tuple[str, type]] = [
+    ("events", _WHOLE),  # Events that were applied.
+    ("loss_moments", _WHOLE),  # Moments at which any partition lost a record.
+    ("lost_years", _WHOLE),  # Years with a loss.
+    ("first_losses", _WHOLE),  # Losses that ended a time at risk.
+    ("at_risk_hours", _REAL),  # Hours from healthy to the next loss.
+]
+_IMPORTANCE: list[tuple[str, type]] = [
+    ("bias_mode", _WHOLE),  # UNBIASED, BIASED or PLAIN.
+    ("likelihood_ratio", _REAL),  # Natural over biased probability of the cycle up to now.
+    ("biased_chances", _WHOLE),  # Flag: chances of this failure are drawn with the biased ones.
+    ("chance_odds", _REAL),  # Biased over natural probability of the chances drawn for it.
+    ("started_clock", _WHOLE),  # The clock of the outage that began last; -1 for none.
+]
+_ROLLING_RESTARTS: list[tuple[str, type]] = [
+    ("roll_state", _WHOLE),  # IDLE, GOING or WAITING, of the calendar's kernel.
+    ("roll_next", _WHOLE),  # Place in the order of the next broker to restart.
+    ("roll_due", _REAL),  # When the calendar acts next; infinite while it waits for replicas.
+    ("roll_date", _REAL),  # When the next rolling restart begins.
+    ("roll_begun", _REAL),  # When this one began, where each is sampled alone.
+    ("first_strike", _REAL),  # When the first failure after that comes.
+    ("sum_weight", _REAL),  # Sums over rolling restarts sampled alone: of their weights,
+    ("sum_hours", _REAL),  # weighted durations in hours,
+    ("sum_unwritable", _REAL),  # weighted partition-hours without writes,
+    ("sum_refused", _REAL),  # weighted records refused,
+    ("sum_lost", _REAL),  # and the weights of those with a loss.
+    ("largest_weight", _REAL),  # The largest weight,
+    ("largest_struck_weight", _REAL),  # and the largest of those with a failure.
+    # Constants.
+    ("roll_waits", _WHOLE),  # Flag: the next brokers wait until all replicas are in sync.
+    ("roll_cause", _WHOLE),  # The mechanism: a column of the totals.
+    ("roll_event", _WHOLE),  # The partition event of a clean shutdown,
+    ("roll_condition", _WHOLE),  # and the broker's condition.
+    ("roll_unclean_event", _WHOLE),  # The same of one that ends hard.
+    ("roll_unclean_condition", _WHOLE),
+    ("roll_unclean", _REAL),  # Probability that a shutdown ends hard.
+    ("roll_period_hours", _REAL),  # From one rolling restart to the next.
+    ("roll_up_hours", _REAL),  # From when brokers stop until they run, where nothing waits.
+    ("roll_pause_hours", _REAL),  # Before the next brokers stop.
+    ("roll_hour", _REAL),  # Hour of the day at which one begins.
+    ("roll_alone", _WHOLE),  # Flag: each "year" is one rolling restart.
+    ("acceleration", _REAL),  # Factor of the rate of the first failure,
+    ("accelerated_hours", _REAL),  # for so long from the beginning of a rolling restart.
+]
+_CONSTANTS: list[tuple[str, type]] = [
+    ("brokers", _WHOLE),  # Brokers of the cluster.
+    ("sets", _WHOLE),  # Replica sets.
+    ("grouped", _WHOLE),  # Flag: groups stand for sets in the same state.
+    ("voters", _WHOLE),  # Voters of the controller quorum; 0: outages of racks never stop it.
+    ("replaced_condition", _WHOLE),  # Condition of a broker whose disk is replaced.
+    ("no_disk_cause", _WHOLE),  # Column of the totals for destroyed disks.
+    ("has_clocks_or_crews", _WHOLE),  # Flag: lifetimes that are not exponential, or repair crews.
+    ("strikes_per_hour", _REAL),  # Rate of the Poisson process of all failures.
+    ("copies_per_hour", _REAL),  # Rate at which a copy ends.
+    ("decisions_per_hour", _REAL),  # Rate at which an operator elects a leader of a set.
+    ("records_per_hour", _REAL),  # Written to one partition.
+    ("retained_records", _REAL),  # Most records of one partition that exist.
+    ("tail_records", _REAL),  # Mean records of a partition that the leader alone has.
+    ("tail_chance", _REAL),  # Probability that there is any such record.
+    ("flush_hours", _REAL),  # Age at which a written record is on disk.
+    ("span_hours", _REAL),  # Length of a year, or from a healthy cluster to a rolling restart.
+    ("broker_failover_hours", _REAL),  # Until a new leader serves, after a broker failed;
+    ("handover_hours", _REAL),  # and after leadership was handed over.
+    ("budget_hours", _REAL),  # How long producers retry in an outage,
+    ("waiting_budget_hours", _REAL),  # while the leader does not answer,
+    ("delivery_hours", _REAL),  # and in total.
+    ("dead_stall_hours", _REAL),  # Mean wait of acknowledgements for a dead follower,
+    ("hung_stall_hours", _REAL),  # and for one that hangs.
+    ("lag_hours", _REAL),  # The shortest such wait.
+    ("hourly_traffic", _WHOLE),  # Flag: traffic changes by the hour of the day.
+    ("hour_at_time_0", _REAL),  # Hour of the day at time 0, modulo 24.
+]
+CONTROL = np.dtype(
+    [
+        *_CURRENT_EVENT,
+        *_CLUSTER_STATE,
+        *_YEARS,
+        *_TOTALS,
+        *_IMPORTANCE,
+        *_ROLLING_RESTARTS,
+        *_CONSTANTS,
+    ]
 )
-"""One record: the current event, the totals, and the constants of the plan."""
+"""One record: what is not of one broker or set. Its fields stand above, by what they are about."""
 
-STRIKE = _fields(
-    "cause targets scope event reach condition excluded chance turned turned_reach turned_event "
-    "of_quorum beyond",
-    "per_hour takes failover_hours share spreads overlaps likely_share likely_spreads "
-    "likely_overlaps",
+STRIKE = record_dtype(
+    "cause targets scope event reach condition excluded by_chance turned turned_reach turned_event "
+    "of_quorum beyond_settings",
+    "per_hour probability failover_hours share spreads overlaps biased_share biased_spreads "
+    "biased_overlaps",
 )
-OUTAGE = _fields(
-    "cause severity begin end of_rack after first_clock stride brokers law of_crew",
-    "hours shape dies likely_dies",
+OUTAGE = record_dtype(
+    "cause severity begin end of_rack after first_clock stride brokers distribution of_crew",
+    "hours shape dies biased_dies",
 )
-RACK = _fields("start end voters", "")
-BROKER = _fields("own rack start end struck_by rolling batch active followed struck marked", "")
-SERVED = _fields("set bit copy", "")
-COPY = _fields("broker running place filling", "")
-CLOCK = _fields("place held condition rack queued", "due")
-LAW = _fields("kind start end", "scale parameter")
-RENEWAL = _fields("law course courses target held", "due since")
-SET = _fields(
-    "state mask mask_after held held_after waited broken followed place undecided",
-    "weight since down flushed base",
+RACK = record_dtype("start end voters", "")
+BROKER = record_dtype(
+    "condition rack start end struck_by rolling batch active followed struck marked", ""
+)
+SERVED = record_dtype("set bit copy", "")
+COPY = record_dtype("broker running place filling", "")
+CLOCK = record_dtype("place held condition rack queued", "due")
+DISTRIBUTION = record_dtype("kind start end", "scale parameter")
+RENEWAL = record_dtype("distribution course courses target held", "due since")
+SET = record_dtype(
+    "state mask second_mask deferred_mask deferred_second_mask stall_cause not_healthy followed "
+    "place undecided",
+    "weight accounted_until stopped_at flushed_at base_records",
 )
 
 
@@ -92,17 +207,17 @@ class KernelState(NamedTuple):
     control : array of CONTROL, shape (1,)
     strikes : array of STRIKE, shape (courses of mechanisms,)
         ``targets`` brokers, racks or clusters (``scope``) are struck ``per_hour`` altogether:
-        those out of service no further than ``reach``, by ``event``; they get ``condition``. With
-        ``chance`` each is struck with probability ``share``, or, if ``turned`` is not WELL, gets
-        that condition instead. None is struck while a broker is in a condition whose bit
+        those out of service no further than ``reach``, by ``event``; they get ``condition``. If it
+        is ``by_chance``, each is struck with probability ``share``, or, if ``turned`` is not WELL,
+        gets that condition instead. None is struck while a broker is in a condition whose bit
         ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
-        second broker with ``overlaps``; ``likely_`` ones are those with bias. A new leader is
-        elected after ``failover_hours``. What has clocks has ``per_hour`` 0, and an event
-        ``takes`` the course with a probability.
+        second broker with ``overlaps``; ``biased_`` probabilities are those with bias. A new leader
+        is elected after ``failover_hours``. A mechanism with clocks has ``per_hour`` 0; then
+        ``probability`` is that of this course, given an event of the mechanism.
     outages : array of OUTAGE, shape (conditions,)
         By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
-        beginning and end, mean hours and gamma shape (0 if the duration has another ``law``),
-        and how many brokers are in it; whether a rack is out, and whether its repair waits for a
+        beginning and end, mean hours and gamma shape (0 if the duration has a ``distribution``),
+        and how many brokers are in it; whether a rack is out, and whether the repair waits for a
         crew. With probability ``dies`` it ends in the condition ``after``. Brokers that
         were struck together and return together share ``first_clock``, or one for each rack,
         ``stride`` apart; -1: each broker has its own.
@@ -113,7 +228,8 @@ class KernelState(NamedTuple):
         Its condition, its rack, the clock of ``renewals`` that struck it (from 1; 0: none), and
         the sets on it: ``served[start:end]``; whether it is ``active``: out, or one of its groups
         is not as at the start; how many sets on it are ``followed``; whether this event has
-        ``struck`` it, and by place the brokers that are ``marked``, ``control.struck`` of them.
+        ``struck`` it (2: its second event), and by place the brokers that are ``marked``,
+        ``control.struck_count`` of them.
         Behind the ``control.brokers`` brokers stands one for each rack with voters that has none,
         and last the controller quorum. By place in the order of rolling restarts: the broker that
         is ``rolling``, and the number of its ``batch``.
@@ -123,7 +239,8 @@ class KernelState(NamedTuple):
         The other brokers of each set in ``served``: next to each other, for they are read most.
     copies : array of COPY, shape (copies,)
         A broker, how many sets are being copied, and its place among those that run; by place, the
-        copy ``filling`` a disk, ``control.copying`` of them. Sets on the same brokers share one.
+        copy ``filling`` a disk, ``control.running_copies`` of them. Sets on the same brokers share
+        one.
     copy_of : array of int, shape (sets, slots)
         The copy that fills each slot.
     clocks : array of CLOCK, shape (clocks,)
@@ -131,28 +248,30 @@ class KernelState(NamedTuple):
         the running ones (-1: off), how many brokers wait for it, their condition and rack, and
         its number among the repairs that ever waited for a crew (0: it does not).
     running : array of int, shape (clocks,)
-        The clocks that run, ``control.running`` of them.
-    laws : array of LAW, shape (laws,)
-        Distributions of times: the kind as in `time_distribution`, what its standard form is
-        multiplied with, its number, and where its values stand: ``values[start:end]``.
+        The clocks that run, ``control.running_count`` of them.
+    distributions : array of DISTRIBUTION, shape (distributions,)
+        Distributions of times: the kind as in `time_distribution`, the factor of its standard form,
+        its parameter, and where its values stand: ``values[start:end]``.
     values : array of float
         Observed times in units of their mean, one list after the other.
     renewals : array of RENEWAL, shape (clocks of mechanisms that are not exponential,)
-        The law of its times, the first of the mechanism's ``courses``, whom it strikes, how many
-        brokers are out by it, when it is due (infinite while any is), and since when it runs
-        (infinite if it only waits for an outage to end).
+        The distribution of its times, the first of the mechanism's courses and their number, the
+        broker, rack or cluster that it strikes, how many brokers are out by it, when it is due
+        (infinite while any is), and since when it runs (infinite if it only waits for an outage to
+        end).
     earliest : array of int, shape (those clocks,)
         The tree of its tournament; place 1 holds the clock that is due first.
     sets : array of SET, shape (sets + groups,)
         First ``control.sets`` sets; then, if ``control.grouped``, a group for each broker and slot
-        (see :mod:`~advisor.reliability.sampler.compiled.group_kernel`). Partition state; struck
-        slots (by the event and by the one after it, and both once more while they wait for the
-        quorum's event); from 1, the mechanism of a follower that acknowledgements waited for when
-        writes stopped; whether it is ``broken``, not healthy; whether it is ``followed`` by
-        itself, not by groups; its place among those that need an operator, and by place the set
-        that does, ``control.undecided`` of them; partitions; until when time is accounted for;
-        when writes stopped; when everything written is on disk; and the records that every log
-        holds.
+        (see :mod:`~advisor.reliability.sampler.compiled.group_kernel`). Partition state; bits of
+        the slots that the event strikes (``mask``), and that the second event does, and both once
+        more while they wait for the quorum's event (``deferred_``); from 1, the mechanism of a
+        follower that acknowledgements waited for when writes stopped (``stall_cause``); whether it
+        is not healthy; whether it is ``followed`` by itself, not by groups; its ``place`` among
+        those that need an operator, and by place the set that does (``undecided``),
+        ``control.undecided_count`` of them; partitions (``weight``); until when time is accounted
+        for; when writes stopped; when everything written is on disk (``flushed_at``); and the
+        records that every log holds (``base_records``).
     slots : array of int, shape (sets + groups, slots)
         Brokers; -1 in a group for those that are healthy, whichever they are.
     gaps : array of float, shape (sets + groups, gaps)
@@ -161,17 +280,17 @@ class KernelState(NamedTuple):
     attribution : array of float, shape (sets + groups, columns)
         Shares of the causes of an outage, kept while a set cannot be written.
     touched : array of int, shape (sets + groups,)
-        The sets and groups that the event strikes, ``control.touched`` of them.
+        The sets and groups that the event strikes, ``control.touched_count`` of them.
     totals : array of float, shape (ENTRIES, columns)
-        What settings decide; while ``beyond`` is set, what they do not.
-    outages_by_length : array of float, shape (OUTAGE_BINS,)
-        Write outages that have ended, of all partitions.
-    aside : array of float, shape (ENTRIES, columns)
-        The other of the two.
-    traffic : array of float, shape (25,)
-        Hours of mean traffic from midnight to each full hour.
+        What settings decide; while ``control.beyond_settings`` is set, what they do not.
         Measures summed over partitions, by cause: a mechanism, NO_CAUSE (the configuration) or
         NO_DISK (a replica that is destroyed or copies, whichever mechanism destroyed it).
+    outages_by_length : array of float, shape (OUTAGE_BINS,)
+        Write outages that have ended, of all partitions.
+    other_totals : array of float, shape (ENTRIES, columns)
+        What settings do not decide; while that flag is set, what they decide.
+    traffic : array of float, shape (25,)
+        Hours of mean traffic from midnight to each full hour.
     """
 
     control: NDArray[Any]
@@ -186,7 +305,7 @@ class KernelState(NamedTuple):
     copy_of: NDArray[np.int64]
     clocks: NDArray[Any]
     running: NDArray[np.int64]
-    laws: NDArray[Any]
+    distributions: NDArray[Any]
     values: NDArray[np.float64]
     renewals: NDArray[Any]
     earliest: NDArray[np.int64]
@@ -198,5 +317,5 @@ class KernelState(NamedTuple):
     touched: NDArray[np.int64]
     totals: NDArray[np.float64]
     outages_by_length: NDArray[np.float64]
-    aside: NDArray[np.float64]
+    other_totals: NDArray[np.float64]
     traffic: NDArray[np.float64]

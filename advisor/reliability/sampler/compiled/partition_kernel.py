@@ -59,7 +59,7 @@ _LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (
 )
 _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
 _SHORTEST_HOURS = SHORTEST_OUTAGE_S / 3600.0
-# Of so many expected records there is one, to all digits.
+# If this many records are expected, the probability of none is below the precision of a float.
 _CERTAIN = 40.0
 _place_of = inlined(place_of)
 
@@ -75,7 +75,7 @@ def all_known(table: Table, sim: KernelState) -> bool:
     """Whether the table holds every transition needed; else note the missing entry."""
     control = sim.control[0]
     i = 0
-    while i < control.touched:
+    while i < control.touched_count:
         s = sim.touched[i]
         one = sim.sets[s]
         state = one.state
@@ -83,14 +83,15 @@ def all_known(table: Table, sim: KernelState) -> bool:
             event = _event(table, sim, s)
             row = _row_of(table, state, event, one.mask)
             if row == UNKNOWN:
-                control.miss_state, control.miss_event, control.miss_mask = state, event, one.mask
+                control.missing_state, control.missing_event = state, event
+                control.missing_mask = one.mask
                 return False
             state = table.steps[row].target
-        if one.mask_after != 0:
-            row = _row_of(table, state, control.afterwards, one.mask_after)
+        if one.second_mask != 0:
+            row = _row_of(table, state, control.second_event, one.second_mask)
             if row == UNKNOWN:
-                control.miss_state = state
-                control.miss_event, control.miss_mask = control.afterwards, one.mask_after
+                control.missing_state = state
+                control.missing_event, control.missing_mask = control.second_event, one.second_mask
                 return False
             state = table.steps[row].target
         if s >= control.sets and (table.states[state].copying or table.states[state].undecided):
@@ -105,7 +106,7 @@ def all_known(table: Table, sim: KernelState) -> bool:
 def _event(table: Table, sim: KernelState, s: int) -> int:
     """The event as a set sees it; power may fail within the flush window after the last write."""
     control, one = sim.control[0], sim.sets[s]
-    early = control.event == _POWER and control.now < one.flushed
+    early = control.event == _POWER and control.now < one.flushed_at
     return _EARLY_POWER if early and not table.states[one.state].writable else control.event
 
 
@@ -119,12 +120,12 @@ def _hangs(event: int) -> bool:
 def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
     """Apply the event to one set, and the event that follows at once if there is one."""
     control, one = sim.control[0], sim.sets[s]
-    mask, mask_after = one.mask, one.mask_after
+    mask, second_mask = one.mask, one.second_mask
     one.mask = 0
-    one.mask_after = 0
+    one.second_mask = 0
     event = _event(table, sim, s)
     row = _row_of(table, one.state, event, mask)
-    if mask_after == 0 and table.steps[row].quiet:
+    if second_mask == 0 and table.steps[row].quiet:
         if not table.states[one.state].writable:
             account(table, sim, s)
             attribute_outage(table, sim, s)
@@ -132,10 +133,10 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
     account(table, sim, s)
     before, losses, lost, failed, moved = one.state, 0, 0.0, 0, 0
     for turn in range(2):
-        struck = mask_after if turn else mask
+        struck = second_mask if turn else mask
         if struck == 0:
             continue
-        row = _row_of(table, one.state, control.afterwards if turn else event, struck)
+        row = _row_of(table, one.state, control.second_event if turn else event, struck)
         step = table.steps[row]
         losses |= step.losses
         failed |= step.failed
@@ -147,8 +148,8 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         if step.unflushed or (step.losses & _PAGE_CACHE != 0 and gone == 0.0):
             lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[one.state]
-    control.broken += old.whole - new.whole
-    one.broken = 1 - new.whole
+    control.sets_not_healthy += old.whole - new.whole
+    one.not_healthy = 1 - new.whole
     if old.copying != new.copying or old.undecided != new.undecided:
         note_copies(sim, s, old.copying, new.copying)
         note_undecided(sim, s, old.undecided, new.undecided)
@@ -164,9 +165,9 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         _stand_still(sim, s, old.writable, losses)
         attribute_outage(table, sim, s)
     else:
-        one.waited = 0
+        one.stall_cause = 0
         if not old.writable:
-            _note_outage(sim, s, control.now - one.down)
+            _note_outage(sim, s, control.now - one.stopped_at)
 
 
 @inlined
@@ -174,29 +175,29 @@ def _stand_still(sim: KernelState, s: int, was_writable: bool, losses: int) -> N
     """Note when writes stopped, and when everything written is on disk."""
     control, one = sim.control[0], sim.sets[s]
     if was_writable:
-        one.down = control.now
+        one.stopped_at = control.now
         # Nothing was acknowledged while the leader waited for a follower that hangs.
         waited = control.hung_stall_hours if _hangs(control.event) else 0.0
-        one.flushed = control.now + max(control.flush_hours - waited, 0.0)
+        one.flushed_at = control.now + max(control.flush_hours - waited, 0.0)
     if losses & ~_TAIL != 0:
         # The newest records are lost, and all that was not on disk is among them.
-        one.flushed = control.now
+        one.flushed_at = control.now
 
 
 @called
 def account(table: Table, sim: KernelState, s: int) -> None:
     """Add the time since a set was last accounted for to the totals."""
     control, one = sim.control[0], sim.sets[s]
-    state, passed = table.states[one.state], control.now - one.since
+    state, passed = table.states[one.state], control.now - one.accounted_until
     if state.writable:
-        records = mean_hours(sim, one.since, control.now) * control.records_per_hour
+        records = mean_hours(sim, one.accounted_until, control.now) * control.records_per_hour
         if state.growing:
             sim.gaps[s, 0] += records
         else:
-            one.base = min(control.retained, one.base + records)
+            one.base_records = min(control.retained_records, one.base_records + records)
     else:
         control.counted |= TOTALS_COUNTED
-        given_up = max(one.down + control.budget_hours, one.since)
+        given_up = max(one.stopped_at + control.budget_hours, one.accounted_until)
         beyond = mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
         for cause in range(sim.totals.shape[1]):
             share = sim.attribution[s, cause] * one.weight
@@ -205,12 +206,12 @@ def account(table: Table, sim: KernelState, s: int) -> None:
                 sim.totals[REFUSED, cause] += share * beyond * control.records_per_hour
                 if not state.readable:
                     sim.totals[UNREADABLE, cause] += share * passed
-        if one.waited:
-            since = given_up_before(sim, one.since - one.down)
-            more = given_up_before(sim, control.now - one.down) - since
-            more *= traffic_at(sim, one.down)
-            sim.totals[REFUSED, one.waited - 1] += one.weight * more * control.records_per_hour
-    one.since = control.now
+        if one.stall_cause:
+            since = given_up_before(sim, one.accounted_until - one.stopped_at)
+            more = given_up_before(sim, control.now - one.stopped_at) - since
+            more *= traffic_at(sim, one.stopped_at)
+            sim.totals[REFUSED, one.stall_cause - 1] += one.weight * more * control.records_per_hour
+    one.accounted_until = control.now
 
 
 @inlined
@@ -239,12 +240,14 @@ def _shift_gaps(table: Table, sim: KernelState, s: int, row: int) -> float:
             elif onto == _GAP_LOST:
                 lost += sim.gaps[s, gap]
             else:
-                one.base = min(control.retained, one.base + sim.gaps[s, gap])
+                one.base_records = min(
+                    control.retained_records, one.base_records + sim.gaps[s, gap]
+                )
         for gap in range(width):
             sim.gaps[s, gap] = sim.moved[gap]
     if table.steps[row].total:
-        lost += one.base
-        one.base = 0.0
+        lost += one.base_records
+        one.base_records = 0.0
     return lost
 
 
@@ -256,16 +259,16 @@ def strike_page_cache(table: Table, sim: KernelState, s: int, early: bool, spare
     for they are lost. They are the newest: in the first gaps, and below all gaps what is missing.
     """
     control, one = sim.control[0], sim.sets[s]
-    hours = one.flushed - control.now if early else control.flush_hours
-    wanted = min(hours * control.records_per_hour, control.retained)
-    left = wanted
+    hours = one.flushed_at - control.now if early else control.flush_hours
+    newest = min(hours * control.records_per_hour, control.retained_records)
+    left = newest
     for gap in range(table.states[one.state].gaps):
         part = min(left, sim.gaps[s, gap])
         sim.gaps[s, gap] -= part
         left -= part
-    part = min(left, one.base)
-    one.base -= part
-    taken = float(wanted - (left - part))
+    part = min(left, one.base_records)
+    one.base_records -= part
+    taken = float(newest - (left - part))
     if spared:
         sim.gaps[s, 0] = taken
         return 0.0
@@ -284,12 +287,12 @@ def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: flo
     if losses & ~_TAIL == 0:
         # Leadership moves away and back. Each change drops the records that only the old leader
         # had acknowledged, if there are any.
-        records, events = 2.0 * control.tail, 0.0
+        records, events = 2.0 * control.tail_records, 0.0
         for _ in range(2 * int(weight)):
             events += 1.0 if rng.random() < control.tail_chance else 0.0
         control.new_losses += int(events)
     else:
-        records = min(lost, control.retained)
+        records = min(lost, control.retained_records)
         events = -weight * math.expm1(-records)
         chance = -math.expm1(-weight * records)
         if weight * records > _CERTAIN or (chance > 0.0 and rng.random() < chance):
@@ -334,7 +337,7 @@ def _count_stall(sim: KernelState, s: int) -> None:
     hours = control.dead_stall_hours
     beyond = max(hours - control.waiting_budget_hours, 0.0)
     if _hangs(control.event):
-        sim.sets[s].waited = control.cause + 1
+        sim.sets[s].stall_cause = control.cause + 1
         hours, beyond = control.hung_stall_hours, given_up_hung(sim, control.delivery_hours)
     beyond *= traffic_at(sim, control.now)
     control.counted |= TOTALS_COUNTED
@@ -351,15 +354,15 @@ def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
         sim.attribution[s, cause] = 0.0
     for slot in range(sim.slots.shape[1]):
         b = sim.slots[s, slot]
-        own = sim.brokers[b].own if b >= 0 else _WELL
-        if own == control.replaced:
+        condition = sim.brokers[b].condition if b >= 0 else _WELL
+        if condition == control.replaced_condition:
             copies += 1
-        elif own != _WELL:
-            sim.attribution[s, sim.outages[own].cause] += 1.0
+        elif condition != _WELL:
+            sim.attribution[s, sim.outages[condition].cause] += 1.0
             total += 1
-    own = sim.brokers[len(sim.brokers) - 1].own
-    if own != _WELL:
-        sim.attribution[s, sim.outages[own].cause] += 1.0
+    condition = sim.brokers[len(sim.brokers) - 1].condition
+    if condition != _WELL:
+        sim.attribution[s, sim.outages[condition].cause] += 1.0
         total += 1
     if control.voters > 0:
         total += _attribute_to_voters(sim, s)
@@ -377,12 +380,13 @@ def _attribute_to_voters(sim: KernelState, s: int) -> int:
     """Count the racks of voters that are out, but for those that a replica is out with."""
     found = 0
     for rack in range(len(sim.racks)):
-        own = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
+        condition = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
         for slot in range(sim.slots.shape[1]):
             b = sim.slots[s, slot]
-            if b >= 0 and sim.brokers[b].rack == rack and sim.outages[sim.brokers[b].own].of_rack:
-                own = _WELL
-        if own != _WELL:
-            sim.attribution[s, sim.outages[own].cause] += 1.0
+            here = b >= 0 and sim.brokers[b].rack == rack
+            if here and sim.outages[sim.brokers[b].condition].of_rack:
+                condition = _WELL
+        if condition != _WELL:
+            sim.attribution[s, sim.outages[condition].cause] += 1.0
             found += 1
     return found

@@ -30,9 +30,10 @@ NO_COURSE = -1
 
 
 @called
-def draw(rng: Generator, sim: KernelState, law: int) -> float:
-    """Draw a time in hours."""
-    kind, scale, parameter = sim.laws[law].kind, sim.laws[law].scale, sim.laws[law].parameter
+def draw(rng: Generator, sim: KernelState, number: int) -> float:
+    """Draw a time in hours from a distribution."""
+    distribution = sim.distributions[number]
+    kind, scale, parameter = distribution.kind, distribution.scale, distribution.parameter
     if kind == _FIXED:
         return float(scale)
     if kind == _WEIBULL:
@@ -42,19 +43,19 @@ def draw(rng: Generator, sim: KernelState, law: int) -> float:
     if kind == _GAMMA:
         return float(scale * rng.standard_gamma(parameter))
     if kind == _EMPIRICAL:
-        start, size = sim.laws[law].start, sim.laws[law].end - sim.laws[law].start
+        start, size = distribution.start, distribution.end - distribution.start
         return float(scale * sim.values[start + min(int(rng.random() * size), size - 1)])
     return float(scale * rng.standard_exponential())
 
 
 @called
-def draw_around(rng: Generator, sim: KernelState, law: int) -> float:
-    """Draw the time between events that a random moment falls into.
+def draw_length_biased(rng: Generator, sim: KernelState, number: int) -> float:
+    """Draw the time between events that contains a random moment: its density is x f(x) / mean.
 
-    It does so with a probability that grows with the time's length, x f(x) / mean; and evenly
-    within it: what is left is a uniform part of it.
+    The moment is uniform within it (length-biased sampling; Cox, Renewal Theory, 1962).
     """
-    kind, scale, parameter = sim.laws[law].kind, sim.laws[law].scale, sim.laws[law].parameter
+    distribution = sim.distributions[number]
+    kind, scale, parameter = distribution.kind, distribution.scale, distribution.parameter
     whole = scale
     if kind == _WEIBULL:
         whole = scale * rng.standard_gamma(1.0 + 1.0 / parameter) ** (1.0 / parameter)
@@ -64,7 +65,7 @@ def draw_around(rng: Generator, sim: KernelState, law: int) -> float:
         whole = scale * rng.standard_gamma(1.0 + parameter)
     elif kind == _EMPIRICAL:
         # The values are in units of their mean, so that their sum is their number.
-        place, end = sim.laws[law].start, sim.laws[law].end - 1
+        place, end = distribution.start, distribution.end - 1
         left = rng.random() * (end + 1 - place)
         while place < end and left >= sim.values[place]:
             left -= sim.values[place]
@@ -80,7 +81,7 @@ def start_renewals(rng: Generator, sim: KernelState) -> None:
     """Set every clock as if it had run for ever, given that what it strikes is well."""
     now = sim.control[0].now
     for number in range(len(sim.renewals)):
-        whole = draw_around(rng, sim, sim.renewals[number].law)
+        whole = draw_length_biased(rng, sim, sim.renewals[number].distribution)
         left = whole * rng.random()
         sim.renewals[number].since = now + left - whole
         _set_due(sim, number, now + left)
@@ -111,7 +112,7 @@ def _due(sim: KernelState) -> int:
 
 @called
 def target_of_due(sim: KernelState) -> int:
-    """Whom the clock that is due strikes."""
+    """The broker, rack or cluster that the clock that is due strikes."""
     return int(sim.renewals[_due(sim)].target)
 
 
@@ -132,10 +133,10 @@ def pick_renewed(rng: Generator, sim: KernelState) -> int:
     course, last = clock.course, clock.course + clock.courses - 1
     if course < last:
         x = rng.random()
-        while course < last and x >= sim.strikes[course].takes:
-            x -= sim.strikes[course].takes
+        while course < last and x >= sim.strikes[course].probability:
+            x -= sim.strikes[course].probability
             course += 1
-    control.renewing = number + 1
+    control.striking_renewal = number + 1
     return int(course)
 
 
@@ -146,8 +147,8 @@ def _until_allowed(sim: KernelState, excluded: int) -> float:
     until = control.now
     if excluded != 0:
         for b in range(control.brokers):
-            own = sim.brokers[b].own
-            if own > 0 and excluded >> own & 1:
+            condition = sim.brokers[b].condition
+            if condition > 0 and excluded >> condition & 1:
                 until = max(until, sim.clocks[b].due)
     return float(until)
 
@@ -156,11 +157,11 @@ def _until_allowed(sim: KernelState, excluded: int) -> float:
 def renew(rng: Generator, sim: KernelState) -> None:
     """After its event a clock runs again at once if it struck no broker, else when all are back."""
     control = sim.control[0]
-    number = control.renewing - 1
-    control.renewing = NO_CLOCK
+    number = control.striking_renewal - 1
+    control.striking_renewal = NO_CLOCK
     due = np.inf
     if sim.renewals[number].held == 0:
-        due = control.now + draw(rng, sim, sim.renewals[number].law)
+        due = control.now + draw(rng, sim, sim.renewals[number].distribution)
     sim.renewals[number].since = control.now
     _set_due(sim, number, due)
 
@@ -174,13 +175,13 @@ def release(rng: Generator, sim: KernelState, b: int) -> None:
     clock.held -= 1
     if clock.held == 0:
         clock.since = sim.control[0].now
-        _set_due(sim, number, sim.control[0].now + draw(rng, sim, clock.law))
+        _set_due(sim, number, sim.control[0].now + draw(rng, sim, clock.distribution))
 
 
 @called
 def hold(sim: KernelState) -> None:
     """Count a broker that the clock that is due strikes; before what it was out for ends."""
-    renewing = sim.control[0].renewing
+    renewing = sim.control[0].striking_renewal
     if renewing != NO_CLOCK:
         sim.renewals[renewing - 1].held += 1
 
@@ -192,26 +193,26 @@ def begin_special(sim: KernelState, b: int, condition: int, clock: int) -> None:
     A repair that waits is not due before it has a crew; then its duration is drawn again.
     """
     control = sim.control[0]
-    sim.brokers[b].struck_by = control.renewing
+    sim.brokers[b].struck_by = control.striking_renewal
     if sim.outages[condition].of_crew:
         if control.free_crews > 0:
             control.free_crews -= 1
         else:
-            control.queued += 1
-            sim.clocks[clock].queued = control.queued
+            control.repairs_queued += 1
+            sim.clocks[clock].queued = control.repairs_queued
             sim.clocks[clock].due = np.inf
 
 
 @called
 def next_for_crew(sim: KernelState, clock: int) -> int:
-    """The repair that begins now that one is over: who waited longest; -1 for none."""
+    """The repair that begins now that one is over: the one that waited longest; -1 for none."""
     control = sim.control[0]
     if sim.clocks[clock].queued > 0:
         # It waited itself, and leaves no crew behind.
         sim.clocks[clock].queued = 0
         return -1
     first = -1
-    for i in range(control.running):
+    for i in range(control.running_count):
         other = sim.running[i]
         if sim.clocks[other].queued > 0 and (
             first < 0 or sim.clocks[other].queued < sim.clocks[first].queued

@@ -11,14 +11,14 @@ from advisor.reliability.sampler.compiled.memory_layout import KernelState
 @inlined
 def mean_hours(sim: KernelState, since: float, until: float) -> float:
     """Hours of mean traffic in which as many records are written as between two times."""
-    if sim.control[0].hourly == 0:
+    if sim.control[0].hourly_traffic == 0:
         return until - since
     return _mean_hours_until(sim, until) - _mean_hours_until(sim, since)
 
 
 @called
 def _mean_hours_until(sim: KernelState, time: float) -> float:
-    at = time + sim.control[0].day_start
+    at = time + sim.control[0].hour_at_time_0
     days = math.floor(at / 24.0)
     hour = min(int(at - 24.0 * days), 23)
     rest = at - 24.0 * days - hour
@@ -28,9 +28,9 @@ def _mean_hours_until(sim: KernelState, time: float) -> float:
 @inlined
 def traffic_at(sim: KernelState, time: float) -> float:
     """Traffic of the hour, in units of the mean."""
-    if sim.control[0].hourly == 0:
+    if sim.control[0].hourly_traffic == 0:
         return 1.0
-    at = (time + sim.control[0].day_start) % 24.0
+    at = (time + sim.control[0].hour_at_time_0) % 24.0
     return float(_step(sim, min(int(at), 23)))
 
 

@@ -133,7 +133,9 @@ class Tables:
             state = known.states[number]
             whole = set(state.condition) == {red.UP} and set(state.level) == {0}
             whole = whole and state.controller == CONTROLLER_WORKS
-            absent = [slot for slot, own in enumerate(state.condition) if own == red.COPYING]
+            absent = [
+                slot for slot, condition in enumerate(state.condition) if condition == red.COPYING
+            ]
             writable = red.is_writable(state, known.constants)
             self.table.states[number] = (
                 writable,

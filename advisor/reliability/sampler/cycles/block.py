@@ -35,7 +35,7 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     cycles = block.years * plan.strikes_per_year * bias.overlaps
     done, control = sample(plan, bias, cycles, block)
     cycle = done.cycle[0]
-    waited = float(cycle["done"]) / control["strikes"]
+    waited = float(cycle["done"]) / control["strikes_per_hour"]
     return Row(
         block=block.index,
         years=block.years,
@@ -55,7 +55,7 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
 
 
 def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles, Any]:
-    """Run about so many cycles, with the random numbers of a block.
+    """Run about this number of cycles, with the random numbers of a block.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Cycles with likelier failures, compiled.
 
-Between two events of a cycle either nothing fails or one more failure comes first; with bias, one
-is brought about (`next_failure_kernel`), at first each kind with the same probability (balanced
+Between two events of a cycle either nothing fails or one more failure comes first; with bias, it
+may be forced (`next_failure_kernel`), at first each kind with the same probability (balanced
 failure biasing, Shahabuddin, Management Science 40(3), 1994). A share of the cycles is drawn
 without bias, and every cycle is weighed by its natural probability over that of the mixture (the
 balance heuristic of Veach and Guibas, SIGGRAPH 1995), so that no weight exceeds that of its first
@@ -42,7 +42,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
-from advisor.reliability.sampler.compiled.renewal_kernel import draw_around
+from advisor.reliability.sampler.compiled.renewal_kernel import draw_length_biased
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles import memory, next_failure_kernel
 from advisor.reliability.sampler.cycles.memory import (
@@ -57,15 +57,15 @@ from advisor.reliability.sampler.cycles.next_failure_kernel import next_failure,
 _YEAR = HOURS_PER_YEAR
 _LONGEST_CYCLE = 10.0 * _YEAR
 _TAKEN, _NONE = -1, -1
-# Share of the biased failures, and ends of outages, whose chances are likelier.
-_EAGER = 0.5
+# Share of the failures, and ends of outages, of biased cycles whose chances are biased.
+_BIASED_CHANCES = 0.5
 
 
 def _cycles(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> int:
     """Run all cycles that are left."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     while True:
-        if control.pending == 0:
+        if control.event_pending == 0:
             code = _take_next(rng, table, sim, all_cycles)
             if code != _TAKEN:
                 return code
@@ -84,19 +84,19 @@ def _cycles(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) 
 def _take_next(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> int:
     """Take the next event of this cycle, or the first one of the next."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    if cycle.running == 1 and control.deferred == 0 and is_well(sim):
+    if cycle.running == 1 and control.deferred_step == 0 and is_well(sim):
         _end(sim, all_cycles)
     if cycle.running == 0:
         if not _begin(rng, sim, all_cycles):
             return FINISHED
     elif not _next_event(rng, table, sim, all_cycles):
         return NEVER_RECOVERED
-    if control.weighing != UNBIASED:
+    if control.bias_mode != UNBIASED:
         _weigh(sim, all_cycles)
-    control.pending = 1
-    if control.struck_beyond == 1 and cycle.beyond == 0:
+    control.event_pending = 1
+    if control.struck_beyond_settings == 1 and cycle.beyond_settings == 0:
         _go_beyond(table, sim, all_cycles)
-    control.struck_beyond = 0
+    control.struck_beyond_settings = 0
     return _TAKEN
 
 
@@ -104,18 +104,20 @@ def _take_next(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycle
 def _begin(rng: Generator, sim: KernelState, all_cycles: Cycles) -> bool:
     """Let a failure strike the healthy cluster; False if no cycle is left."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    while cycle.course < len(all_cycles.left) and all_cycles.left[cycle.course] == 0:
-        cycle.course += 1
-    if cycle.course == len(all_cycles.left):
+    while cycle.first_course < len(all_cycles.left) and all_cycles.left[cycle.first_course] == 0:
+        cycle.first_course += 1
+    if cycle.first_course == len(all_cycles.left):
         return False
-    all_cycles.left[cycle.course] -= 1
-    control.now += 1.0 / control.strikes
-    cycle.running, cycle.begun = 1, control.now
-    control.weighing = PLAIN if rng.random() < cycle.mixed else BIASED
-    control.ratio, cycle.base = 1.0, all_cycles.base[cycle.course]
-    cycle.strikes, cycle.lost, cycle.beyond, cycle.rarest = 0, 0, 0, cycle.course
+    all_cycles.left[cycle.first_course] -= 1
+    control.now += 1.0 / control.strikes_per_hour
+    cycle.running, cycle.begun_at = 1, control.now
+    control.bias_mode = PLAIN if rng.random() < cycle.plain_share else BIASED
+    control.likelihood_ratio, cycle.base_weight = 1.0, all_cycles.base[cycle.first_course]
+    course = cycle.first_course
+    cycle.later_failures, cycle.lost, cycle.beyond_settings = 0, 0, 0
+    cycle.rarest_course = course
     all_cycles.struck[:] = 0
-    _strike_target(rng, sim, all_cycles, cycle.course, any_target(rng, sim, cycle.course))
+    _strike_target(rng, sim, all_cycles, course, any_target(rng, sim, course))
     return True
 
 
@@ -124,71 +126,74 @@ def _strike_target(
     rng: Generator, sim: KernelState, all_cycles: Cycles, course: int, target: int
 ) -> None:
     """Let a course strike a broker, rack or cluster."""
-    sim.control[0].afterwards = NOTHING
+    sim.control[0].second_event = NOTHING
     note_struck(sim, all_cycles, course, target)
-    _begin_chances(rng, sim)
-    sim.control[0].started = _NONE
+    _choose_chances(rng, sim)
+    sim.control[0].started_clock = _NONE
     strike(rng, sim, course, target)
-    _end_chances(sim)
-    lengthened = all_cycles.cycle[0].lengthened
-    if lengthened > 0.0 and sim.control[0].weighing != UNBIASED and sim.control[0].started != _NONE:
-        _lengthen(rng, sim, lengthened)
+    _weigh_chances(sim)
+    if sim.control[0].bias_mode != UNBIASED and sim.control[0].started_clock != _NONE:
+        share = all_cycles.cycle[0].length_biased_share
+        if share > 0.0:
+            _bias_length(rng, sim, share)
     follow_quorum(sim)
 
 
 @called
-def _lengthen(rng: Generator, sim: KernelState, share: float) -> None:
-    """Draw a share of the outages that began just now so that they last longer.
+def _bias_length(rng: Generator, sim: KernelState, share: float) -> None:
+    """Draw the duration of the outage that began last from a mixture with a length-biased density.
 
-    What overlaps with an outage comes the more often the longer it lasts. So they get a density
-    that grows with their length, x f(x) / mean; of a mixture with f the weight is bounded.
+    The longer an outage, the more often another failure overlaps with it. The length-biased density
+    is x f(x) / mean; with a mixture of it and f the weight is bounded.
     """
-    control, clock = sim.control[0], sim.control[0].started
-    own = sim.brokers[clock].own if clock < len(sim.brokers) else sim.clocks[clock].condition
-    mean, shape = sim.outages[own].hours, sim.outages[own].shape
+    control, clock = sim.control[0], sim.control[0].started_clock
+    condition = (
+        sim.brokers[clock].condition if clock < len(sim.brokers) else sim.clocks[clock].condition
+    )
+    mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
     if mean == 0.0:
         return
-    if control.weighing == BIASED and rng.random() < share:
+    if control.bias_mode == BIASED and rng.random() < share:
         hours = 0.0
         if shape == 0.0:
-            hours = draw_around(rng, sim, sim.outages[own].law)
+            hours = draw_length_biased(rng, sim, sim.outages[condition].distribution)
         else:
             hours = mean / shape * rng.standard_gamma(shape + 1.0)
         sim.clocks[clock].due = control.now + hours
-    control.ratio /= 1.0 - share + share * (sim.clocks[clock].due - control.now) / mean
+    control.likelihood_ratio /= 1.0 - share + share * (sim.clocks[clock].due - control.now) / mean
 
 
 @inlined
-def _begin_chances(rng: Generator, sim: KernelState) -> None:
-    """Make the chances of what comes now likelier, or leave them: in half of the biased cycles."""
+def _choose_chances(rng: Generator, sim: KernelState) -> None:
+    """Choose whether the chances of what comes now are biased: in half of all cases."""
     control = sim.control[0]
-    control.eager, control.odds = 0, 1.0
-    if control.weighing == BIASED and rng.random() < _EAGER:
-        control.eager = 1
+    control.biased_chances, control.chance_odds = 0, 1.0
+    if control.bias_mode == BIASED and rng.random() < _BIASED_CHANCES:
+        control.biased_chances = 1
 
 
 @inlined
-def _end_chances(sim: KernelState) -> None:
-    """Note the odds of all chances that were drawn, whichever way they were drawn."""
+def _weigh_chances(sim: KernelState) -> None:
+    """Weigh the chances that were drawn by the mixture of biased and natural ones."""
     control = sim.control[0]
-    control.ratio /= 1.0 - _EAGER + _EAGER * control.odds
+    control.likelihood_ratio /= 1.0 - _BIASED_CHANCES + _BIASED_CHANCES * control.chance_odds
 
 
 @inlined
 def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> bool:
     """Take the next event of a cycle; False if it lasts for ever."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    if control.deferred != 0:
+    if control.deferred_step != 0:
         take_deferred(sim)
         return True
-    if control.now - cycle.begun > _LONGEST_CYCLE:
+    if control.now - cycle.begun_at > _LONGEST_CYCLE:
         return False
     when, clock, memoryless = np.inf, -1, False
-    for i in range(control.running):
+    for i in range(control.running_count):
         if sim.clocks[sim.running[i]].due < when:
             clock = sim.running[i]
             when = sim.clocks[clock].due
-    if control.copying > 0 or control.undecided > 0:
+    if control.running_copies > 0 or control.undecided_count > 0:
         done = control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim))
         if done < when:
             when, memoryless = done, True
@@ -199,20 +204,20 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
         control.now += failing
     else:
         return False
-    control.afterwards = NOTHING
+    control.second_event = NOTHING
     control.failover_hours = control.broker_failover_hours
     if failing >= 0.0:
         _strike_target(rng, sim, all_cycles, cycle.next_course, cycle.next_target)
-        cycle.strikes += 1
-        if cycle.strikes == len(all_cycles.path):
+        cycle.later_failures += 1
+        if cycle.later_failures == len(all_cycles.path):
             _weigh(sim, all_cycles)
-            control.weighing = UNBIASED
+            control.bias_mode = UNBIASED
     elif memoryless:
         copy_or_decide(rng, table, sim)
     else:
-        _begin_chances(rng, sim)
+        _choose_chances(rng, sim)
         repair(rng, sim, clock)
-        _end_chances(sim)
+        _weigh_chances(sim)
         follow_quorum(sim)
     return True
 
@@ -220,22 +225,22 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
 @inlined
 def _weigh(sim: KernelState, all_cycles: Cycles) -> None:
     """Weigh the cycle by its natural probability over that with which it was drawn."""
-    cycle, ratio = all_cycles.cycle[0], sim.control[0].ratio
+    cycle, ratio = all_cycles.cycle[0], sim.control[0].likelihood_ratio
     cycle.weight = 0.0
     if ratio > 0.0:
-        cycle.weight = cycle.base / (cycle.mixed + (1.0 - cycle.mixed) / ratio)
+        cycle.weight = cycle.base_weight / (cycle.plain_share + (1.0 - cycle.plain_share) / ratio)
 
 
 @called
 def _go_beyond(table: Table, sim: KernelState, all_cycles: Cycles) -> None:
     """From here on, until all is healthy, nothing is decided by settings."""
     control = sim.control[0]
-    if all_cycles.cycle[0].strikes > 0:
+    if all_cycles.cycle[0].later_failures > 0:
         for s in range(len(sim.sets)):
             account(table, sim, s)
         if control.counted != 0:
             _collect(sim, all_cycles)
-    all_cycles.cycle[0].beyond = 1
+    all_cycles.cycle[0].beyond_settings = 1
 
 
 @called
@@ -243,15 +248,15 @@ def _collect(sim: KernelState, all_cycles: Cycles) -> None:
     """Move what was counted to the totals, by the weight that the cycle has now."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     if control.counted & TOTALS_COUNTED:
-        onto = all_cycles.totals[cycle.beyond]
+        onto = all_cycles.totals[cycle.beyond_settings]
         for row in range(sim.totals.shape[0]):
             for column in range(sim.totals.shape[1]):
                 found = sim.totals[row, column]
                 if found != 0.0:
                     onto[row, column] += cycle.weight * found
-                    if row == UNWRITABLE and cycle.beyond == 0:
+                    if row == UNWRITABLE and cycle.beyond_settings == 0:
                         _score(all_cycles, NO_WRITES, cycle.weight * found)
-                    elif row == RECORDS_LOST and cycle.beyond == 0:
+                    elif row == RECORDS_LOST and cycle.beyond_settings == 0:
                         _score(all_cycles, RECORDS, cycle.weight * found)
                     sim.totals[row, column] = 0.0
     if control.counted & OUTAGES_COUNTED:
@@ -262,12 +267,12 @@ def _collect(sim: KernelState, all_cycles: Cycles) -> None:
 
 
 @inlined
-def _score(all_cycles: Cycles, aim: int, amount: float) -> None:
-    """Note that an aim of the bias was reached, and which failures came before."""
-    all_cycles.values[aim] += amount
-    for place in range(min(all_cycles.cycle[0].strikes, len(all_cycles.path))):
+def _score(all_cycles: Cycles, objective: int, amount: float) -> None:
+    """Note that an objective of the bias was reached, and which failures came before."""
+    all_cycles.values[objective] += amount
+    for place in range(min(all_cycles.cycle[0].later_failures, len(all_cycles.path))):
         before, course = all_cycles.path_before[place], all_cycles.path[place]
-        all_cycles.scores[aim, before, course] += amount * all_cycles.brought_about[place]
+        all_cycles.scores[objective, before, course] += amount * all_cycles.forced[place]
 
 
 @called
@@ -275,8 +280,8 @@ def _note_loss(sim: KernelState, all_cycles: Cycles) -> None:
     """Count the first moment of a cycle at which one or more partitions lose something."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     cycle.lost = 1
-    weight, hours = cycle.weight, control.now - cycle.begun
-    all_cycles.totals[cycle.beyond, FIRST_LOSSES, control.cause] += weight
+    weight, hours = cycle.weight, control.now - cycle.begun_at
+    all_cycles.totals[cycle.beyond_settings, FIRST_LOSSES, control.cause] += weight
     # Of the cycles that begin within a year, those in its last hours lose after its end.
     cycle.due += weight * max(1.0 - hours / _YEAR, 0.0)
     cycle.at_risk += weight * hours
@@ -284,35 +289,35 @@ def _note_loss(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.weights += weight
     cycle.squares += weight * weight
     cycle.largest = max(cycle.largest, weight)
-    aim = LOST_BEYOND if cycle.beyond == 1 else LOST_BY_SETTINGS
-    _score(all_cycles, aim, weight)
-    # What the bias was for has happened.
-    control.weighing = UNBIASED
+    objective = LOST_BEYOND if cycle.beyond_settings == 1 else LOST_BY_SETTINGS
+    _score(all_cycles, objective, weight)
+    # A loss is what the bias is for; after it the cycle goes on at natural rates.
+    control.bias_mode = UNBIASED
 
 
 @called
 def _end(sim: KernelState, all_cycles: Cycles) -> None:
     """End a cycle: everything is healthy again."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    hours = control.now - cycle.begun
+    hours = control.now - cycle.begun_at
     cycle.hours += cycle.weight * hours
-    if cycle.strikes > 0:
+    if cycle.later_failures > 0:
         cycle.overlaps += cycle.weight
     if cycle.lost == 0:
         cycle.at_risk += cycle.weight * hours
     else:
         # The next cycle is long after this one: logs are as long as their retention again.
         for s in range(len(sim.sets)):
-            sim.sets[s].base = control.retained
+            sim.sets[s].base_records = control.retained_records
         if control.grouped == 1:
             join_all(sim)
-    for aim in range(len(all_cycles.values)):
-        value = all_cycles.values[aim]
+    for objective in range(len(all_cycles.values)):
+        value = all_cycles.values[objective]
         if value != 0.0:
-            all_cycles.means[aim] += value
-            value /= cycle.base
-            all_cycles.seconds[aim, cycle.course] += value * value
-            all_cycles.values[aim] = 0.0
+            all_cycles.means[objective] += value
+            value /= cycle.base_weight
+            all_cycles.second_moments[objective, cycle.first_course] += value * value
+            all_cycles.values[objective] = 0.0
     cycle.running = 0
     cycle.done += 1
 

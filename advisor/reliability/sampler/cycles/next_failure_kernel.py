@@ -1,13 +1,14 @@
-"""The next failure of a biased cycle, compiled: when it comes, what it is, and whom it strikes.
+"""The next failure of a biased cycle, compiled: its time, its course and its target.
 
-Until the next outage ends, a failure is brought about with some probability; otherwise failures
-come as they do. So frequent failures that have nothing to do with a loss come as often as they do,
-and no such step multiplies the weight by more than 1 / (1 - that probability).
+Until the next outage ends, a failure is forced with some probability (forcing; Lewis and Boehm,
+Nucl. Eng. Des. 77, 1984); otherwise failures come at their natural rates. Frequent failures that
+do not lead to losses keep their natural rate, and no such step multiplies the weight by more than
+1 / (1 - that probability).
 
-What is brought about is drawn by what came before losses of the pilot. A loss needs failures of
-brokers that share a replica set, so most of it aims at brokers in the sets of those that were
-struck before, most of all at those that a set has left; the rest strikes anyone. And some
-comes at once: what was written last is not on disk until a flush.
+Forced failures are drawn from those that preceded losses in the pilot run. Most of them target
+brokers that share a replica set with brokers that failed before, above all those of sets with few
+replicas left; the rest are drawn from all brokers. Some are placed inside the flush window, before
+the last writes reach the disk.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ Weights = NDArray[np.float64]
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
-# Of the failures brought about: aimed, and within the time of a flush.
-_AIMED, _AT_ONCE = 0.7, 0.15
-# Each replica that a set lacks makes the others so many times as likely, by the power of two.
+# Shares of the forced failures: targeted, and within the flush window.
+_TARGETED, _IN_FLUSH_WINDOW = 0.7, 0.15
+# Each replica that a set lacks multiplies the weight of the others by this power of two.
 _EACH_LACKING = 3
 
 
@@ -47,118 +48,125 @@ def next_failure(
     """Hours until the next failure, whose course and target are set; -1 if none comes so soon."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     # No failure can come between outages that end at the same moment.
-    biased = control.weighing != UNBIASED and 0.0 < hours < np.inf
-    share = _share(sim, cycle.boost, hours) if biased else 0.0
-    wanted = 0.0
-    if biased and control.weighing == BIASED and rng.random() < share:
-        wanted = _aim(table, sim, all_cycles)
-        found = _soon(rng, sim, hours)
-        cycle.next_course = _draw(all_cycles.biased[cycle.rarest], rng.random())
-        cycle.next_target = _next_target(rng, sim, all_cycles, wanted)
+    biased = control.bias_mode != UNBIASED and 0.0 < hours < np.inf
+    share = _forcing_share(sim, cycle.forcing_probability, hours) if biased else 0.0
+    total_weight = 0.0
+    if biased and control.bias_mode == BIASED and rng.random() < share:
+        total_weight = _set_target_weights(table, sim, all_cycles)
+        found = _draw_soon(rng, sim, hours)
+        cycle.next_course = _draw(all_cycles.biased[cycle.rarest_course], rng.random())
+        cycle.next_target = _next_target(rng, sim, all_cycles, total_weight)
     else:
-        found = wait(rng, control.strikes)
+        found = wait(rng, control.strikes_per_hour)
         if found >= hours:
             if biased:
-                control.ratio /= 1.0 - share
+                control.likelihood_ratio /= 1.0 - share
             return -1.0
         if biased:
-            wanted = _aim(table, sim, all_cycles)
+            total_weight = _set_target_weights(table, sim, all_cycles)
         cycle.next_course = _draw(all_cycles.natural, rng.random())
         cycle.next_target = any_target(rng, sim, cycle.next_course)
     if biased:
-        odds = _odds(sim, all_cycles, found, hours, wanted)
-        control.ratio /= 1.0 - share + share * odds
-        _note(all_cycles, share * odds / (1.0 - share + share * odds))
+        odds = _density_ratio(sim, all_cycles, found, hours, total_weight)
+        control.likelihood_ratio /= 1.0 - share + share * odds
+        _note_failure(all_cycles, share * odds / (1.0 - share + share * odds))
     return float(found)
 
 
 @inlined
-def _share(sim: KernelState, boost: float, hours: float) -> float:
-    """Probability that a failure is brought about within these hours, until something ends.
+def _forcing_share(sim: KernelState, probability: float, hours: float) -> float:
+    """Probability that a failure is forced within these hours, until an outage or copy ends.
 
-    Over all outages and copies that have yet to end it is about ``boost``: half of it by their
-    number, for a short one may be all that a loss needs, and half of it by the time that is left.
+    Over all outages and copies that have yet to end it is about ``probability``: half of it in
+    proportion to their number, for a short one may be all that a loss needs, and half of it in
+    proportion to the time that is left.
     """
     control = sim.control[0]
-    ends, last = control.running, hours
-    for i in range(control.running):
+    ends, last = control.running_count, hours
+    for i in range(control.running_count):
         last = max(last, sim.clocks[sim.running[i]].due - control.now)
-    if control.copying > 0:
-        ends += control.copying
+    if control.running_copies > 0:
+        ends += control.running_copies
         last = max(last, 1.0 / control.copies_per_hour)
-    if control.undecided > 0:
-        ends += control.undecided
+    if control.undecided_count > 0:
+        ends += control.undecided_count
         last = max(last, 1.0 / control.decisions_per_hour)
     part = 0.5 / max(ends, 1) + (0.5 * hours / last if last > 0.0 else 0.5)
-    return float(-math.expm1(math.log1p(-boost) * part))
+    return float(-math.expm1(math.log1p(-probability) * part))
 
 
 @inlined
-def _soon(rng: Generator, sim: KernelState, hours: float) -> float:
-    """Draw the time of a failure that comes within these hours, or within those of a flush."""
+def _draw_soon(rng: Generator, sim: KernelState, hours: float) -> float:
+    """Draw the time of a forced failure: within these hours, or within the flush window."""
     control = sim.control[0]
     within, x = hours, rng.random()
-    if control.flush_hours > 0.0 and rng.random() < _AT_ONCE:
+    if control.flush_hours > 0.0 and rng.random() < _IN_FLUSH_WINDOW:
         within = min(hours, control.flush_hours)
-    return float(-math.log1p(x * math.expm1(-control.strikes * within)) / control.strikes)
+    return float(
+        -math.log1p(x * math.expm1(-control.strikes_per_hour * within)) / control.strikes_per_hour
+    )
 
 
 @inlined
-def _odds(sim: KernelState, all_cycles: Cycles, found: float, hours: float, wanted: float) -> float:
-    """Density of a failure that is brought about over that of one that comes as it does."""
+def _density_ratio(
+    sim: KernelState, all_cycles: Cycles, found: float, hours: float, total_weight: float
+) -> float:
+    """Density of a forced failure over its natural density."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    at_once = _AT_ONCE if control.flush_hours > 0.0 else 0.0
-    times = (1.0 - at_once) / -math.expm1(-control.strikes * hours)
+    in_window = _IN_FLUSH_WINDOW if control.flush_hours > 0.0 else 0.0
+    times = (1.0 - in_window) / -math.expm1(-control.strikes_per_hour * hours)
     soon = min(hours, control.flush_hours)
-    if at_once > 0.0 and found < soon:
-        times += at_once / -math.expm1(-control.strikes * soon)
+    if in_window > 0.0 and found < soon:
+        times += in_window / -math.expm1(-control.strikes_per_hour * soon)
     course = cycle.next_course
-    courses = all_cycles.biased[cycle.rarest, course] / all_cycles.natural[course]
-    if not _is_aimed(sim, course, wanted):
+    courses = all_cycles.biased[cycle.rarest_course, course] / all_cycles.natural[course]
+    if not _is_targeted(sim, course, total_weight):
         return float(times * courses)
-    aimed, struck = 0.0, sim.strikes[course]
+    weight, struck = 0.0, sim.strikes[course]
     if struck.scope == _RACK:
         for i in range(sim.racks[cycle.next_target].start, sim.racks[cycle.next_target].end):
             if sim.members[i] < control.brokers:
-                aimed += all_cycles.wanted[sim.members[i]]
+                weight += all_cycles.target_weights[sim.members[i]]
     else:
-        aimed = all_cycles.wanted[cycle.next_target]
-    return float(times * courses * (1.0 - _AIMED + _AIMED * aimed / wanted * struck.targets))
+        weight = all_cycles.target_weights[cycle.next_target]
+    return float(
+        times * courses * (1.0 - _TARGETED + _TARGETED * weight / total_weight * struck.targets)
+    )
 
 
 @inlined
-def _note(all_cycles: Cycles, brought_about: float) -> None:
-    """Note a failure of this cycle, and how likely it is that it was brought about."""
+def _note_failure(all_cycles: Cycles, forced: float) -> None:
+    """Note a failure of this cycle, and the probability that it was forced, given what it is."""
     cycle = all_cycles.cycle[0]
-    place, course = cycle.strikes, cycle.next_course
+    place, course = cycle.later_failures, cycle.next_course
     all_cycles.path[place] = course
-    all_cycles.path_before[place] = cycle.rarest
-    all_cycles.brought_about[place] = brought_about
-    if all_cycles.natural[course] < all_cycles.natural[cycle.rarest]:
-        cycle.rarest = course
+    all_cycles.path_before[place] = cycle.rarest_course
+    all_cycles.forced[place] = forced
+    if all_cycles.natural[course] < all_cycles.natural[cycle.rarest_course]:
+        cycle.rarest_course = course
 
 
 @inlined
-def _next_target(rng: Generator, sim: KernelState, all_cycles: Cycles, wanted: float) -> int:
-    """Draw whom a failure that is brought about strikes."""
+def _next_target(rng: Generator, sim: KernelState, all_cycles: Cycles, total_weight: float) -> int:
+    """Draw the target of a forced failure."""
     course = all_cycles.cycle[0].next_course
-    if not _is_aimed(sim, course, wanted) or rng.random() >= _AIMED:
+    if not _is_targeted(sim, course, total_weight) or rng.random() >= _TARGETED:
         return int(any_target(rng, sim, course))
-    target = _draw(all_cycles.wanted, rng.random() * wanted)
+    target = _draw(all_cycles.target_weights, rng.random() * total_weight)
     return int(sim.brokers[target].rack if sim.strikes[course].scope == _RACK else target)
 
 
 @inlined
-def _is_aimed(sim: KernelState, course: int, wanted: float) -> bool:
-    """Whether a failure has targets to choose from, and some are better than others."""
+def _is_targeted(sim: KernelState, course: int, total_weight: float) -> bool:
+    """Whether a failure has several targets, and their weights differ."""
     struck = sim.strikes[course]
     several = struck.targets > 1 and not struck.of_quorum and struck.scope != _CLUSTER
-    return bool(several and wanted > 0.0)
+    return bool(several and total_weight > 0.0)
 
 
 @inlined
 def _draw(weights: Weights, x: float) -> int:
-    """The place of a number among weights that are laid end to end."""
+    """The index at which the cumulative weights exceed a number."""
     last = 0
     for place in range(len(weights)):
         if weights[place] > 0.0:
@@ -189,10 +197,10 @@ def _note_one(sim: KernelState, all_cycles: Cycles, b: int) -> None:
 
 
 @called
-def _aim(table: Table, sim: KernelState, all_cycles: Cycles) -> float:
-    """Fill in how much each broker is wanted; return the sum."""
+def _set_target_weights(table: Table, sim: KernelState, all_cycles: Cycles) -> float:
+    """Set the weight of each broker as the target of the next failure; return their sum."""
     width, total = sim.slots.shape[1], 0.0
-    all_cycles.wanted[:] = 0.0
+    all_cycles.target_weights[:] = 0.0
     for b in range(sim.control[0].brokers):
         if all_cycles.struck[b] == 0:
             continue
@@ -202,11 +210,11 @@ def _aim(table: Table, sim: KernelState, all_cycles: Cycles) -> float:
                 lacking += _lacks(table, sim, s, slot)
             if lacking in (0, width):
                 continue
-            wanted = float(1 << _EACH_LACKING * lacking)
-            total += wanted
+            weight = float(1 << _EACH_LACKING * lacking)
+            total += weight
             for slot in range(width):
                 if not _lacks(table, sim, s, slot):
-                    all_cycles.wanted[sim.slots[s, slot]] += wanted / (width - lacking)
+                    all_cycles.target_weights[sim.slots[s, slot]] += weight / (width - lacking)
     return total
 
 
@@ -214,4 +222,4 @@ def _aim(table: Table, sim: KernelState, all_cycles: Cycles) -> float:
 def _lacks(table: Table, sim: KernelState, s: int, slot: int) -> bool:
     """Whether a set lacks a replica: its broker is out, or has yet to copy its log."""
     absent = table.states[sim.sets[s].state].absent
-    return bool(sim.brokers[sim.slots[s, slot]].own != _WELL or absent >> slot & 1)
+    return bool(sim.brokers[sim.slots[s, slot]].condition != _WELL or absent >> slot & 1)

@@ -1,10 +1,11 @@
 """The pilot: a few short runs that find out which failures lead to losses.
 
-The first one makes all mechanisms equally likely (balanced failure biasing), and likelier again
-once they have struck: a set of four is mostly lost by four failures of a kind. Each run then makes
-those likelier that stood before its losses (the cross-entropy method, Rubinstein and Kroese,
-2004), the more the more losses it has seen, and begins more cycles with what the means depend on
-(Neyman's allocation). It goes on until the losses seen say how most of them happen.
+The first run makes all mechanisms equally likely (balanced failure biasing), and a mechanism that
+has struck likelier to strike again: a set of four is mostly lost by four failures of a kind. Each
+run then makes those failures likelier that preceded its losses (the cross-entropy method,
+Rubinstein and Kroese, 2004), the more, the more losses it has seen, and begins more cycles with the
+failures on which the means depend most (Neyman's allocation). The pilot goes on until the losses
+seen show how most of them happen.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ Vector = NDArray[np.float64]
 
 # Random numbers of the pilot are those of blocks that no run has.
 _FIRST_BLOCK = 2**63
-# Runs: the most cycles of each, and its share of all steps. The first one says what a cycle takes.
-# A step changes the sets on a broker; these many steps of few sets take some seconds.
+# Runs: the most cycles of each, and its share of all steps. The first finds the steps of a cycle.
+# A step changes the sets on a broker; this many steps with few sets take some seconds.
 _RUNS = (
     *((2_000, 0.0), (20_000, 0.1), (20_000, 0.1), (40_000, 0.2)),
     *((80_000, 0.25), (160_000, 0.35), (160_000, 0.35)),
@@ -43,20 +44,20 @@ MOST_RUNS = len(_RUNS)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
-# Failures are brought about with this probability while outages last.
-_BOOST = 0.6
-# Where the pilot has seen enough losses, more failures and longer outages may say more for the
-# steps that they take. They must do so clearly.
-_STRONGER_BOOST, _STRONGER_LENGTHENED, _CLEARLY = 0.97, 0.5, 1.3
-# It passes through so many new states that it takes half of the pilot's time. So a part of the
-# cycles comes first, and the others only if it is likely that they do.
+# Forcing probability while outages last.
+_FORCING = 0.6
+# Where the pilot has seen enough losses, more forced failures and length-biased outages may raise
+# the effective number of losses per step. They are kept only if they clearly do.
+_STRONGER_FORCING, _LENGTH_BIASED, _CLEARLY = 0.97, 0.5, 1.3
+# Such a run meets many new states and takes half of the pilot's time. So a part of the cycles comes
+# first, and the others only if they are likely to say more.
 _FIRST_PART, _MAYBE = 0.2, 1.0
-# So many effective losses end the pilot. With fewer than the least in its last run, it may have
+# This many effective losses end the pilot. With fewer than the least in its last run, it may have
 # missed how most losses happen, and intervals may be too narrow.
 _ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
-# What a run has seen replaces so much of what was known: all, and one lucky loss would mislead.
+# Weight of what a run has seen against what was known: with 1, one lucky loss would mislead.
 _LEARNED = 0.5
-# Where these aims are never reached, losses that settings do not decide take their place.
+# Where these objectives are never reached, losses that settings do not decide take their place.
 _RARE = (LOST_BY_SETTINGS, RECORDS)
 # Of each probability: as it is, the same for all, and the rest as losses have it. Of those that
 # follow a course, some as losses have it after any course: after a course that seldom leads to a
@@ -96,7 +97,7 @@ class _Knowledge:
     overlaps : float
         As in `Bias`.
     effective : float
-        How many losses of equal weight say as much as those of the last run.
+        Effective number of losses of the last run, (sum w)^2 / sum w^2.
     steps, outages, boost, lengthened : float
         As in `Bias`.
     """
@@ -109,7 +110,7 @@ class _Knowledge:
     effective: float = 0.0
     steps: float = 1.0
     outages: float = 0.0
-    boost: float = _BOOST
+    boost: float = _FORCING
     lengthened: float = 0.0
 
     @property
@@ -128,28 +129,30 @@ class _Knowledge:
             outages=self.outages,
         )
 
-    def _mixed(self, wanted: Vector) -> Vector:
+    def _mixed(self, from_losses: Vector) -> Vector:
         mixed: Vector = (
             _NATURAL * self.natural
             + _EVEN * _even(self.natural)
-            + (1.0 - _NATURAL - _EVEN) * wanted
+            + (1.0 - _NATURAL - _EVEN) * from_losses
         )
         return mixed
 
     def and_of(self, done: Cycles, events: int) -> _Knowledge:
         """Add what a run has seen."""
-        seen = [aim for aim in _RARE if done.means[aim] > 0.0] or [LOST_BEYOND]
-        aims = [_Seen.of(done, aim) for aim in seen if done.means[aim] > 0.0]
+        seen = [objective for objective in _RARE if done.means[objective] > 0.0] or [LOST_BEYOND]
+        objectives = [
+            _Seen.of(done, objective) for objective in seen if done.means[objective] > 0.0
+        ]
         cycles = float(done.cycle[0]["done"])
-        # What none had may be one in as many.
+        # If none had any, it may still be one in as many.
         overlaps = min((float(done.cycle[0]["overlaps"]) or 1.0) / cycles, 1.0)
         outages = _Seen.of(done, NO_WRITES).effective if done.means[NO_WRITES] > 0.0 else 0.0
         known = replace(
             self, overlaps=overlaps, effective=0.0, steps=events / cycles, outages=outages / cycles
         )
-        if not aims:
+        if not objectives:
             return known
-        seen_before = np.sum([aim.scores for aim in aims], axis=0)
+        seen_before = np.sum([objective.scores for objective in objectives], axis=0)
         rows = seen_before.sum(axis=1)
         following = self.following.copy()
         some = rows > 0.0
@@ -161,29 +164,31 @@ class _Knowledge:
             beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
             following=following,
             after_any=self.after_any + _LEARNED * (after_any - self.after_any),
-            effective=aims[0].effective,
+            effective=objectives[0].effective,
         )
 
     def _spread_of(self, done: Cycles) -> Vector:
-        """Share the cycles so that the means of all aims are known equally well."""
+        """Share the cycles so that the means of all objectives are known equally well."""
         begun = np.maximum(np.array(self.bias.beginning) * done.cycle[0]["done"], 1.0)
-        wanted = np.zeros(len(self.natural))
-        for squares, mean in zip(done.seconds, done.means / done.cycle[0]["done"], strict=True):
+        shares = np.zeros(len(self.natural))
+        for squares, mean in zip(
+            done.second_moments, done.means / done.cycle[0]["done"], strict=True
+        ):
             if mean > 0.0:
-                wanted += squares / begun / mean**2
-        wanted = self.natural * np.sqrt(wanted)
-        total = math.fsum(wanted)
-        return wanted / total if total > 0.0 else self.beginning
+                shares += squares / begun / mean**2
+        shares = self.natural * np.sqrt(shares)
+        total = math.fsum(shares)
+        return shares / total if total > 0.0 else self.beginning
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What came before an aim was reached.
+    """What came before an objective was reached.
 
     Attributes
     ----------
     effective : float
-        How many times of equal weight say as much.
+        Effective number of times that it was reached.
     scores : array of float, shape (courses, courses)
         As in `Cycles`, in units of what was reached.
     """
@@ -192,10 +197,10 @@ class _Seen:
     scores: Vector
 
     @classmethod
-    def of(cls, done: Cycles, aim: int) -> _Seen:
-        mean = float(done.means[aim])
-        effective = float(mean**2 / (done.seconds[aim] @ done.base**2))
-        return cls(effective, done.scores[aim] / mean)
+    def of(cls, done: Cycles, objective: int) -> _Seen:
+        mean = float(done.means[objective])
+        effective = float(mean**2 / (done.second_moments[objective] @ done.base**2))
+        return cls(effective, done.scores[objective] / mean)
 
 
 def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> Found:
@@ -226,17 +231,21 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
         if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
             known = _with_better_bias(plan, known, cycles, seed)
             break
-    seen = [done.means[aim] for aim in (LOST_BY_SETTINGS, LOST_BEYOND) if done.means[aim] > 0.0]
+    seen = [
+        done.means[objective]
+        for objective in (LOST_BY_SETTINGS, LOST_BEYOND)
+        if done.means[objective] > 0.0
+    ]
     per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
     return Found(known.bias, per_cycle * plan.strikes_per_year)
 
 
 def _with_better_bias(plan: Plan, known: _Knowledge, cycles: int, seed: int) -> _Knowledge:
-    """Try more failures and longer outages; keep them if the losses of as many steps say more."""
-    stronger = replace(known, boost=_STRONGER_BOOST, lengthened=_STRONGER_LENGTHENED)
+    """Try more forced failures and length-biased outages; keep them if they pay."""
+    stronger = replace(known, boost=_STRONGER_FORCING, lengthened=_LENGTH_BIASED)
     tried = stronger
     for place, (part, more) in enumerate(((_FIRST_PART, _MAYBE), (1.0, _CLEARLY))):
-        # The second one has the random numbers that it had when there was no first.
+        # The whole run has the random numbers that it would have without the part before it.
         block = Block(seed, _FIRST_BLOCK + len(_RUNS) + 1 - place, 1)
         done, control = sample(plan, stronger.bias, int(part * cycles), block)
         tried = stronger.and_of(done, int(control["events"]))
@@ -246,7 +255,7 @@ def _with_better_bias(plan: Plan, known: _Knowledge, cycles: int, seed: int) -> 
 
 
 def _nothing_known(plan: Plan) -> _Knowledge:
-    """All courses are as likely to lead to a loss, and likelier again."""
+    """All courses are equally likely to lead to a loss, and to repeat."""
     rates = new_state(plan).strikes["per_hour"]
     natural = rates / rates.sum()
     even = _even(natural)

@@ -9,8 +9,8 @@ Three kinds, all 95 %:
 * a rate of which most blocks saw something: the ratio estimator's over the blocks, on a
   logarithmic scale, with Student's t.
 
-Years that depend on each other, because times between failures are not exponential, are no
-independent draws. Blocks are: a share of such years is a rate over the blocks.
+Years depend on each other where times between failures are not exponential. Blocks do not: a share
+of such years is a rate over the blocks.
 
 Where nothing was seen, at most about 3 in n independent years (one-sided) is all that is known.
 What such a year could hold at most then bounds the other measures.
@@ -55,7 +55,8 @@ class Ratio:
     weighted : bool
         Whether one event may weigh far more than another.
     heavier : float
-        The upper end from few events allows for one more, so many times the heaviest seen.
+        The upper end from few events allows for one more; this is its weight, in units of the
+        heaviest seen.
     """
 
     amounts: Sequence[float]
@@ -84,7 +85,7 @@ def loss_chance(
     years: int,
     clumping: float | None,
     largest_weight: float | None = None,
-    failure_rates: Sequence[float] = (),
+    unforced_failures: Sequence[float] = (),
 ) -> Estimate:
     """Probability of a loss within a year that begins healthy.
 
@@ -101,12 +102,12 @@ def loss_chance(
         None if the years or cycles are independent; else as `Plan.clumping`.
     largest_weight : float, optional
         The most that a cycle or path can weigh; None for years as they come.
-    failure_rates : sequence of float
-        As `Plan.failure_rates`, in failures a year: the upper end allows for those that are too
+    unforced_failures : sequence of float
+        As `Plan.unforced_failures_per_year`: the upper end allows for those that are too
         rare to occur in these years.
     """
     found = _chance_of_what_was_seen(history, years, clumping, largest_weight)
-    found = with_unseen_failures(found, unseen_failures(failure_rates, years))
+    found = with_unseen_failures(found, unseen_failures(unforced_failures, years))
     return replace(found, high=min(found.high, 1.0))
 
 
@@ -137,9 +138,9 @@ def _chance_of_what_was_seen(
     return Estimate(high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound")
 
 
-def unseen_failures(failure_rates: Sequence[float], years: float) -> float:
-    """Failures a year, of those of kinds expected less than five times in so many years."""
-    return math.fsum(each for each in failure_rates if each * years < _SURELY_SEEN)
+def unseen_failures(unforced_failures: Sequence[float], years: float) -> float:
+    """Failures a year, of those of kinds expected less than five times in these years."""
+    return math.fsum(each for each in unforced_failures if each * years < _SURELY_SEEN)
 
 
 def with_unseen_failures(found: Estimate, most: float) -> Estimate:
@@ -174,7 +175,7 @@ def with_a_missing_kind(found: Estimate, most: float) -> Estimate:
 def fullness(losses: float, stopped: float, share: float) -> float:
     """How many of the records that full logs would lose are lost at the least.
 
-    A log that was lost some time ago has what was written since. With so many losses, at random
+    A log that was lost some time ago has what was written since. With this many losses, at random
     moments, within the retention it has (1 - exp(-losses)) / losses of a full one on average.
 
     Parameters

@@ -1,7 +1,7 @@
 """Rare losses where times are not exponential: years whose paths split where they get worse.
 
 In: a `Plan` with a `Splitting`, and blocks. Out: rows as those of years. Where more replicas of a
-set are out than before, a path splits into retrials that fail again soon; each carries a weight,
+set are out than before, a path splits into retrials with a forced failure; each carries a weight,
 so that the means are those of the cluster as it is.
 
 Open first: ``kernel.py``, the compiled paths; ``retrials.py`` splits them; ``residual_times.py``

@@ -35,7 +35,7 @@ def run_block(plan: Plan, block: Block) -> Row:
         hours=hours,
         at_risk_hours=float(path["at_risk"]),
         first_losses=int(path["lost"]),
-        loss_moments=int(path["moments"]),
+        loss_moments=int(path["loss_moments"]),
         events=int(path["main_events"] + path["retrial_events"]),
         causes=tuple(paths.totals.ravel().tolist()),
         outages=tuple(paths.outages_by_length.tolist()),
@@ -68,12 +68,12 @@ def _kernel_of(plan: Plan) -> Entry:
 def sample(
     plan: Plan, retrials: tuple[float, ...], block: Block, span_hours: float = HOURS_PER_YEAR
 ) -> tuple[Paths, float]:
-    """Live the years of a block, with its random numbers.
+    """Sample the years of a block, with its random numbers.
 
     Parameters
     ----------
     span_hours : float
-        Of each year: a pilot may live shorter ones.
+        Length of each year: that of a pilot may be shorter.
 
     Returns
     -------

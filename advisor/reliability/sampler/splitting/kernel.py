@@ -1,7 +1,8 @@
 """Years whose paths split, compiled: the years of the compiled kernel, with retrials beside them.
 
-The main path is never cut: it lives all years. What happens on any path counts with the weight that
-the path has then. A retrial ends before all is healthy, so that the main path alone begins years.
+The main path is never cut: it goes through all years. What happens on any path counts with the
+weight that the path has then. A retrial ends before all is healthy, so that the main path alone
+begins years.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ _TAKEN = -1
 
 @inlined
 def _years(rng: Generator, table: Table, sim: KernelState, paths: Paths) -> int:
-    """Live all years that are left, and all retrials."""
+    """Advance through all years that are left, and all retrials."""
     control = sim.control[0]
     while True:
-        if control.pending == 0:
+        if control.event_pending == 0:
             code = _take_next(rng, table, sim, paths)
             if code != _TAKEN:
                 return code
         if not all_known(table, sim):
             return MISSING
-        control.pending = 0
+        control.event_pending = 0
         control.new_losses = 0
-        for i in range(control.touched):
+        for i in range(control.touched_count):
             apply_event(rng, table, sim, sim.touched[i])
             _set_level(table, sim, paths, sim.touched[i])
-        control.touched = 0
+        control.touched_count = 0
         if control.counted != 0:
             _collect(sim, paths)
         if control.new_losses > 0:
@@ -78,31 +79,31 @@ def _take_next(rng: Generator, table: Table, sim: KernelState, paths: Paths) -> 
         until = control.year_end
         if control.phase == 2:
             until += _LONGEST_WAIT
-        again = paths.path[0].again
-        if next_event(rng, table, sim, min(until, again)):
+        next_split = paths.path[0].next_split
+        if next_event(rng, table, sim, min(until, next_split)):
             break
-        if again < until:
+        if next_split < until:
             split_again(rng, sim, paths)
             continue
         if control.phase == 2:
             return NEVER_RECOVERED
         control.phase = 2
-    control.pending = 1
+    control.event_pending = 1
     _be_at_risk(sim, paths)
-    if control.struck_beyond == 1 and control.beyond == 0:
+    if control.struck_beyond_settings == 1 and control.beyond_settings == 0:
         _account_for_all(table, sim, paths)
-        control.beyond = 1
-    control.struck_beyond = 0
+        control.beyond_settings = 1
+    control.struck_beyond_settings = 0
     return _TAKEN
 
 
 @inlined
 def _be_at_risk(sim: KernelState, paths: Paths) -> None:
-    """Count the time since the last event, unless the path has lost and not been well since."""
+    """Count the time since the last event, unless all is yet to be healthy after a loss."""
     control, path = sim.control[0], paths.path[0]
-    if control.waiting == 0:
-        path.at_risk += path.weight * (control.now - path.counted)
-    path.counted = control.now
+    if control.lost_since_healthy == 0:
+        path.at_risk += path.weight * (control.now - path.counted_until)
+    path.counted_until = control.now
 
 
 @inlined
@@ -130,8 +131,8 @@ def _set_level(table: Table, sim: KernelState, paths: Paths, s: int) -> None:
     state, out = table.states[sim.sets[s].state], 0
     replicas = sim.slots.shape[1]
     for slot in range(replicas):
-        own = sim.brokers[sim.slots[s, slot]].own
-        if own != _WELL or state.absent >> slot & 1:
+        condition = sim.brokers[sim.slots[s, slot]].condition
+        if condition != _WELL or state.absent >> slot & 1:
             out += 1
     level = max(out, replicas - state.in_sync)
     if level != paths.level_of[s]:
@@ -144,10 +145,10 @@ def _set_level(table: Table, sim: KernelState, paths: Paths, s: int) -> None:
 def _be_well(table: Table, sim: KernelState, paths: Paths) -> None:
     """All is healthy: years are at risk again, and what settings decide is counted again."""
     control = sim.control[0]
-    control.waiting = 0
-    if control.beyond == 1:
+    control.lost_since_healthy = 0
+    if control.beyond_settings == 1:
         _account_for_all(table, sim, paths)
-        control.beyond = 0
+        control.beyond_settings = 0
 
 
 @called
@@ -165,7 +166,9 @@ def _collect(sim: KernelState, paths: Paths) -> None:
     if control.counted & TOTALS_COUNTED:
         for row in range(sim.totals.shape[0]):
             for column in range(sim.totals.shape[1]):
-                paths.totals[control.beyond, row, column] += weight * sim.totals[row, column]
+                paths.totals[control.beyond_settings, row, column] += (
+                    weight * sim.totals[row, column]
+                )
                 sim.totals[row, column] = 0.0
     if control.counted & OUTAGES_COUNTED:
         for place in range(len(sim.outages_by_length)):
@@ -179,13 +182,13 @@ def _note_loss(sim: KernelState, paths: Paths) -> None:
     """Count a moment at which one or more partitions lost something."""
     control, path = sim.control[0], paths.path[0]
     weight = path.weight
-    path.moments += 1
+    path.loss_moments += 1
     if control.phase == 1 and control.lost_this_year == 0:
         path.due += weight
     control.lost_this_year = 1
-    if control.waiting == 0:
-        control.waiting = 1
-        paths.totals[control.beyond, FIRST_LOSSES, control.cause] += weight
+    if control.lost_since_healthy == 0:
+        control.lost_since_healthy = 1
+        paths.totals[control.beyond_settings, FIRST_LOSSES, control.cause] += weight
         path.lost += 1
         path.weights += weight
         path.squares += weight * weight
@@ -204,4 +207,4 @@ def _run(rng: Generator, table: Table, sim: KernelState, paths: Paths) -> int:
 
 
 run = entry(_run, (*kernel.COMPILED, kernel, memory, residual_times, retrials))
-"""Live the years that are left. Returns as the ``run`` of the compiled years does."""
+"""Advance through the years that are left. Returns as the ``run`` of the compiled years does."""

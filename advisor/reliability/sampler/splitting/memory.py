@@ -7,21 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.sampler.compiled.memory_layout import OUTAGE_BINS, KernelState
+from advisor.reliability.sampler.compiled.memory_layout import (
+    OUTAGE_BINS,
+    KernelState,
+    record_dtype,
+)
 
-
-def _fields(whole: str, real: str) -> np.dtype[np.void]:
-    kinds: list[tuple[str, type]] = [(name, np.int64) for name in whole.split()]
-    return np.dtype([*kinds, *((name, np.float64) for name in real.split())])
-
-
-PATH = _fields(
-    "depth level renewed courses main_events retrial_events lost moments",
-    "weight again counted due at_risk weights squares largest",
+PATH = record_dtype(
+    "depth level mechanisms_with_clocks courses_without_clocks main_events retrial_events lost "
+    "loss_moments",
+    "weight next_split counted_until due at_risk weights squares largest",
 )
 """One record: the current path, and the totals of all."""
-FRAME = _fields("floor level retrial left", "factor kept hours end within mean")
-LEVEL = _fields("sets risen begun", "retrials within")
+FRAME = record_dtype("floor level retrial left", "factor main_factor hours end within mean")
+LEVEL = record_dtype("sets risen begun", "retrials within")
 
 
 class Paths(NamedTuple):
@@ -31,16 +30,16 @@ class Paths(NamedTuple):
     ----------
     path : array of PATH, shape (1,)
         The current path: how many splits it is in (``depth``), the level of its worst set, its
-        weight, when it splits ``again`` if nothing failed, and until when its time is ``counted``.
-        Constants: mechanisms with clocks (``renewed``), and courses without.
-        Totals: events of the main path and of retrials; paths that ``lost``, and ``moments`` of
+        weight, when it splits again if nothing fails (``next_split``), and until when its time is
+        counted. Constants: the numbers of mechanisms with clocks, and of courses without.
+        Totals: events of the main path and of retrials; paths that ``lost``, and moments of
         losses; by weight, years with a loss (``due``), hours ``at_risk``, and of all first losses
         the sum of the ``weights``, of their ``squares``, and the ``largest``.
     frames : array of FRAME, shape (levels,)
         The splits that the path is in: the level below which it ends, and that after the split;
         whether the path is a ``retrial``, and how many of them are ``left``; the path's factor of
-        the weight, and that ``kept`` for the path that went on; ``hours`` after which the outages
-        should have ended, when that is, the sum of the probabilities of failures ``within``
+        the weight, and that of the path that went on (``main_factor``); ``hours`` after which the
+        outages should have ended, when that is, the sum of the probabilities of failures ``within``
         them, and the ``mean`` number of retrials.
     levels : array of LEVEL, shape (levels + 1,)
         By level, the number of replicas of a set that are out or not in sync: how many sets have
@@ -55,7 +54,7 @@ class Paths(NamedTuple):
     outages_by_length : array of float, shape (OUTAGE_BINS,)
         By weight; see `KernelState.outages_by_length`.
     control, outages, brokers, copies, clocks, running, renewals, earliest, sets, gaps, \
-attribution, kept_levels, kept_level_of : arrays, shape (levels, ...)
+attribution, saved_levels, saved_level_of : arrays, shape (levels, ...)
         The cluster at each split.
     """
 
@@ -77,8 +76,8 @@ attribution, kept_levels, kept_level_of : arrays, shape (levels, ...)
     sets: NDArray[Any]
     gaps: NDArray[np.float64]
     attribution: NDArray[np.float64]
-    kept_levels: NDArray[np.int64]
-    kept_level_of: NDArray[np.int64]
+    saved_levels: NDArray[np.int64]
+    saved_level_of: NDArray[np.int64]
 
 
 def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
@@ -93,14 +92,14 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
     """
     depth, sets = len(retrials), len(sim.sets)
     path = np.zeros(1, dtype=PATH)
-    path["weight"], path["again"] = 1.0, np.inf
-    path["renewed"] = len(set(sim.renewals["course"].tolist()))
-    path["courses"] = np.count_nonzero(sim.strikes["per_hour"])
+    path["weight"], path["next_split"] = 1.0, np.inf
+    path["mechanisms_with_clocks"] = len(set(sim.renewals["course"].tolist()))
+    path["courses_without_clocks"] = np.count_nonzero(sim.strikes["per_hour"])
     levels = np.zeros(depth + 1, dtype=LEVEL)
     levels["sets"][0] = sets
     levels["retrials"][1:] = retrials
 
-    def kept(array: NDArray[Any]) -> NDArray[Any]:
+    def saved(array: NDArray[Any]) -> NDArray[Any]:
         return np.zeros((depth, *array.shape), dtype=array.dtype)
 
     return Paths(
@@ -111,17 +110,17 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
         chances=np.zeros((depth, len(sim.renewals))),
         totals=np.zeros((2, *sim.totals.shape)),
         outages_by_length=np.zeros(OUTAGE_BINS),
-        control=kept(sim.control),
-        outages=kept(sim.outages),
-        brokers=kept(sim.brokers),
-        copies=kept(sim.copies),
-        clocks=kept(sim.clocks),
-        running=kept(sim.running),
-        renewals=kept(sim.renewals),
-        earliest=kept(sim.earliest),
-        sets=kept(sim.sets),
-        gaps=kept(sim.gaps),
-        attribution=kept(sim.attribution),
-        kept_levels=np.zeros((depth, depth + 1), dtype=np.int64),
-        kept_level_of=np.zeros((depth, sets), dtype=np.int64),
+        control=saved(sim.control),
+        outages=saved(sim.outages),
+        brokers=saved(sim.brokers),
+        copies=saved(sim.copies),
+        clocks=saved(sim.clocks),
+        running=saved(sim.running),
+        renewals=saved(sim.renewals),
+        earliest=saved(sim.earliest),
+        sets=saved(sim.sets),
+        gaps=saved(sim.gaps),
+        attribution=saved(sim.attribution),
+        saved_levels=np.zeros((depth, depth + 1), dtype=np.int64),
+        saved_level_of=np.zeros((depth, sets), dtype=np.int64),
     )

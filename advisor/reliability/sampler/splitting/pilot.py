@@ -1,12 +1,12 @@
 """The pilot: a few years that find out how many retrials to begin where a path gets worse.
 
-Above the first level several times as many as keep about as many paths on each level: 1 over the
-number of times that one from the level below gets there. On the first level so many that all
-retrials are a few times the work of the years themselves. All by the failures expected while the
-outages last, which the first run finds out without retrials.
+Above the first level several times as many as keep the number of paths about the same on each
+level: 1 over the number of times that a path from the level below gets there. On the first level
+enough that all retrials together are a few times the work of the years. Both are per failure
+expected while the outages last, which the first run finds without retrials.
 
-Retrials of retrials may have thousands of times as many events as the years. So each run is lived
-in parts, each as long as all before it, until another one could take too many.
+Retrials of retrials may have thousands of times as many events as the years. So each run is cut
+into parts, each as long as all before it, until another one could take too many.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_EVENTS = 2_500_000.0
 # What is copied for a retrial, of each broker and replica, in units of the rest of the work.
 _KEPT_BESIDE = 0.02
 _FEWEST, _MOST = 1.0, 20.0
-# Of those that get to a level, most do so by frequent failures, and lose nothing.
+# Most paths that get to a level do so by frequent failures and lose nothing: more retrials for all.
 _FROM_EACH = 20.0
 _LEAST_ON_FIRST, _LEAST = 0.001, 1e-9
 # Events of retrials in units of those of the years, and the time that one takes.
@@ -64,7 +64,7 @@ class _Run:
     Attributes
     ----------
     years : float
-        That were lived.
+        Sampled.
     main_events, retrial_events, due : float
         As in `Paths`.
     risen, begun, within : array of float, shape (levels + 1,)
@@ -123,19 +123,19 @@ def find_retrials(plan: Plan, seed: int) -> Found:
 
 
 def _run(plan: Plan, retrials: tuple[float, ...], seed: int, number: int, years: int) -> _Run:
-    """Live years in parts, as many as few enough events allow."""
+    """Sample years in parts, as long as the events stay few enough."""
     most = _MOST_EVENTS / (1.0 + _KEPT_BESIDE * (len(plan.racks) + plan.replicas * len(plan.sets)))
     spans = max(years, _PARTS)
     hours = HOURS_PER_YEAR * years / spans
-    done, lived, part = None, 0, spans // _PARTS
+    done, sampled, part = None, 0, spans // _PARTS
     for place in range(_PARTS):
         block = Block(seed, _FIRST_BLOCK + number * _PARTS + place, part)
         paths, _ = sample(plan, retrials, block, hours)
         more = _Run.of(paths, part * hours / HOURS_PER_YEAR)
         done = more if done is None else done.and_of(more)
-        lived += part
-        part = min(lived, spans - lived)
-        if part == 0 or done.events * (1.0 + part / lived) > most:
+        sampled += part
+        part = min(sampled, spans - sampled)
+        if part == 0 or done.events * (1.0 + part / sampled) > most:
             break
     assert done is not None
     return done
@@ -148,9 +148,9 @@ def _better(done: _Run, retrials: tuple[float, ...]) -> tuple[float, ...]:
         if done.risen[level] > 0:
             each = done.within[level] / done.risen[level]
         if level > 1:
-            needed = done.begun[level - 1] / max(done.risen[level], 1.0)
-            wanted = min(max(needed, _FEWEST), _MOST)
-            found.append(_FROM_EACH * wanted / max(each, _LEAST))
+            arrivals = done.begun[level - 1] / max(done.risen[level], 1.0)
+            needed = min(max(arrivals, _FEWEST), _MOST)
+            found.append(_FROM_EACH * needed / max(each, _LEAST))
         elif retrials[0] == 0.0:
             found[0] = 1.0 / max(each, _LEAST)
     # Here the main path has the retrials that begin on it above the first level.
@@ -161,7 +161,7 @@ def _better(done: _Run, retrials: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _work(first: _Run, last: _Run, times: float) -> float:
-    """Work of years and retrials together, by that of the years alone, which the first run lived.
+    """Work of years and retrials together, over that of the years alone, as in the first run.
 
     Retrials of the first level are begun some times as often as in the last run.
     """

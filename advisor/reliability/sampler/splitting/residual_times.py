@@ -1,7 +1,7 @@
 """What is left of a time that has run for a while, compiled: survival, and conditional draws.
 
 A time T of age a has more than x left with probability S(a + x) / S(a), where S is the survival
-function of its law. Draws are exact: by rejection, or by inversion of S.
+function of its distribution. Draws are exact: by rejection, or by inversion of S.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _LEAST_SURVIVAL = 1e-6
 
 
 @called
-def survival(sim: KernelState, law: int, hours: float) -> float:
-    """Probability that a time is longer."""
-    kind, scale, parameter = sim.laws[law].kind, sim.laws[law].scale, sim.laws[law].parameter
+def survival(sim: KernelState, number: int, hours: float) -> float:
+    """Probability that a time of a distribution is longer."""
+    distribution = sim.distributions[number]
+    kind, scale, parameter = distribution.kind, distribution.scale, distribution.parameter
     if hours <= 0.0:
         return 1.0
     if kind == _FIXED:
@@ -44,7 +45,7 @@ def survival(sim: KernelState, law: int, hours: float) -> float:
     if kind == _GAMMA:
         return _upper_gamma(parameter, hours / scale)
     if kind == _EMPIRICAL:
-        start, end, longer = sim.laws[law].start, sim.laws[law].end, 0
+        start, end, longer = distribution.start, distribution.end, 0
         for place in range(start, end):
             longer += scale * sim.values[place] > hours
         return float(longer / (end - start))
@@ -87,13 +88,13 @@ def chance_within(sim: KernelState, number: int, hours: float) -> float:
     clock, now = sim.renewals[number], sim.control[0].now
     if clock.due == np.inf or clock.since == np.inf:
         return 0.0
-    if sim.laws[clock.law].kind == _FIXED:
+    if sim.distributions[clock.distribution].kind == _FIXED:
         return 1.0 if clock.due <= now + hours else 0.0
     age = now - clock.since
-    alive = survival(sim, clock.law, age)
+    alive = survival(sim, clock.distribution, age)
     if alive < _LEAST_SURVIVAL:
         return 0.0
-    chance = 1.0 - survival(sim, clock.law, age + hours) / alive
+    chance = 1.0 - survival(sim, clock.distribution, age + hours) / alive
     return chance if chance > _LEAST_CHANCE else 0.0
 
 
@@ -102,17 +103,20 @@ def draw_due(rng: Generator, sim: KernelState, number: int) -> float:
     """Draw anew when a clock is due, given its age."""
     clock, now = sim.renewals[number], sim.control[0].now
     age = now - clock.since
-    if sim.laws[clock.law].kind == _FIXED or survival(sim, clock.law, age) < _LEAST_SURVIVAL:
+    if (
+        sim.distributions[clock.distribution].kind == _FIXED
+        or survival(sim, clock.distribution, age) < _LEAST_SURVIVAL
+    ):
         return float(clock.due)
     for _ in range(_TRIES):
-        whole = draw(rng, sim, clock.law)
+        whole = draw(rng, sim, clock.distribution)
         if whole > age:
             return float(clock.since + whole)
-    most = sim.laws[clock.law].scale
+    most = sim.distributions[clock.distribution].scale
     chance = rng.random()
-    while _passed(sim, clock.law, age, most) < chance:
+    while _passed(sim, clock.distribution, age, most) < chance:
         most *= 2.0
-    return float(now + _invert(sim, clock.law, age, most, chance))
+    return float(now + _invert(sim, clock.distribution, age, most, chance))
 
 
 @called
@@ -124,34 +128,40 @@ def draw_due_within(
     ``chance`` is the probability of that.
     """
     clock, now = sim.renewals[number], sim.control[0].now
-    if sim.laws[clock.law].kind == _FIXED:
+    if sim.distributions[clock.distribution].kind == _FIXED:
         return float(clock.due)
     age, chance = now - clock.since, chance * rng.random()
-    if sim.laws[clock.law].kind == _WEIBULL:
-        scale, shape = sim.laws[clock.law].scale, sim.laws[clock.law].parameter
+    if sim.distributions[clock.distribution].kind == _WEIBULL:
+        weibull = sim.distributions[clock.distribution]
+        scale, shape = weibull.scale, weibull.parameter
         passed = (age / scale) ** shape - math.log1p(-chance)
         return float(max(clock.since + scale * passed ** (1.0 / shape), now))
-    return float(now + _invert(sim, clock.law, age, hours, chance))
+    return float(now + _invert(sim, clock.distribution, age, hours, chance))
 
 
 @called
-def _passed(sim: KernelState, law: int, age: float, hours: float) -> float:
+def _passed(sim: KernelState, distribution: int, age: float, hours: float) -> float:
     """Probability that a time of some age ends within some hours."""
-    return 1.0 - survival(sim, law, age + hours) / survival(sim, law, age)
+    return 1.0 - survival(sim, distribution, age + hours) / survival(sim, distribution, age)
 
 
 @called
-def _invert(sim: KernelState, law: int, age: float, most: float, chance: float) -> float:
-    """The hours, at most so many, after which a time of some age has ended with a probability.
+def _invert(sim: KernelState, distribution: int, age: float, most: float, chance: float) -> float:
+    """Invert `_passed`: the hours, below ``most``, within which a time ends with ``chance``.
 
-    Between two halvings a straight line is tried.
+    Bisection, with linear interpolation at every second step.
     """
-    alive, least, low, high = survival(sim, law, age), 0.0, 0.0, _passed(sim, law, age, most)
+    alive, least, low, high = (
+        survival(sim, distribution, age),
+        0.0,
+        0.0,
+        _passed(sim, distribution, age, most),
+    )
     for turn in range(_HALVINGS):
         middle = 0.5 * (least + most)
         if turn % 2 == 0 and low < chance < high:
             middle = least + (most - least) * (chance - low) / (high - low)
-        found = 1.0 - survival(sim, law, age + middle) / alive
+        found = 1.0 - survival(sim, distribution, age + middle) / alive
         if abs(found - chance) <= _CLOSE:
             return float(middle)
         if found < chance:

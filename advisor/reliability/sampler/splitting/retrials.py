@@ -1,14 +1,15 @@
-"""Where a path gets worse it splits into retrials that fail again soon, compiled.
+"""Where a path gets worse it splits into retrials, whose next failure is forced; compiled.
 
-A split (Villen-Altamirano's RESTART, with its retrials drawn as Lewis and Boehm force failures):
-the level of a path is the largest number of replicas of one set that are out or not in sync. Where
-it rises, retrials begin from this state and end when it falls below the new level. Each draws its
-clocks anew, given their ages, so that one of them is due before the outages that run now should
-end. It is chosen with probability q, where p is the probability that it is due by then anyway: so
-a retrial is drawn R = sum of q / p over all that are due by then times as often as it comes by
-itself. With m retrials on average beside the path that goes on, each of them, and this path too,
-counts with 1 / (1 + m R) (the balance heuristic of Veach and Guibas, SIGGRAPH 1995). When the path
-that goes on is back below the level, it counts in full again.
+A split is one of RESTART (Villen-Altamirano, ITC 13, 1991), with the failure of each retrial forced
+(Lewis and Boehm, Nucl. Eng. Des. 77, 1984). The level of a path is the largest number of replicas
+of one set that are out or not in sync. Where it rises, retrials begin from this state and end when
+it falls below the new level. Each draws its clocks anew, given their ages, so that one of them is
+due before the outages that run now should end. It is chosen with probability q, where p is the
+probability that it is due by then anyway: so the density of a retrial is R = sum of q / p, over all
+that are due by then, times its natural density. With m retrials on average beside the path that
+goes on, each of them, and this path too, counts with 1 / (1 + m R) (the balance heuristic of Veach
+and Guibas, SIGGRAPH 1995). When the path that goes on is back below the level, it counts in full
+again.
 
 m is in proportion to the failures expected while the outages last: a broker that is out for a day
 leads to a loss far more often than one that restarts, and is far rarer.
@@ -34,7 +35,7 @@ from advisor.reliability.sampler.splitting.residual_times import (
 # Mean times of a copy after which a copy should have ended.
 _COPIES_LAST = 2.0
 _NONE = -1
-# Of the retrials: so many by their natural probability, the others equally by mechanism.
+# Share of the retrials drawn by natural probability; the others, equally by mechanism.
 _NATURAL = 0.5
 # Retrials of one split, at most, on average.
 _MOST_ON_FIRST, _MOST_ABOVE = 200.0, 100.0
@@ -46,7 +47,7 @@ def split(
 ) -> None:
     """Split the path, whose level has risen from what it was before.
 
-    Something fails ``soon``, within so many hours, or with 0 while the outages last.
+    The forced failure comes within ``soon`` hours; if that is 0, while the outages last.
     """
     path = paths.path[0]
     hours = _outage_hours(sim)
@@ -56,7 +57,7 @@ def split(
         return
     now, kept, frame = sim.control[0].now, 1.0, paths.frames[path.depth]
     frame.hours, frame.end = hours, now + hours
-    within = _weigh_clocks(sim, paths, path.depth)
+    within = _set_chances(sim, paths, path.depth)
     if within <= 0.0:
         return
     paths.levels[level].within += within
@@ -67,14 +68,14 @@ def split(
     due = sim.control[0].next_strike <= now + hours or sim.control[0].next_renewal <= now + hours
     if due or left > 0:
         _draw_course(rng, sim, hours)
-        kept = 1.0 / (1.0 + mean * _times_as_often(sim, paths, path.depth))
+        kept = 1.0 / (1.0 + mean * _density_ratio(sim, paths, path.depth))
     frame.mean = mean
     frame.floor, frame.level, frame.left = before + 1, level, left
-    frame.retrial, frame.factor, frame.kept = 0, kept, kept
+    frame.retrial, frame.factor, frame.main_factor = 0, kept, kept
     path.depth += 1
     if left > 0:
         frame.retrial = 1
-        _keep(sim, paths, path.depth - 1)
+        _save(sim, paths, path.depth - 1)
         _begin_retrial(rng, sim, paths)
     weigh(paths)
 
@@ -98,11 +99,11 @@ def leave(rng: Generator, sim: KernelState, paths: Paths, level: int) -> int:
     while path.depth > 0 and level < paths.frames[path.depth - 1].floor:
         frame = paths.frames[path.depth - 1]
         if frame.retrial == 1:
-            _take_back(sim, paths, path.depth - 1)
+            _restore(sim, paths, path.depth - 1)
             if frame.left > 0:
                 _begin_retrial(rng, sim, paths)
             else:
-                frame.retrial, frame.factor = 0, frame.kept
+                frame.retrial, frame.factor = 0, frame.main_factor
             weigh(paths)
             return int(frame.level)
         path.depth -= 1
@@ -114,14 +115,14 @@ def leave(rng: Generator, sim: KernelState, paths: Paths, level: int) -> int:
 def weigh(paths: Paths) -> None:
     """Set the weight of the path, and when it splits again."""
     path = paths.path[0]
-    weight, path.again = 1.0, np.inf
+    weight, path.next_split = 1.0, np.inf
     for place in range(path.depth):
         weight *= paths.frames[place].factor
     path.weight = weight
     if path.depth > 0:
         frame = paths.frames[path.depth - 1]
         if frame.retrial == 0 and frame.factor == 1.0:
-            path.again = frame.end
+            path.next_split = frame.end
 
 
 @called
@@ -134,11 +135,11 @@ def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
     paths.levels[frame.level].begun += 1
     now, hours = control.now, frame.hours
     chosen, course = _choose(rng, sim, paths, place)
-    control.next_strike, control.drawn = now + wait(rng, control.strikes), 0
+    control.next_strike, control.drawn_course = now + wait(rng, control.strikes_per_hour), 0
     if course != _NONE:
-        soon = -math.expm1(-control.strikes * hours)
-        left = -math.log1p(-soon * rng.random()) / control.strikes
-        control.next_strike, control.drawn = now + min(left, hours), course + 1
+        soon = -math.expm1(-control.strikes_per_hour * hours)
+        left = -math.log1p(-soon * rng.random()) / control.strikes_per_hour
+        control.next_strike, control.drawn_course = now + min(left, hours), course + 1
     for number in range(len(sim.renewals)):
         clock = sim.renewals[number]
         if number == chosen:
@@ -146,22 +147,22 @@ def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
             clock.due = min(draw_due_within(rng, sim, number, hours, chance), now + hours)
         elif clock.due != np.inf and clock.since != np.inf:
             clock.due = draw_due(rng, sim, number)
-    _play(sim)
+    _play_tournament(sim)
     _draw_course(rng, sim, hours)
-    frame.factor = 1.0 / (1.0 + frame.mean * _times_as_often(sim, paths, place))
+    frame.factor = 1.0 / (1.0 + frame.mean * _density_ratio(sim, paths, place))
 
 
 @called
 def _outage_hours(sim: KernelState) -> float:
     """Hours after which the outages and copies that run now should have ended."""
     control, hours, waiting = sim.control[0], 0.0, 0.0
-    copies = control.copying > 0
-    for i in range(control.running):
+    copies = control.running_copies > 0
+    for i in range(control.running_count):
         clock = sim.clocks[sim.running[i]]
         condition = clock.condition
         if sim.running[i] < len(sim.brokers):
-            condition = sim.brokers[sim.running[i]].own
-        copies |= condition == control.replaced
+            condition = sim.brokers[sim.running[i]].condition
+        copies |= condition == control.replaced_condition
         if clock.due == np.inf:
             waiting += sim.outages[condition].hours
         else:
@@ -172,10 +173,10 @@ def _outage_hours(sim: KernelState) -> float:
 
 
 @called
-def _weigh_clocks(sim: KernelState, paths: Paths, place: int) -> float:
-    """Find how probable it is that each clock is due within a split's hours; return the sum."""
+def _set_chances(sim: KernelState, paths: Paths, place: int) -> float:
+    """Set the probability that each clock is due within a split's hours; return the sum."""
     hours = paths.frames[place].hours
-    total = -math.expm1(-sim.control[0].strikes * hours)
+    total = -math.expm1(-sim.control[0].strikes_per_hour * hours)
     for number in range(len(sim.renewals)):
         chance = chance_within(sim, number, hours)
         paths.chances[place, number] = chance
@@ -185,23 +186,23 @@ def _weigh_clocks(sim: KernelState, paths: Paths, place: int) -> float:
 
 
 @called
-def _even(paths: Paths, place: int) -> tuple[float, float]:
+def _even_shares(paths: Paths, place: int) -> tuple[float, float]:
     """Share of the retrials that each course without clock gets, and each clock that can be due."""
     path, clocks = paths.path[0], 0
     for number in range(paths.chances.shape[1]):
         clocks += paths.chances[place, number] > 0.0
     if clocks == 0:
-        return 1.0 / max(path.courses, 1), 0.0
-    return 1.0 / (path.courses + path.renewed), path.renewed / (
-        path.courses + path.renewed
-    ) / clocks
+        return 1.0 / max(path.courses_without_clocks, 1), 0.0
+    mechanisms = path.mechanisms_with_clocks
+    both = path.courses_without_clocks + mechanisms
+    return 1.0 / both, mechanisms / both / clocks
 
 
 @called
 def _choose(rng: Generator, sim: KernelState, paths: Paths, place: int) -> tuple[int, int]:
     """Choose what fails during the outages: a clock, or a course without clock."""
-    strikes, hours = sim.control[0].strikes, paths.frames[place].hours
-    of_course, of_clock = _even(paths, place)
+    strikes, hours = sim.control[0].strikes_per_hour, paths.frames[place].hours
+    of_course, of_clock = _even_shares(paths, place)
     soon = -math.expm1(-strikes * hours) / max(strikes, 1e-300)
     within, natural = paths.frames[place].within, rng.random() < _NATURAL
     x, chosen, course = rng.random(), _NONE, _NONE
@@ -219,15 +220,15 @@ def _choose(rng: Generator, sim: KernelState, paths: Paths, place: int) -> tuple
 
 
 @called
-def _times_as_often(sim: KernelState, paths: Paths, place: int) -> float:
-    """How many times as often retrials have these clocks as they come by themselves."""
+def _density_ratio(sim: KernelState, paths: Paths, place: int) -> float:
+    """Density of these clocks in retrials over their natural density: R above."""
     control = sim.control[0]
     hours, within, found = paths.frames[place].hours, paths.frames[place].within, 0.0
     end = control.now + hours
-    of_course, of_clock = _even(paths, place)
-    if control.next_strike <= end and control.drawn != 0:
-        rate = sim.strikes[control.drawn - 1].per_hour / control.strikes
-        soon = -math.expm1(-control.strikes * hours)
+    of_course, of_clock = _even_shares(paths, place)
+    if control.next_strike <= end and control.drawn_course != 0:
+        rate = sim.strikes[control.drawn_course - 1].per_hour / control.strikes_per_hour
+        soon = -math.expm1(-control.strikes_per_hour * hours)
         found += _NATURAL / within + (1.0 - _NATURAL) * of_course / (rate * soon)
     for number in range(paths.chances.shape[1]):
         chance = paths.chances[place, number]
@@ -240,19 +241,19 @@ def _times_as_often(sim: KernelState, paths: Paths, place: int) -> float:
 def _draw_course(rng: Generator, sim: KernelState, hours: float) -> None:
     """Draw what the next event without clock is, if it comes within some hours."""
     control = sim.control[0]
-    if control.drawn != 0 or control.next_strike > control.now + hours:
+    if control.drawn_course != 0 or control.next_strike > control.now + hours:
         return
-    x, last = rng.random() * control.strikes, _NONE
+    x, last = rng.random() * control.strikes_per_hour, _NONE
     for number in range(len(sim.strikes)):
         rate = sim.strikes[number].per_hour
         if rate > 0.0 and x >= 0.0:
             x -= rate
             last = number
-    control.drawn = last + 1
+    control.drawn_course = last + 1
 
 
 @called
-def _play(sim: KernelState) -> None:
+def _play_tournament(sim: KernelState) -> None:
     """Play the whole tournament for the clock that is due first."""
     clocks = len(sim.renewals)
     if clocks == 0:
@@ -268,8 +269,8 @@ def _play(sim: KernelState) -> None:
 
 
 @called
-def _keep(sim: KernelState, paths: Paths, place: int) -> None:
-    """Keep the cluster as it is at a split."""
+def _save(sim: KernelState, paths: Paths, place: int) -> None:
+    """Save the state of the cluster at a split."""
     paths.control[place, 0] = sim.control[0]
     for i in range(len(sim.outages)):
         paths.outages[place, i] = sim.outages[i]
@@ -285,20 +286,20 @@ def _keep(sim: KernelState, paths: Paths, place: int) -> None:
         paths.earliest[place, i] = sim.earliest[i]
     for s in range(len(sim.sets)):
         paths.sets[place, s] = sim.sets[s]
-        paths.kept_level_of[place, s] = paths.level_of[s]
+        paths.saved_level_of[place, s] = paths.level_of[s]
         for gap in range(sim.gaps.shape[1]):
             paths.gaps[place, s, gap] = sim.gaps[s, gap]
         for cause in range(sim.attribution.shape[1]):
             paths.attribution[place, s, cause] = sim.attribution[s, cause]
     for level in range(len(paths.levels)):
-        paths.kept_levels[place, level] = paths.levels[level].sets
+        paths.saved_levels[place, level] = paths.levels[level].sets
 
 
 @called
-def _take_back(sim: KernelState, paths: Paths, place: int) -> None:
-    """Make the cluster what it was at a split."""
+def _restore(sim: KernelState, paths: Paths, place: int) -> None:
+    """Restore the state of the cluster at a split."""
     sim.control[0] = paths.control[place, 0]
-    paths.path[0].counted = sim.control[0].now
+    paths.path[0].counted_until = sim.control[0].now
     for i in range(len(sim.outages)):
         sim.outages[i] = paths.outages[place, i]
     for i in range(len(sim.brokers)):
@@ -313,10 +314,10 @@ def _take_back(sim: KernelState, paths: Paths, place: int) -> None:
         sim.earliest[i] = paths.earliest[place, i]
     for s in range(len(sim.sets)):
         sim.sets[s] = paths.sets[place, s]
-        paths.level_of[s] = paths.kept_level_of[place, s]
+        paths.level_of[s] = paths.saved_level_of[place, s]
         for gap in range(sim.gaps.shape[1]):
             sim.gaps[s, gap] = paths.gaps[place, s, gap]
         for cause in range(sim.attribution.shape[1]):
             sim.attribution[s, cause] = paths.attribution[place, s, cause]
     for level in range(len(paths.levels)):
-        paths.levels[level].sets = paths.kept_levels[place, level]
+        paths.levels[level].sets = paths.saved_levels[place, level]
