@@ -22,7 +22,7 @@ CLUSTER = (
     click.option("--model", required=True, help="Failure-model card: a name or a path."),
     click.option("--kafka-version", help='Such as "4.1"; overrides what the cluster says.'),
     click.option("--mode", help="kraft or zookeeper, where the cluster does not say it."),
-    click.option("--elr", help="on or off: eligible leader replicas (KIP-966), likewise."),
+    click.option("--elr", help="on or off: eligible leader replicas (KIP-966), where it does not."),
     click.option("--command-config", help="For host:port: a Java client's properties file."),
     click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
