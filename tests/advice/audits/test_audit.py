@@ -164,7 +164,8 @@ def test_assumptions_are_noted() -> None:
     told = audit(
         Cluster(SIX, (GOOD,)), CARD, Workload(), kafka_version="4.1", producer={"acks": "all"}
     )
-    *said, outside = told.notes
+    elr, *said, outside = told.notes
+    assert "(KIP-966) and KRaft are assumed" in elr
     assert outside == f"{capital(OUTSIDE_EVERY_CARD)}."
     known = assumptions(Cluster(SIX, (GOOD,)), Config(replication_factor=3), CARD)
     assert said == [f"{capital(text)}." for text in known[:-1]]
