@@ -73,7 +73,8 @@ def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
     a live cluster says nothing about a version that it does not run.
     """
     observed, options = cluster.observed, dict[str, Any]()
-    if any(p.elr for topic in cluster.topics for p in topic.partitions):
+    shown = any(partition.elr for topic in cluster.topics for partition in topic.partitions)
+    if observed is None and shown:
         options["eligible_leader_replicas"] = parse_version(version) >= (4, 0) or None
     if observed is not None and version in observed.versions.values():
         options["mode"] = observed.mode

@@ -96,7 +96,9 @@ def test_the_command_line_states_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     file = tmp_path / "describe.txt"
     file.write_text(TOPIC.format(isr="1,2,3", columns=ELR_COLUMNS.format(elr="")))
     card = tmp_path / "card.toml"
-    card.write_text('title = "t"\n[broker.destroyed]\nper_year = 0.1\nhours = 12\n')
+    ranges = 'per_year = { value = 0.1, low = 0.1, high = 0.1, evidence = "own: test" }\n'
+    ranges += 'hours = { value = 12, low = 12, high = 12, evidence = "own: test" }\n'
+    card.write_text(f'title = "t"\n[broker.destroyed]\n{ranges}')
     line = ["evaluate", str(file), "--model", str(card)]
     found = {}
     for options in ((), ("--elr", "off"), ("--elr", "on"), ("--mode", "zookeeper")):

@@ -217,7 +217,7 @@ def audit(
     goals = goals or Goals()
     version, note = version_of(cluster, kafka_version)
     notes = [text for text in (note, controller_note(cluster, version)) if text]
-    stated_load = load is not None
+    load_of_topic = _loads(cluster, load, shared)
     if load is None:
         load = Workload()
         notes.append(f"No load was given: {amount_of(load)} to each topic were assumed.")
@@ -232,12 +232,10 @@ def audit(
             f"{first_of(endless)}."
         )
     evaluated = evaluated or topic_evaluator()
-    share = _share_of_load(cluster, shared and stated_load)
     audits: list[TopicAudit] = []
     with progress_bar(len(cluster.topics), " topics", "Auditing") as done:
         for topic in cluster.topics:
-            config, own = config_of(topic, version, settings), load_of(topic, load)
-            own = replace(own, records_per_second=own.records_per_second * share(topic))
+            config, own = config_of(topic, version, settings), load_of_topic(topic)
             audits += audit_topic(topic, cluster, config, model, own, goals, evaluated)
             done(1)
     audits.sort(key=lambda topic: _worst_first(topic, goals))
@@ -265,11 +263,17 @@ def audit(
     )
 
 
-def _share_of_load(cluster: Cluster, shared: bool) -> Callable[[Topic], float]:
-    """Return what share of a load each topic gets: all of it, or by its partitions."""
+def _loads(cluster: Cluster, load: Workload | None, shared: bool) -> Callable[[Topic], Workload]:
+    """Return the load of each topic: all of it, or if a given one is shared, by its partitions."""
     users = [topic for topic in cluster.topics if not topic.internal] or cluster.topics
     partitions = sum(len(topic.partitions) for topic in users)
-    return lambda topic: len(topic.partitions) / partitions if shared else 1.0
+
+    def load_of_topic(topic: Topic) -> Workload:
+        own = load_of(topic, load or Workload())
+        share = len(topic.partitions) / partitions if shared and load is not None else 1.0
+        return replace(own, records_per_second=own.records_per_second * share)
+
+    return load_of_topic
 
 
 def _of_results(

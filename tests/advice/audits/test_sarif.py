@@ -171,6 +171,6 @@ def test_the_command_writes_the_log(
     assert code == 1
     commands.advisor.main(arguments, standalone_mode=False)  # its own file is written again
     target.write_text("precious")
-    with pytest.raises(advisor.AdvisorError, match=r"found\.sarif is no SARIF file"):
+    with pytest.raises(advisor.AdvisorError, match=r"found\.sarif is not a SARIF file"):
         commands.advisor.main(arguments, standalone_mode=False)
     assert target.read_text() == "precious"

@@ -116,10 +116,18 @@ def test_the_restart_says_how_to_look_at_the_controllers() -> None:
 
 @pytest.mark.parametrize(
     ("version", "elr", "said"),
-    [("4.0", None, True), ("4.1", None, False), ("4.1", False, True), ("3.9", None, False)],
+    [
+        ("4.0", None, True),
+        ("4.1", None, True),
+        ("4.1", True, False),
+        ("4.1", False, True),
+        ("3.9", None, False),
+    ],
 )
-def test_elr_is_offered_where_it_is_off(version: str, elr: bool | None, said: bool) -> None:
-    """The command that enables it stands in a comment, for clusters from 4.0 that lack it."""
+def test_elr_is_offered_where_it_is_off_or_only_assumed(
+    version: str, elr: bool | None, said: bool
+) -> None:
+    """The command that enables it is a comment, for clusters from 4.0 that may lack it."""
     config = Config(kafka_version=version, eligible_leader_replicas=elr, replication_factor=2)
     topic = 'brokers = 2\n[[topic]]\nname = "t"\nreplicas = [[1, 2]]'
     plan = make_plan(load_cluster(topic), config, Workload(partitions=1))
