@@ -372,7 +372,7 @@ def _works(state: PartitionState) -> bool:
 
 def _owed(state: PartitionState, constants: ChainConstants) -> tuple[list[int], list[int]]:
     """Whom a controller that is back fences, and who registers then, in the reduction's order."""
-    order = Transition(state, constants)._registration_order
+    order = Transition(state, constants)._decision_order
     fallen = [slot for slot in state.unfenced if state.condition[slot] not in red.RUNNING]
     waiting = [slot for slot, own in enumerate(state.condition) if own in red.WAITING]
     return sorted(fallen, key=order), sorted(waiting, key=order)

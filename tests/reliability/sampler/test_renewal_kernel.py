@@ -49,7 +49,7 @@ KINDS: dict[str, tuple[dict[str, Any], Any]] = {
 @pytest.fixture(scope="module")
 def drawn() -> Callable[..., np.ndarray]:
     """Draw with the kernel's own functions: whole times, or what is left of them."""
-    draw, around = renewal_kernel.draw, renewal_kernel.draw_around
+    draw, around = renewal_kernel.draw, renewal_kernel.draw_length_biased
 
     def fill(rng: Any, sim: Any, whole: bool, found: Any) -> None:
         for place in range(len(found)):
