@@ -17,7 +17,7 @@ from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import NEWEST_KNOWN
-from advisor.protocol.schemes.kraft_quorum import quorum_survives
+from advisor.protocol.schemes.kraft_quorum import fatal_zones
 
 _MOST_ROUNDS = 24
 
@@ -161,12 +161,8 @@ def fatal_racks(
     racks : collection of str
         Racks that hold replicas. Losing a rack with controllers alone stops no write at once.
     """
-    voters = controllers or {}
-    return tuple(
-        rack
-        for rack in sorted({rack for rack in voters.values() if rack is not None})
-        if rack in racks and not quorum_survives(voters, [v for v in voters if voters[v] == rack])
-    )
+    zone_of = {voter: rack or "" for voter, rack in (controllers or {}).items()}
+    return tuple(rack for (rack,) in fatal_zones(zone_of) if rack and rack in racks)
 
 
 def quorum_words(

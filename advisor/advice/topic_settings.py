@@ -41,6 +41,11 @@ def load_of(topic: Topic, load: Workload) -> Workload:
     return replace(load, partitions=len(topic.partitions), retention_hours=hours)
 
 
+def topics_under_load(topics: Sequence[Topic]) -> Sequence[Topic]:
+    """Return the topics that share a load: all but Kafka's own, or these if there are no others."""
+    return [topic for topic in topics if not topic.internal] or topics
+
+
 def partition_bytes(topics: Sequence[Topic], load: Workload) -> dict[str, float]:
     """Return the bytes that a replica of each topic keeps, by name, with the topic's retention.
 

@@ -31,7 +31,13 @@ from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals, decades_short
 from advisor.advice.kafka_version import controller_note, controller_of, version_of
 from advisor.advice.phrases import first_of, sentence
-from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
+from advisor.advice.topic_settings import (
+    amount_of,
+    config_of,
+    kept_for_ever,
+    load_of,
+    topics_under_load,
+)
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster import Cluster, Topic
 from advisor.formatting import as_given
@@ -265,8 +271,7 @@ def audit(
 
 def _loads(cluster: Cluster, load: Workload | None, shared: bool) -> Callable[[Topic], Workload]:
     """Return the load of each topic: all of it, or if a given one is shared, by its partitions."""
-    users = [topic for topic in cluster.topics if not topic.internal] or cluster.topics
-    partitions = sum(len(topic.partitions) for topic in users)
+    partitions = sum(len(topic.partitions) for topic in topics_under_load(cluster.topics))
 
     def load_of_topic(topic: Topic) -> Workload:
         own = load_of(topic, load or Workload())

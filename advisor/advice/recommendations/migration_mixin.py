@@ -19,6 +19,7 @@ from advisor.advice.recommendations.topic_changes import (
     unmet,
 )
 from advisor.advice.tolerance import ToleranceRow, tolerance_table
+from advisor.advice.topic_settings import topics_under_load
 from advisor.cluster import Cluster, Topic
 from advisor.progress import progress_bar
 from advisor.reliability.failures.failure_model import FailureModel
@@ -96,8 +97,7 @@ class MigrationMixin(ABC):
 
     @cached_property
     def _auditor(self) -> Auditor:
-        users = [topic for topic in self._chosen if not topic.internal] or self._chosen
-        partitions = sum(len(topic.partitions) for topic in users)
+        partitions = sum(len(topic.partitions) for topic in topics_under_load(self._chosen))
         return Auditor(self.cluster, self.model, self.load, self.goals, partitions)
 
     def _today(self, topic: Topic) -> tuple[TopicAudit, ...]:
