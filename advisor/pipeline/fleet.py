@@ -21,7 +21,12 @@ from advisor.pipeline.parcels import (
     packed_plan,
     run_parcel,
 )
-from advisor.pipeline.sampling import cancelled_if_interrupted, in_one_sentence, writes_files_itself
+from advisor.pipeline.sampling import (
+    cancelled_if_interrupted,
+    in_one_sentence,
+    freeze_imports,
+    writes_files_itself,
+)
 from advisor.progress import Notify, ignore, warn
 from advisor.reliability.sampler.splitting.block import run_block
 
@@ -192,6 +197,7 @@ def _frame(
                 if folder is not None:
                     checkpoints.write_records(folder, found)
                 yield arrow.RecordBatch.from_pylist([record._asdict() for record in found])
+        freeze_imports()
 
     parcels = len(shared.value[1])
     return session.range(0, parcels, 1, partitions).mapInArrow(work, checkpoints.RECORD_SCHEMA)

@@ -1,5 +1,6 @@
 """`simulate`: identical results for every engine, partitioning and interruption."""
 
+import gc
 import json
 import os
 import signal
@@ -75,6 +76,17 @@ def test_partitioning_changes_no_retrials(spark: "SparkSession", partitions: int
     found = sampling.sample_in_session(spark, plan, BLOCKS, None, nothing, partitions=partitions)
     assert found == here
     assert sum(row.cycles[CYCLES] for row in here) > 0.0
+
+
+def test_workers_leave_their_imports_out_of_garbage_collections(spark: "SparkSession") -> None:
+    """What a worker has imported is frozen after its first task; its next tasks see that."""
+
+    def frozen(plan: Plan, block: Block) -> Row:
+        return run_block(plan, block)._replace(events=gc.get_freeze_count())
+
+    for _ in range(2):
+        found = sampling.sample_in_session(spark, PLAN, BLOCKS[:8], None, nothing, runner=frozen)
+    assert max(row.events for row in found) > 10_000
 
 
 @pytest.mark.usefixtures("spark")
