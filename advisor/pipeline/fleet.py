@@ -23,8 +23,8 @@ from advisor.pipeline.parcels import (
 )
 from advisor.pipeline.sampling import (
     cancelled_if_interrupted,
-    in_one_sentence,
     freeze_imports,
+    in_one_sentence,
     writes_files_itself,
 )
 from advisor.progress import Notify, ignore, warn

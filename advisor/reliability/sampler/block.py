@@ -27,7 +27,7 @@ from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block, Plan, RollingRestarts
 
 if TYPE_CHECKING:
-    from advisor.reliability.sampler.compiled.jit import Entry
+    from advisor.reliability.sampler.jit import Entry
 
 _NEVER_RECOVERED = (
     "all brokers and replicas are well at once less than once in ten years: outages so frequent "
@@ -150,6 +150,7 @@ def _state_after(plan: Plan, block: Block) -> KernelState:
     """The state of a cluster after the years of a block."""
     sim, rng = new_state(plan), generator(block)
     sim.control[0]["years_left"] = block.years
+    sim.control[0]["counts_isolated"] = plan.counts_isolated
     if plan.rolling is not None and not plan.rolling.alone:
         _set_date(plan.rolling, sim, rng)
     _run_years(plan, sim, rng)
@@ -195,7 +196,7 @@ def run_with_tables(
         What the kernel takes, with a table.
     """
     # Imported here: numba takes a second to import.
-    from advisor.reliability.sampler.compiled.jit import interrupts_deferred
+    from advisor.reliability.sampler.jit import interrupts_deferred
 
     growing, control = tables(plan.constants, plan.replicas), sim.control[0]
     code = run(*arguments(growing.table))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from advisor.errors import InputError, shown
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.failures.mechanisms import Scope
+from advisor.reliability.sampler.plan import Block, Occurrence, Plan
 
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
 _SECONDS_PER_EVENT = 70e-9
@@ -16,6 +17,7 @@ _DEARER_IN_CYCLES = 4.0
 # it decides which random numbers are drawn.
 _EXPECTED_PER_EVENT = 100e-9
 _EXPECTED_PER_EVENT_AND_SET = 55e-9
+_EXPECTED_PER_EVENT_COUNTED = 35e-9
 # Work of an event of years where groups stand for sets, in units of that without groups.
 _WORK_OF_A_GROUP = 0.15
 _SECONDS_TO_BEGIN = 2e-3
@@ -98,5 +100,21 @@ def seconds_per_block(plan: Plan, years: int) -> float:
     """
     slots = plan.replicas * len(plan.sets)
     seconds_per_event = _EXPECTED_PER_EVENT + _sets_per_event(plan) * _EXPECTED_PER_EVENT_AND_SET
-    per_year = _events_per_year(plan) * seconds_per_event
+    counted = _counted_share(plan)
+    mean = counted * _EXPECTED_PER_EVENT_COUNTED + (1.0 - counted) * seconds_per_event
+    per_year = _events_per_year(plan) * mean
     return years * per_year + _SECONDS_TO_BEGIN + slots * _SECONDS_TO_BEGIN_A_SLOT
+
+
+def _counted_share(plan: Plan) -> float:
+    """Share of the events of years as they come that belong to isolated outages, about."""
+    as_they_come = plan.bias is None and plan.splitting is None and plan.counts_isolated
+    rules = plan.constants
+    if not as_they_come or rules.acks != "all" or rules.policy.min_isr >= plan.replicas:
+        # What refuses writes or loses records is replayed.
+        return 0.0
+    of_brokers = [entry for entry in plan.table.courses if entry.scope is Scope.BROKER]
+    each = [plan.mechanisms.get(entry.course, Occurrence()) for entry in of_brokers]
+    out = len(plan.racks) * sum(found.per_hour * found.hours for found in each)
+    # Nothing is out when it begins, and nothing fails before it ends.
+    return math.exp(-2.0 * out)

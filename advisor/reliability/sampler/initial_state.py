@@ -22,6 +22,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     DISTRIBUTION,
     ENTRIES,
     EXTRA_COLUMNS,
+    ISOLATED,
     NO_CAUSE,
     NO_DISK,
     OUTAGE,
@@ -66,6 +67,7 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
     slots = _slots(plan, grouped)
     entries = len(slots)
     columns = len(plan.table.names) + EXTRA_COLUMNS
+    kinds = len(plan.table.courses) * len(plan.racks)
     distributions = _Distributions()
     outages, clocks = _outages(plan, distributions)
     renewals = _renewals(plan, distributions)
@@ -104,6 +106,10 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
         outages_by_length=np.zeros(OUTAGE_BINS),
         other_totals=np.zeros((ENTRIES, columns)),
         traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
+        isolated=np.zeros(kinds, dtype=ISOLATED),
+        isolated_totals=np.zeros((kinds, ENTRIES)),
+        replayed_totals=np.zeros((ENTRIES, columns)),
+        replayed_outages=np.zeros(OUTAGE_BINS),
     )
     sim.brokers["rack"] = housed
     sim.racks["voters"][: len(plan.voters)] = plan.voters

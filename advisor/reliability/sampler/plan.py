@@ -271,6 +271,15 @@ class Plan:
         return len(self.sets) >= _FEWEST_BY_GROUP * len(self.racks)
 
     @property
+    def counts_isolated(self) -> bool:
+        """Whether isolated outages of years as they come are counted, and not replayed.
+
+        They can be where they add the same whenever they come.
+        """
+        alone = self.rolling is not None and self.rolling.alone
+        return not (alone or self.traffic or self.lifetimes or self.crews)
+
+    @property
     def strikes_per_year(self) -> float:
         """How often anything happens anywhere in the cluster."""
         by_chance = self.strikes_per_year_by_chance

@@ -5,6 +5,7 @@ import pytest
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.errors import InputError
 from advisor.reliability.results.settings_split import without_beyond
+from advisor.reliability.sampler import methods
 from advisor.reliability.sampler.intervals.rates import fullness
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Plan
@@ -46,8 +47,10 @@ def test_a_short_run_has_no_pilot() -> None:
     assert with_method(plan(destroyed(0.1)), None, 100, 7) == (plan(destroyed(0.1)), "")
 
 
-def test_cycles_leave_nothing_else_unknown() -> None:
+def test_cycles_leave_nothing_else_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few years have few cycles: losses would be known well, and hours without writes badly."""
+    # Even a run of a tenth of a second gets a pilot here.
+    monkeypatch.setattr(methods, "_SHORT_S", 0.1)
     cluster, load = Cluster.uniform(6, 3), Workload(partitions=12)
     card = without_beyond(load_model("three_az_cloud"))
     some = plan_for(cluster, TRIO, card, load)

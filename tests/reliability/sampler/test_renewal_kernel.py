@@ -12,8 +12,9 @@ from scipy import integrate, stats
 from advisor import Cluster, Config, evaluate
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.results.units import MEASURES
+from advisor.reliability.sampler import jit
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.compiled import jit, renewal_kernel
+from advisor.reliability.sampler.compiled import renewal_kernel
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block
 from advisor.reliability.sampler.plan_reader import plan_for

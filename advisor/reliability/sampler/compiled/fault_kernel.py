@@ -20,7 +20,7 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
     decisions_per_hour,
 )
 from advisor.reliability.sampler.compiled.group_kernel import mark_broker
-from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.isolated_kernel import is_accounted_for
 from advisor.reliability.sampler.compiled.memory_layout import SCOPES, UNBIASED, KernelState
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.renewal_kernel import (
@@ -37,6 +37,7 @@ from advisor.reliability.sampler.compiled.renewal_kernel import (
     target_of_due,
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
+from advisor.reliability.sampler.jit import called, inlined
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
@@ -44,7 +45,10 @@ _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
 
 @inlined
 def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> bool:
-    """Take the next event, change the brokers, and mark the sets that it strikes."""
+    """Take the next event, change the brokers, and mark the sets that it strikes.
+
+    Isolated outages that are only counted are passed over.
+    """
     control = sim.control[0]
     if control.deferred_step != 0:
         take_deferred(sim)
@@ -52,40 +56,55 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     if control.next_strike < 0.0:
         control.next_strike = control.now + wait(rng, control.strikes_per_hour)
         start_renewals(rng, sim)
-    when, clock = control.next_strike, -1
-    for i in range(control.running_count):
-        if sim.clocks[sim.running[i]].due < when:
-            clock = sim.running[i]
-            when = sim.clocks[clock].due
-    renewed = control.next_renewal < when
-    if renewed:
-        when = control.next_renewal
-    memoryless = False
-    if control.running_copies > 0 or control.undecided_count > 0:
-        # Memoryless: a new draw after every event leaves the distribution unchanged.
-        done = control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim))
-        if done < when:
-            when, memoryless = done, True
-    if when >= until:
-        control.now = until
-        return False
-    control.now = when
-    control.second_event = NOTHING
-    control.failover_hours = control.broker_failover_hours
-    if memoryless:
-        copy_or_decide(rng, table, sim)
-    elif clock >= 0 and not renewed:
-        repair(rng, sim, clock)
-        follow_quorum(sim)
-    else:
-        _fail(rng, sim, renewed)
-        follow_quorum(sim)
+    while True:
+        when, clock = control.next_strike, -1
+        for i in range(control.running_count):
+            if sim.clocks[sim.running[i]].due < when:
+                clock = sim.running[i]
+                when = sim.clocks[clock].due
+        renewed = control.next_renewal < when
+        if renewed:
+            when = control.next_renewal
+        done = _memoryless_end(rng, sim)
+        memoryless = done < when
+        when = min(when, done)
+        if when >= until:
+            control.now = until
+            return False
+        control.now = when
+        control.second_event = NOTHING
+        control.failover_hours = control.broker_failover_hours
+        if memoryless:
+            copy_or_decide(rng, table, sim)
+            return True
+        if clock >= 0 and not renewed:
+            repair(rng, sim, clock)
+            break
+        course = _fail(rng, sim, renewed)
+        if control.counts_isolated == 0 or not is_accounted_for(sim, course, until):
+            break
+        b = sim.brokers[0].marked
+        control.now = sim.clocks[b].due
+        _leave(rng, sim, b)
+    follow_quorum(sim)
     return True
 
 
 @inlined
-def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
-    """Take the event of the clock that is due, or else of the Poisson process."""
+def _memoryless_end(rng: Generator, sim: KernelState) -> float:
+    """When the next copy ends, or an operator decides.
+
+    Memoryless: a new draw after every event leaves the distribution unchanged.
+    """
+    control = sim.control[0]
+    if control.running_copies == 0 and control.undecided_count == 0:
+        return np.inf
+    return float(control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim)))
+
+
+@inlined
+def _fail(rng: Generator, sim: KernelState, renewed: bool) -> int:
+    """Take the event of the clock that is due, or else of the Poisson process; its course."""
     control = sim.control[0]
     if renewed:
         number = pick_renewed(rng, sim)
@@ -97,6 +116,7 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
         strike(rng, sim, number, target)
     if renewed and number != NO_COURSE:
         renew(rng, sim)
+    return int(number)
 
 
 @inlined
@@ -150,8 +170,11 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
     elif struck.scope == _RACK:
         _strike_racks(rng, sim, number, target)
     elif _severity(sim, target) <= struck.reach and not _excluded(sim, struck.excluded):
-        set_condition(rng, sim, target, struck.condition, True)
-        if struck.overlaps > 0.0:
+        # In place: this is what happens most.
+        _begin_outage(rng, sim, target, struck.condition)
+        mark_broker(sim, target, False)
+        several = struck.overlaps > 0.0 and control.brokers > 1
+        if several and _happens(rng, sim, struck.overlaps, struck.biased_overlaps):
             _strike_second(rng, sim, number, target)
 
 
@@ -186,8 +209,6 @@ def _excluded(sim: KernelState, conditions: int) -> bool:
 def _strike_second(rng: Generator, sim: KernelState, number: int, first: int) -> None:
     """Strike another broker as well, by chance: a restart that does not wait for the last one."""
     struck, others = sim.strikes[number], sim.control[0].brokers - 1
-    if others == 0 or not _happens(rng, sim, struck.overlaps, struck.biased_overlaps):
-        return
     b = min(int(rng.random() * others), others - 1)
     b += b >= first
     if _severity(sim, b) <= struck.reach:
@@ -229,6 +250,13 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
 @called
 def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
     """Set a broker's condition and start the clock of its repair."""
+    _begin_outage(rng, sim, b, condition)
+    if mark:
+        mark_broker(sim, b, False)
+
+
+@inlined
+def _begin_outage(rng: Generator, sim: KernelState, b: int, condition: int) -> None:
     control = sim.control[0]
     if control.has_clocks_or_crews:
         hold(sim)
@@ -247,8 +275,6 @@ def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark
         control.running_count += 1
     if control.has_clocks_or_crews:
         begin_special(sim, b, condition, clock)
-    if mark:
-        mark_broker(sim, b, False)
 
 
 @inlined

@@ -22,12 +22,13 @@ from advisor.reliability.failures import mechanism, mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.times import time_distribution
 from advisor.reliability.partition import effects, log_levels, reduced_state
+from advisor.reliability.sampler import jit
 from advisor.reliability.sampler.compiled import (
     calendar_kernel,
     copy_kernel,
     fault_kernel,
     group_kernel,
-    jit,
+    isolated_kernel,
     memory_layout,
     partition_kernel,
     quorum_kernel,
@@ -44,7 +45,7 @@ from advisor.reliability.sampler.compiled.calendar_kernel import (
 )
 from advisor.reliability.sampler.compiled.fault_kernel import next_event
 from advisor.reliability.sampler.compiled.group_kernel import settle
-from advisor.reliability.sampler.compiled.jit import called, entry, inlined
+from advisor.reliability.sampler.compiled.isolated_kernel import add_isolated, go_on_with_replay
 from advisor.reliability.sampler.compiled.memory_layout import (
     FINISHED,
     FIRST_LOSSES,
@@ -57,6 +58,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.compiled.transition_tables import Table
+from advisor.reliability.sampler.jit import called, entry, inlined
 
 # Measures that start from a healthy cluster mean little if it is healthy less often.
 _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
@@ -81,6 +83,8 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
         if not all_known(table, sim):
             return MISSING
         apply_to_all(rng, table, sim)
+        if control.replaying > 0:
+            go_on_with_replay(table, sim)
         if control.new_losses > 0:
             _count_moment(sim)
         if control.lost_since_healthy == 1 and is_well(sim):
@@ -231,6 +235,7 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
             control.years_left -= 1
     for s in range(len(sim.sets)):
         account(table, sim, s)
+    add_isolated(sim)
     if control.lost_since_healthy == 0:
         control.at_risk_hours += control.now - control.at_risk_since
     return FINISHED
@@ -242,6 +247,7 @@ COMPILED: tuple[ModuleType, ...] = (
     effects,
     fault_kernel,
     group_kernel,
+    isolated_kernel,
     jit,
     log_levels,
     mechanism,

@@ -61,6 +61,7 @@ _CURRENT_EVENT: list[tuple[str, type]] = [
     ("missing_state", _WHOLE),  # Key of the transition that the table lacks: the state,
     ("missing_event", _WHOLE),  # the event,
     ("missing_mask", _WHOLE),  # and the bits of the slots that it strikes.
+    ("replaying", _WHOLE),  # The entry of `isolated` that is replayed now, from 1; else 0.
 ]
 _CLUSTER_STATE: list[tuple[str, type]] = [
     ("brokers_in_outage", _WHOLE),  # Of `KernelState.brokers`, with those that stand for voters.
@@ -140,6 +141,7 @@ _CONSTANTS: list[tuple[str, type]] = [
     ("replaced_condition", _WHOLE),  # Condition of a broker whose disk is replaced.
     ("no_disk_cause", _WHOLE),  # Column of the totals for destroyed disks.
     ("has_clocks_or_crews", _WHOLE),  # Flag: lifetimes that are not exponential, or repair crews.
+    ("counts_isolated", _WHOLE),  # Flag: isolated outages may be counted, and not replayed.
     ("strikes_per_hour", _REAL),  # Rate of the Poisson process of all failures.
     ("copies_per_hour", _REAL),  # Rate at which a copy ends.
     ("decisions_per_hour", _REAL),  # Rate at which an operator elects a leader of a set.
@@ -191,6 +193,7 @@ SERVED = record_dtype("set bit copy", "")
 COPY = record_dtype("broker running place filling", "")
 CLOCK = record_dtype("place held condition rack queued", "due")
 DISTRIBUTION = record_dtype("kind start end", "scale parameter")
+ISOLATED = record_dtype("state times length", "outages")
 RENEWAL = record_dtype("distribution course courses target held", "due since")
 SET = record_dtype(
     "state mask second_mask deferred_mask deferred_second_mask stall_cause not_healthy followed "
@@ -291,6 +294,14 @@ class KernelState(NamedTuple):
         What settings do not decide; while that flag is set, what they decide.
     traffic : array of float, shape (25,)
         Hours of mean traffic from midnight to each full hour.
+    isolated : array of ISOLATED, shape (courses * brokers,)
+        Outages of one broker that begin and end with all else healthy, by course and broker: the
+        ``state`` of what is known about them, how many ``times`` one was counted and not replayed,
+        and how many ``outages`` of writes it brings, all of one ``length``.
+    isolated_totals : array of float, shape (courses * brokers, ENTRIES)
+        What one adds to the totals of its cause.
+    replayed_totals, replayed_outages : arrays of float
+        As ``totals`` and ``outages_by_length``, and in their place while one is replayed.
     """
 
     control: NDArray[Any]
@@ -319,3 +330,7 @@ class KernelState(NamedTuple):
     outages_by_length: NDArray[np.float64]
     other_totals: NDArray[np.float64]
     traffic: NDArray[np.float64]
+    isolated: NDArray[Any]
+    isolated_totals: NDArray[np.float64]
+    replayed_totals: NDArray[np.float64]
+    replayed_outages: NDArray[np.float64]

@@ -17,7 +17,6 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.sampler.compiled.copy_kernel import note_copies, note_undecided
 from advisor.reliability.sampler.compiled.group_kernel import split_group
-from advisor.reliability.sampler.compiled.jit import called, inlined
 from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
     LOSS_EVENTS,
@@ -48,6 +47,7 @@ from advisor.reliability.sampler.compiled.transition_tables import (
     Table,
     place_of,
 )
+from advisor.reliability.sampler.jit import called, inlined
 
 _WELL = WELL
 _LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (

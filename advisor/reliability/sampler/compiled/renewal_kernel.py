@@ -18,8 +18,8 @@ import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures.times import time_distribution as kinds
-from advisor.reliability.sampler.compiled.jit import called, inlined
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.sampler.jit import called, inlined
 
 _WEIBULL, _LOGNORMAL, _GAMMA = kinds.WEIBULL, kinds.LOGNORMAL, kinds.GAMMA
 _FIXED, _EMPIRICAL = kinds.FIXED, kinds.EMPIRICAL

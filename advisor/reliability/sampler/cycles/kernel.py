@@ -24,7 +24,6 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
 )
 from advisor.reliability.sampler.compiled.fault_kernel import any_target, repair, strike, wait
 from advisor.reliability.sampler.compiled.group_kernel import join_all
-from advisor.reliability.sampler.compiled.jit import called, entry, inlined
 from advisor.reliability.sampler.compiled.kernel import apply_to_all, is_well
 from advisor.reliability.sampler.compiled.memory_layout import (
     BIASED,
@@ -53,6 +52,7 @@ from advisor.reliability.sampler.cycles.memory import (
     Cycles,
 )
 from advisor.reliability.sampler.cycles.next_failure_kernel import next_failure, note_struck
+from advisor.reliability.sampler.jit import called, entry, inlined
 
 _YEAR = HOURS_PER_YEAR
 _LONGEST_CYCLE = 10.0 * _YEAR

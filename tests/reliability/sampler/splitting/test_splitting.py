@@ -22,7 +22,7 @@ from advisor.reliability.results.units import (
 )
 from advisor.reliability.sampler.block_cutting import seconds_per_block
 from advisor.reliability.sampler.methods import with_method
-from advisor.reliability.sampler.plan import Block, Splitting
+from advisor.reliability.sampler.plan import Block, Plan, Splitting
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.sampler.splitting import block, pilot
 from advisor.reliability.sampler.splitting.block import run_block
@@ -335,6 +335,8 @@ def test_the_work_of_retrials_of_retrials_is_known_and_the_pilot_stays_short(
     monkeypatch.setattr(pilot, "sample", counted)
     split = replace(plan, splitting=find_retrials(plan, 7).splitting)
     assert events < 8e6
+    # Retrials replay isolated outages, too.
+    monkeypatch.setattr(Plan, "counts_isolated", False)
     with_retrials, alone = (
         seconds_per_block(each, 2) - seconds_per_block(each, 1) for each in (split, plan)
     )
