@@ -95,6 +95,7 @@ class Cluster:
         )
         if apart:
             self.state = self.state._replace(controller_broker=-1)
+        assert config.min_insync_replicas is not None
         self.apply(ev.CreateTopic("t", (self.slots,), config.min_insync_replicas, unclean))
         self.settle()
         if config.acks != "all" or self.policy.min_isr <= len(self.slots):

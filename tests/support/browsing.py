@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -40,15 +41,15 @@ def chromium() -> Iterator[Browser]:
 
 def opened(
     browser: Browser, path: Path, width: int, scripts: bool = True, scheme: str = "light"
-) -> Page:
-    """Open a file in a page that records errors and requests."""
+) -> Any:
+    """Open a file in a page that records errors (`troubles`) and requests (`asked`)."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         java_script_enabled=scripts,
         offline=True,
         color_scheme="dark" if scheme == "dark" else "light",
     )
-    page = context.new_page()
+    page: Any = context.new_page()
     page.troubles = []
     page.asked = []
     page.on("console", lambda message: page.troubles.append(message.text))

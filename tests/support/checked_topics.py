@@ -1,5 +1,7 @@
 """Topics and cards that findings are tried on."""
 
+from typing import Any
+
 from advisor.cluster import Partition, Topic
 from advisor.reliability.failures.failure_model import FailureModel
 
@@ -12,7 +14,7 @@ CARD = FailureModel.from_dict(
 )
 
 
-def partition(index: int = 0, replicas: tuple[int, ...] = (1, 2, 3), **other: object) -> Partition:
+def partition(index: int = 0, replicas: tuple[int, ...] = (1, 2, 3), **other: Any) -> Partition:
     values = {"leader": replicas[0], "isr": replicas, **other}
     return Partition(index=index, replicas=replicas, **values)
 

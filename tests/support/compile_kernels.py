@@ -18,11 +18,8 @@ def compile_kernel(method: str) -> None:
     card = {"broker": {"crash": {"per_year": 1.0, "minutes": 5.0}}}
     model = advisor.FailureModel.from_dict(card)
     load = advisor.Workload(partitions=1)
-    advisor.simulate(
-        *(advisor.Cluster.uniform(2, racks=None), advisor.Config(replication_factor=2), model),
-        *(load, 32, 1, "local"),
-        method=method,
-    )
+    cluster, config = advisor.Cluster.uniform(2, racks=None), advisor.Config(replication_factor=2)
+    advisor.simulate(cluster, config, model, load, years=32, seed=1, engine="local", method=method)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from advisor import Cluster, Config, FailureModel, Workload, load_model
 from advisor.catalog import model_names
@@ -55,7 +55,7 @@ def _stressed(model: FailureModel, config: Config) -> FailureModel:
     return hard.with_values({"broker.destroyed.shape": 1.0}) if unclean else hard
 
 
-def _case(card: str, hard: bool, racks: int, spare: int, **settings: object) -> Case:
+def _case(card: str, hard: bool, racks: int, spare: int, **settings: Any) -> Case:
     model = load_model(card)
     config = Config(kafka_version="4.1", **settings)
     brokers = int(settings["replication_factor"]) + spare

@@ -68,7 +68,7 @@ def first_loss(destruction: Destruction, sets: Sequence[Sequence[int]]) -> tuple
         (rate[~lost], (source[~lost], place[target[~lost]])), shape=(states, states)
     )
     mean_hours = linalg.spsolve((sparse.diags_array(leave) - kept).tocsc(), np.ones(states))[0]
-    return _within(YEAR, kept, leave, to_loss), float(mean_hours) / YEAR
+    return _within(YEAR, kept, leave.astype(float), to_loss.astype(float)), float(mean_hours) / YEAR
 
 
 def _losing(brokers: int, sets: Sequence[Sequence[int]]) -> NDArray[np.bool_]:

@@ -45,8 +45,11 @@ WILD: tuple[Any, ...] = (
     ),
 )
 
+Choices = Mapping[str, Sequence[Any]]
+"""Values to draw for each argument."""
 
-def calls() -> Mapping[str, tuple[Callable[..., object], Mapping[str, Sequence[Any]], int]]:
+
+def calls() -> Mapping[str, tuple[Callable[..., object], Choices, int]]:
     """Return name to (function, valid values by parameter, how many parameters are required)."""
     card = {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
     model = advisor.FailureModel.from_dict(card)
@@ -58,8 +61,12 @@ def calls() -> Mapping[str, tuple[Callable[..., object], Mapping[str, Sequence[A
     goals = advisor.Goals(loss_probability_per_year=None)
     one = advisor.Cluster.uniform(1, None)
     partition, topic = topics.topics[0].partitions[0], topics.topics[0]
-    inputs = {"cluster": [cluster, one], "config": [config], "model": [model]}
-    options: dict[str, Sequence[Any]] = {
+    inputs: Choices = {
+        "cluster": [cluster, one],
+        "config": [config],
+        "model": [model],
+    }
+    options: Choices = {
         "kafka_version": ["4.1", "2.4"],
         "replication_factor": [1, 3],
         "min_insync_replicas": [1],
@@ -79,7 +86,7 @@ def calls() -> Mapping[str, tuple[Callable[..., object], Mapping[str, Sequence[A
         "broker_session_timeout_ms": [9000],
         "zookeeper_session_timeout_ms": [18_000],
     }
-    described = {
+    described: Choices = {
         "brokers": [{1: "a"}],
         "topics": [(topic,)],
         "kafka_version": ["4.1"],
@@ -88,7 +95,12 @@ def calls() -> Mapping[str, tuple[Callable[..., object], Mapping[str, Sequence[A
         "observed": [Observed("kraft")],
         "controllers": [{1: "a"}],
     }
-    advice = {"cluster": [one], "model": [model], "load": [load], "goals": [goals]}
+    advice: Choices = {
+        "cluster": [one],
+        "model": [model],
+        "load": [load],
+        "goals": [goals],
+    }
     return {
         "Cluster": (advisor.Cluster, described, 1),
         "Cluster.uniform": (

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from advisor import Cluster, Config, FailureModel, Workload, simulate, simulate_grid
 from advisor.pipeline.session import spark_session
@@ -43,8 +44,8 @@ def sample(kind: str, engine: str, checkpoint: Path | None = None) -> str:
     if kind == "one":
         inputs = CLUSTERS[1], CONFIGS[1], MODEL, LOAD, YEARS, SEED, engine
         return json.dumps(simulate(*inputs, checkpoint=checkpoint).to_dict())
-    inputs = CLUSTERS, CONFIGS, MODEL, LOAD, FLEET_YEARS, SEED, engine
-    return json.dumps(simulate_grid(*inputs, checkpoint=checkpoint).to_dict())
+    fleet = CLUSTERS, CONFIGS, MODEL, LOAD, FLEET_YEARS, SEED, engine
+    return json.dumps(simulate_grid(*fleet, checkpoint=checkpoint).to_dict())
 
 
 def kind_of(number: int) -> str:
@@ -130,7 +131,8 @@ class Runs:
 
 def kill_python_workers(moments: int, rng: random.Random) -> Runs:
     """Kill the Python process of a task of a local session."""
-    java = spark_session("local[2,4]").sparkContext._gateway.proc.pid
+    gateway: Any = spark_session("local[2,4]").sparkContext._gateway
+    java = gateway.proc.pid
     runs = Runs(rng)
     runs.warm_up()
 

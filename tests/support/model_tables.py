@@ -1,5 +1,7 @@
 """Tables of failure models, as a card or `FailureModel.from_dict` takes them."""
 
+from typing import Any
+
 DESTROYED = {"broker": {"destroyed": {"per_year": 1, "hours": 12}}}
 FULL = {
     "broker": {
@@ -38,6 +40,6 @@ FULL = {
 }
 
 
-def crash(**number):
+def crash(**number: Any) -> dict[str, Any]:
     """Return the tables of a model whose crash rate is written as given."""
     return {"broker": {"crash": {"per_year": number, "minutes": 1}}}

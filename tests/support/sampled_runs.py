@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.sampled import Estimate, Sampled
@@ -29,9 +30,9 @@ def sample(
     model: FailureModel,
     load: Workload = QUIET,
     years: int = 2000,
-    changed: Mapping[str, object] | None = None,
+    changed: Mapping[str, Any] | None = None,
     seed: int = 1,
-    **options: object,
+    **options: Any,
 ) -> tuple[Sampled, list[Row]]:
     """Run all blocks here and merge them; parts of the plan may be changed."""
     plan = replace(plan_for(cluster, config, model, load, **options), **(changed or {}))

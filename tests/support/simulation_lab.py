@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from advisor.protocol.rules.config import Config
 from advisor.protocol.simulation import events, scheduler
 from advisor.protocol.simulation.state import (
@@ -23,14 +26,14 @@ class PartitionLab:
     state: State
     settings: Settings
 
-    def do(self, *events):
-        effects: tuple = ()
+    def do(self, *events: Any) -> tuple[Any, ...]:
+        effects: tuple[Any, ...] = ()
         for event in events:
             self.state, new = step(self.state, event, self.settings)
             effects += new
         return effects
 
-    def settle(self):
+    def settle(self) -> tuple[Any, ...]:
         self.state, effects = scheduler.settle(self.state, self.settings)
         return effects
 
@@ -42,18 +45,18 @@ class PartitionLab:
 class Lab(PartitionLab):
     """One partition with three replicas."""
 
-    def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options) -> None:
+    def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options: Any) -> None:
         config = Config(kafka_version=version, mode=mode, **options)
         self.settings = Settings.of(config)
         self.state = State(tuple(Broker(b) for b in (1, 2, 3)))
         self.do(events.CreateTopic("t", ((1, 2, 3),), min_isr))
         self.settle()
 
-    def produce(self, count: int = 1, acks="all", broker: int = 1):
+    def produce(self, count: int = 1, acks: int | str = "all", broker: int = 1) -> tuple[Any, ...]:
         first = self.state.next_value
         return self.do(events.Produce("t", 0, broker, first, count, acks))
 
-    def fetch(self, broker: int):
+    def fetch(self, broker: int) -> tuple[Any, ...]:
         return self.do(events.Fetch(0, broker))
 
     def at(self, broker: int) -> Replica:
@@ -65,10 +68,10 @@ class Lab(PartitionLab):
         self.state = with_partition(self.state, 0, with_replica(self.partition, replica))
 
 
-def kinds(effects) -> list[str]:
+def kinds(effects: Iterable[object]) -> list[str]:
     return [type(effect).__name__ for effect in effects]
 
 
-def follower_state(lab: Lab, broker: int):
+def follower_state(lab: Lab, broker: int) -> Any:
     (found,) = (f for f in lab.at(1).followers if f.broker == broker)
     return found
