@@ -52,7 +52,8 @@ class Remedy:
     @property
     def flushes(self) -> bool:
         """Whether the change is to flush every second."""
-        return self.what == _FLUSH_EVERY_SECOND
+        before, after = (choice.reliability.model for choice in (self.before, self.after))
+        return after.get(_FLUSH, 0.0) < before.get(_FLUSH, 0.0)
 
     @property
     def said(self) -> str:
