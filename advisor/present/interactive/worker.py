@@ -14,6 +14,8 @@ from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Va
 
 Task = Callable[[], Answer]
 _PROCESSES = min(2, os.cpu_count() or 1)
+# Other acks, unclean election or not, eligible leader replicas or not.
+_BEFORE_INTERVALS = 5
 
 
 class Worker:
@@ -62,7 +64,7 @@ class Worker:
         self._curve_futures = self._submit_all(tasks, on_answer)
 
     def compute_likely_next(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
-        """Compute a setting's intervals, the likely next settings, and then their curves.
+        """Compute the likely next settings and this one's intervals, then the curves of the former.
 
         Tasks of earlier calls that have not started are cancelled.
 
@@ -75,8 +77,10 @@ class Worker:
         """
         _drop(self._next_futures)
         likely = list(self._explorer_model.likely_next_settings(values))
-        tasks = [] if self._explorer_model.has_intervals(values) else [with_intervals(values)]
-        tasks += [settings([other]) for other in likely] + [curve(other) for other in likely]
+        tasks = [settings([other]) for other in likely] + [curve(other) for other in likely]
+        if not self._explorer_model.has_intervals(values):
+            # They take as long as ten settings; what is changed most often comes before them.
+            tasks.insert(_BEFORE_INTERVALS, with_intervals(values))
         self._next_futures = self._submit_all(tasks, on_answer)
 
     def answers(self, tasks: Sequence[Task]) -> Iterator[Answer]:

@@ -149,8 +149,8 @@ class Sampled(MeasureTable):
     def by_settings(self, measure: str) -> Estimate:
         """Return the part of a measure that replication settings decide.
 
-        The table of mechanisms says which do; see `Reliability.by_settings`. The values of both
-        parts add up to the measure's, where events of both were seen.
+        See `Reliability.by_settings`. The values of both parts add up to the measure's, where
+        events of both were seen; of `mean_years_to_loss` each is the time until it alone loses.
 
         Raises
         ------

@@ -235,15 +235,14 @@ def years_of_parts(waited: Estimate, parts: tuple[Estimate, Estimate]) -> tuple[
     waited : Estimate
         Mean years to any loss.
     parts : (Estimate, Estimate)
-        Its division among settings and the rest.
+        Of what settings decide, and of the rest.
     """
     if not waited.seen:
         return Amount(waited.low, seen=math.isinf(waited.low)), Amount(math.inf)
-    squared = waited.value**2
-    by, rest = (squared / p.value if p.seen and p.value else math.inf for p in parts)
-    if not parts[0].seen and parts[0].high:
+    by, rest = (part.value if part.seen else math.inf for part in parts)
+    if not parts[0].seen and not math.isinf(parts[0].low):
         # Where only the other part lost records, this one has a bound.
-        return Amount(squared / parts[0].high, seen=False), Amount(rest)
+        return Amount(parts[0].low, seen=False), Amount(rest)
     return Amount(by), Amount(rest)
 
 

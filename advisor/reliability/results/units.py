@@ -161,7 +161,7 @@ class Estimate:
     @property
     def seen(self) -> bool:
         """Whether any event was seen; if not, only a bound is known."""
-        return self.low > 0.0 and self.high != float("inf")
+        return self.high != math.inf and (self.low > 0.0 or self.value < self.high)
 
     def __str__(self) -> str:
         low, high = formatting.significant(self.low), formatting.significant(self.high)
@@ -198,13 +198,12 @@ def loss_words(first: Estimate, years: int) -> str:
 
 
 def part_words(waited: Estimate, part: Estimate) -> str:
-    """Frequency of one part of the losses, from its share in the time until a first loss."""
-    if not waited.seen or part.high == 0.0:
+    """Frequency of one part of the losses, from the time until it alone makes one."""
+    if not waited.seen or math.isinf(part.low):
         return "not seen"
     if not part.seen:
-        return f"not seen, so {formatting.once_at_most(waited.value**2 / part.high)} (95 %)"
-    value, low, high = (waited.value**2 / e for e in (part.value, part.high, part.low))
-    return f"{formatting.once_in(value)}{formatting.once_interval(low, high)}"
+        return f"not seen, so {formatting.once_at_most(part.low)} (95 %)"
+    return f"{formatting.once_in(part.value)}{formatting.once_interval(part.low, part.high)}"
 
 
 def lines_of_parts(found: _Parted, acknowledged: bool) -> list[str]:
@@ -236,7 +235,7 @@ class _Parted(Protocol):
 
 
 FEWEST_EFFECTIVE = 30.0
-"""Effective losses from which on the interval of splitting holds."""
+"""Effective losses from which on the interval of weighted losses holds."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +273,7 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
             f"{weights.losses:,} weighted losses, as good as {effective} unweighted ones; "
             f"the largest weight is {heaviest} % of the total"
         )
-        if method == SPLITTING and weights.effective < FEWEST_EFFECTIVE:
+        if weights.effective < FEWEST_EFFECTIVE:
             seen += (
                 ". These are too few: a rare kind of loss with a large weight may be missing, and "
                 "the interval may be an order of magnitude off; sample more years"

@@ -6,8 +6,8 @@ The intervals are those of :mod:`advisor.reliability.sampler.intervals.rates`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
@@ -16,18 +16,21 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
-from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import CONFIGURATION, decided_by_settings
+from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES, Weights
 from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, YEARS, Row, mark
+from advisor.reliability.sampler.block_totals import (
+    BEYOND,
+    BY_SETTINGS,
+    BlockTotals,
+    RateDefinition,
+)
 from advisor.reliability.sampler.breakdown import breakdown
 from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
-    ENTRIES,
-    FIRST_LOSSES,
     LOSS_EVENTS,
     RECORDS_LOST,
     REFUSED,
@@ -37,24 +40,17 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     UNWRITABLE,
 )
 from advisor.reliability.sampler.intervals.rates import (
-    HEAVIER,
-    Ratio,
-    fullness,
     loss_chance,
-    rate,
-    unseen_failures,
+    waiting_for,
     waiting_time,
     with_a_missing_kind,
-    with_shorter_logs,
-    with_the_unseen,
-    with_unseen_failures,
-    years_as_one,
+)
+from advisor.reliability.sampler.intervals.unseen import (
+    most_lost_at_once,
 )
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.workload import Workload
 
-# Parts of the totals: what replication settings decide, and what they do not.
-BY_SETTINGS, BEYOND = 0, 1
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
 
@@ -68,125 +64,6 @@ def history_of(rows: Sequence[Row]) -> tuple[tuple[float, ...], ...]:
             for row in rows
         )
     return tuple((row.years, row.lost_years) for row in rows)
-
-
-@dataclass(frozen=True)
-class _RateDefinition:
-    """What a measure is the rate of.
-
-    Attributes
-    ----------
-    rows : tuple of int
-        Of `KernelState.totals`, to be added up.
-    exposures : sequence of float, one for each block
-    most : float
-        As in `Ratio`.
-    unseen : float
-        The most that one event could add unseen; 0 if no single event outweighs the others.
-    largest : float
-        The most that one loss could add; 0 for what does not count losses.
-    """
-
-    rows: tuple[int, ...]
-    exposures: Sequence[float]
-    most: float
-    unseen: float = 0.0
-    largest: float = 0.0
-
-
-class _BlockTotals:
-    """What all blocks counted, by cause.
-
-    Attributes
-    ----------
-    totals : array, shape (blocks, 2, ENTRIES, columns)
-        By part: BY_SETTINGS or BEYOND.
-    history : tuple of tuple of float
-        As of `history_of`.
-    years : int
-    years_as_one : float
-        How many of the years count as one independent year.
-    largest_weight : float, optional
-        The most that one cycle or path can weigh; None for years as they come.
-    unseen_failures : float
-        Failures a year too rare to occur in these years, each of which may lose at once. Retrials
-        do not make them likelier; 0 for other methods, whose intervals allow for them.
-    missing : bool
-        The pilot may have missed how most losses happen.
-    at_risk, span : lists of float
-        Years of each block: until a first loss, and in all.
-    fullness : float
-        As of `fullness`: all logs are full when a block, or a cycle, begins.
-    """
-
-    def __init__(
-        self, ordered: Sequence[Row], plan: Plan, model: FailureModel, retention_years: float
-    ) -> None:
-        shape = (len(ordered), 2, ENTRIES, -1)
-        self.totals = np.array([row.causes for row in ordered]).reshape(shape)
-        self.history = history_of(ordered)
-        self.years = sum(row.years for row in ordered)
-        self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
-        self.largest_weight = plan.largest_weight
-        self.unseen_failures = unseen_failures(plan.unforced_failures_per_year, self.years)
-        self.splits = plan.splitting is not None
-        self.missing = plan.bias is not None and not plan.bias.finds_losses
-        self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
-        self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
-        self._names = (*plan.table.names, CONFIGURATION)
-        self._destroyed = transition_rates.shares_of_destruction(model)
-        self.fullness = self._fullness(plan, retention_years)
-
-    def _fullness(self, plan: Plan, retention_years: float) -> float:
-        hours = [years * HOURS_PER_YEAR for years in self.span]
-        losses = self.estimate(_RateDefinition((LOSS_EVENTS,), self.span, 1.0, largest=1.0)).high
-        stopped = self.estimate(_RateDefinition((UNWRITABLE,), hours, 1.0)).high
-        share = 1.0 if plan.bias is not None else min(1.0, retention_years / min(self.span))
-        return fullness(losses * retention_years, min(stopped, 1.0), share)
-
-    @property
-    def first_losses(self) -> _RateDefinition:
-        """Losses that ended a stretch without any, while at risk."""
-        return _RateDefinition((FIRST_LOSSES,), self.at_risk, 1.0, largest=1.0)
-
-    def estimate(
-        self, measured: _RateDefinition, parts: tuple[int, ...] = (BY_SETTINGS, BEYOND)
-    ) -> Estimate:
-        """Estimate a rate, or the part of it that settings decide, or do not."""
-        found = rate(self.ratio(measured, parts), self.years)
-        if RECORDS_LOST in measured.rows:
-            found = with_shorter_logs(found, self.fullness)
-        if self.missing:
-            return with_a_missing_kind(found, self.ratio(measured, parts).most)
-        # Cycles and retrials are drawn so that the loss of a whole set is among them.
-        found = with_unseen_failures(found, self.unseen_failures * measured.largest)
-        unseen = 0.0 if self.largest_weight else measured.unseen * self.years_as_one
-        return with_the_unseen(found, unseen) if unseen else found
-
-    def ratio(
-        self, measured: _RateDefinition, parts: tuple[int, ...] = (BY_SETTINGS, BEYOND)
-    ) -> Ratio:
-        """What the blocks counted."""
-        amounts = [math.fsum(block[list(parts)][:, measured.rows].ravel()) for block in self.totals]
-        most = measured.most * self.years_as_one
-        if self.largest_weight is not None:
-            # Fewer cycles are drawn than begin in these years, and each may weigh more.
-            most *= self.largest_weight * self.years / math.fsum(self.span)
-        weighted = self.largest_weight is not None
-        heavier = HEAVIER if self.splits else 1.0
-        return Ratio(amounts, measured.exposures, most, weighted, heavier)
-
-    def by_cause(self, measured: _RateDefinition) -> dict[str, float]:
-        """Split a rate by mechanism."""
-        exposure = math.fsum(measured.exposures)
-        *column, no_disk = (
-            math.fsum(self.totals[:, :, measured.rows, cause].ravel()) / exposure
-            for cause in range(len(self._names) + 1)
-        )
-        parts = dict(zip(self._names, column, strict=True))
-        for mechanism, portion in self._destroyed.items():
-            parts[mechanism] += portion * no_disk
-        return {cause: part for cause, part in parts.items() if part > 0}
 
 
 def merge(
@@ -214,14 +91,15 @@ def merge(
         If a row is missing, duplicated or from another run.
     """
     ordered = _in_order(rows, blocks, plan)
-    counted = _BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
+    counted = BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
     years, rates = counted.years, _rates(plan, counted)
     whole: dict[str, Any] = {
         name: _never(years) if entry is None else counted.estimate(entry)
         for name, entry in rates.items()
     }
     known = plan.clumping, plan.largest_weight, plan.unforced_failures_per_year
-    lost = loss_chance(counted.history, years, *known)
+    history = history_of(ordered)
+    lost = loss_chance(history, years, *known)
     if counted.missing:
         lost = with_a_missing_kind(lost, counted.ratio(counted.first_losses).most)
         lost = replace(lost, high=min(lost.high, 1.0))
@@ -243,7 +121,7 @@ def merge(
         model=model,
         load=load,
         cluster=cluster,
-        history=counted.history,
+        history=history,
         clumping=plan.clumping,
         outages=_outages(ordered),
         breakdown=breakdown(ordered, plan, model, lost.value),
@@ -278,34 +156,47 @@ def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
     )
 
 
-def _rates(plan: Plan, counted: _BlockTotals) -> dict[str, _RateDefinition | None]:
-    """What the measures are the rates of; None for what these acks rule out."""
+def _rates(plan: Plan, counted: BlockTotals) -> dict[str, RateDefinition | None]:
+    """What the measures are the rates of; None for what these settings rule out."""
     partitions = sum(plan.partitions)
     hours = [years * HOURS_PER_YEAR * partitions for years in counted.span]
     written = plan.records_per_hour * HOURS_PER_YEAR * partitions
     held = plan.retained_records * partitions
-    whole_set = plan.retained_records * max(plan.partitions)
-    lost = _RateDefinition((RECORDS_LOST,), counted.span, held, whole_set, whole_set)
-    dropped = _RateDefinition(
+    whole_set = most_lost_at_once(plan) * max(plan.partitions)
+    lost = RateDefinition((RECORDS_LOST,), counted.span, held, whole_set, whole_set)
+    dropped = RateDefinition(
         (RECORDS_LOST, REFUSED), counted.span, held + written, whole_set, whole_set
     )
     unacknowledged = plan.constants.acks == 0
+    # Without a follower there is none to wait for.
+    waits = any(plan.stall_hours) and plan.replicas > 1
     return {
-        "loss_events_per_year": _RateDefinition(
+        "loss_events_per_year": RateDefinition(
             (LOSS_EVENTS,), counted.span, partitions, largest=partitions
         ),
         "acked_records_lost_per_year": None if unacknowledged else lost,
-        "write_unavailability": _RateDefinition((UNWRITABLE,), hours, 1.0),
-        "read_unavailability": _RateDefinition((UNREADABLE,), hours, 1.0),
-        "write_stalled": _RateDefinition((STALLED,), hours, 1.0) if any(plan.stall_hours) else None,
-        "records_refused_per_year": _RateDefinition((REFUSED,), counted.span, written),
+        "write_unavailability": RateDefinition(
+            (UNWRITABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
+        ),
+        "read_unavailability": RateDefinition(
+            (UNREADABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
+        ),
+        "write_stalled": RateDefinition((STALLED,), hours, 1.0, ceiling=1.0) if waits else None,
+        "records_refused_per_year": RateDefinition(
+            (REFUSED,), counted.span, written, of_outages=written
+        ),
         "records_dropped_per_year": dropped if unacknowledged else None,
     }
 
 
-def _never(years: int, why: str = "cannot happen with these acks") -> Estimate:
+def _never(years: int, why: str = "cannot happen with these settings") -> Estimate:
     """An estimate of 0 for what cannot happen."""
     return Estimate(0.0, 0.0, 0.0, years, why)
+
+
+def _waits_for_ever(years: int, why: str) -> Estimate:
+    """The mean time until what cannot happen."""
+    return Estimate(math.inf, math.inf, math.inf, years, why)
 
 
 def _where_nothing_happens(found: Sampled) -> Sampled:
@@ -314,7 +205,7 @@ def _where_nothing_happens(found: Sampled) -> Sampled:
     known: dict[str, Any] = {
         name: _never(found.years, why) for name in MEASURES if not found.estimate(name).seen
     }
-    known["mean_years_to_loss"] = Estimate(math.inf, math.inf, math.inf, found.years, why)
+    known["mean_years_to_loss"] = _waits_for_ever(found.years, why)
     return replace(found, **known)
 
 
@@ -327,7 +218,7 @@ def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[
 
 
 def _causes(
-    found: Sampled, counted: _BlockTotals, rates: Mapping[str, _RateDefinition | None]
+    found: Sampled, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; destroyed replicas by the rates of what destroys them."""
     causes = {name: {} if each is None else counted.by_cause(each) for name, each in rates.items()}
@@ -341,15 +232,17 @@ def _causes(
 
 
 def _parts(
-    found: Sampled, counted: _BlockTotals, rates: Mapping[str, _RateDefinition | None]
+    found: Sampled, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
 ) -> Mapping[str, tuple[Estimate, Estimate]]:
     """Split each measure into what replication settings decide and what they do not.
 
     Beyond settings is what happens from the strike of a mechanism that is, until all is healthy.
     """
     if all(map(decided_by_settings, found.model.mechanisms)):
-        nothing = _never(found.years, "cannot happen: settings decide all that this card holds")
-        return MappingProxyType({name: (found.estimate(name), nothing) for name in MEASURES})
+        why = "cannot happen: settings decide all that this card holds"
+        parts = {name: (found.estimate(name), _never(found.years, why)) for name in MEASURES}
+        waits = found.mean_years_to_loss, _waits_for_ever(found.years, why)
+        return MappingProxyType(parts | {"mean_years_to_loss": waits})
     never = _never(found.years)
     parts = {
         name: (never, never)
@@ -357,39 +250,31 @@ def _parts(
         else (counted.estimate(entry, (BY_SETTINGS,)), counted.estimate(entry, (BEYOND,)))
         for name, entry in rates.items()
     }
-    whole = counted.estimate(counted.first_losses)
-    firsts = [counted.estimate(counted.first_losses, (part,)) for part in (BY_SETTINGS, BEYOND)]
-    by, beyond = (_share_of(part, whole) for part in firsts)
     lost, waited = found.loss_probability_per_year, found.mean_years_to_loss
-    if lost.seen:
-        logarithm = math.log1p(-lost.value) if lost.value < 1.0 else -math.inf
-        decided = _scaled(by, lost, lambda share: -math.expm1(logarithm * share))
-        left = 1.0 - decided.value
-        rest = _scaled(beyond, lost, lambda share: -math.expm1(logarithm * share) * left)
-        parts["loss_probability_per_year"] = decided, rest
-    else:
-        parts["loss_probability_per_year"] = lost, lost
-    unknown = replace(waited, value=0.0, low=0.0)
-    parts["mean_years_to_loss"] = (
-        (
-            _scaled(by, waited, lambda share: waited.value * share),
-            _scaled(beyond, waited, lambda share: waited.value * share),
-        )
-        if waited.seen
-        else (unknown, unknown)
-    )
+    by, beyond = (counted.estimate(counted.first_losses, (part,)) for part in (BY_SETTINGS, BEYOND))
+    parts["loss_probability_per_year"] = (lost, lost)
+    parts["mean_years_to_loss"] = (waited, waited)
+    if waited.seen:
+        parts["mean_years_to_loss"] = waiting_for(by), waiting_for(beyond)
+    if lost.seen and waited.seen:
+        parts["loss_probability_per_year"] = _chances(lost, waited, by, beyond)
     return MappingProxyType(parts)
 
 
-def _share_of(part: Estimate, whole: Estimate) -> Estimate:
-    """Share of a part in the first losses; 0 to 1 if there were none."""
-    if not whole.seen:
-        return Estimate(1.0, 0.0, 1.0, part.n, part.method)
-    value, low, high = (each / whole.value for each in (part.value, part.low, part.high))
-    return Estimate(value, low, high, part.n, f"by its share of the first losses: {part.method}")
+def _chances(
+    lost: Estimate, waited: Estimate, by: Estimate, beyond: Estimate
+) -> tuple[Estimate, Estimate]:
+    """Split the loss probability, from the rates of the first losses of both parts."""
+    # Where every year lost, the rate of the losses says more than that share of the years.
+    per_year = -math.log1p(-lost.value) if lost.value < 1.0 else 1.0 / waited.value
 
+    def chance(part: Estimate, of: float) -> Estimate:
+        value, low, high = (
+            -math.expm1(-per_year * waited.value * each) * of
+            for each in (part.value, part.low, part.high)
+        )
+        method = f"by its share of the first losses: {part.method}"
+        return Estimate(min(value, lost.high), low, min(high, lost.high), lost.n, method)
 
-def _scaled(share: Estimate, measure: Estimate, scale: Callable[[float], float]) -> Estimate:
-    """A part of a measure, from its share in the first losses."""
-    value, low, high = map(scale, (share.value, share.low, share.high))
-    return Estimate(value, low, high, measure.n, share.method)
+    decided = chance(by, 1.0)
+    return decided, chance(beyond, 1.0 - decided.value)

@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.sampler.block import RollingRow, run_block, run_rolling_block
-from advisor.reliability.sampler.estimators import Ratio, rate
+from advisor.reliability.sampler.intervals.rates import Ratio, rate
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import FAR, QUIET, TRIO, YEAR, off_by, sample

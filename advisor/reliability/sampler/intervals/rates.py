@@ -3,8 +3,8 @@
 Three kinds, all 95 %:
 
 * a share of independent years: Clopper and Pearson's exact one;
-* losses of weighted cycles, and a rate of which few blocks saw anything, or of which few weighted
-  events make up most: Fay and Feuer's for weighted counts (Stat. Med. 16, 1997), which is the exact
+* losses of weighted cycles, and a rate of which few blocks saw anything, or of which few events
+  make up most: Fay and Feuer's for weighted counts (Stat. Med. 16, 1997), which is the exact
   Poisson interval where all weights are equal;
 * a rate of which most blocks saw something: the ratio estimator's over the blocks, on a
   logarithmic scale, with Student's t.
@@ -32,12 +32,12 @@ NONE_SEEN = -math.log(0.05)
 _FEW = 30
 _FULL_BLOCKS = 0.75
 HEAVIER = 2.0
-"""Of paths that split: how many times as heavy as the heaviest block seen one more may be.
+"""Of outages, records and paths that split: one more block may be so many times as heavy as any.
 
 How often retrials of one outage lose grows with the square of its length, or faster.
 """
 # What is expected so often is missed by one run in 150.
-_SURELY_SEEN = 5.0
+SURELY_SEEN = 5.0
 # What three digits show.
 _NEARLY_FULL = 0.999
 
@@ -52,8 +52,6 @@ class Ratio:
     most : float
         The largest amount that an event can make, in units of exposure: what is known if none
         was seen.
-    weighted : bool
-        Whether one event may weigh far more than another.
     heavier : float
         The upper end from few events allows for one more; this is its weight, in units of the
         heaviest seen.
@@ -62,7 +60,6 @@ class Ratio:
     amounts: Sequence[float]
     exposures: Sequence[float]
     most: float
-    weighted: bool = False
     heavier: float = 1.0
 
     @property
@@ -72,9 +69,8 @@ class Ratio:
         The amounts of blocks with n events of equal weight vary so that their effective number is
         1 / (1 + blocks / n) of the blocks: with 100 events in 32 blocks, three quarters.
         """
-        seen = sum(1 for block in self.amounts if block > 0)
-        if seen < _FEW or not self.weighted:
-            return seen < _FEW
+        if sum(1 for block in self.amounts if block > 0) < _FEW:
+            return True
         squares = math.fsum(amount * amount for amount in self.amounts)
         effective = math.fsum(self.amounts) ** 2 / squares
         return effective < _FULL_BLOCKS * len(self.amounts)
@@ -123,7 +119,7 @@ def _chance_of_what_was_seen(
     at_risk, due, *weights = zip(*history, strict=True)
     if clumping is not None:
         most = years_as_one(len(history), years, clumping)
-        found = rate(Ratio(due, at_risk, most, weighted=True, heavier=HEAVIER), years)
+        found = rate(Ratio(due, at_risk, most, heavier=HEAVIER), years)
         return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
     exposure = math.fsum(at_risk)
     if any(due):
@@ -140,7 +136,7 @@ def _chance_of_what_was_seen(
 
 def unseen_failures(unforced_failures: Sequence[float], years: float) -> float:
     """Failures a year, of those of kinds expected less than five times in these years."""
-    return math.fsum(each for each in unforced_failures if each * years < _SURELY_SEEN)
+    return math.fsum(each for each in unforced_failures if each * years < SURELY_SEEN)
 
 
 def with_unseen_failures(found: Estimate, most: float) -> Estimate:
@@ -266,9 +262,14 @@ def rate(found: Ratio, n: int) -> Estimate:
 
 def waiting_time(found: Ratio, n: int) -> Estimate:
     """Mean years until the first loss: time at risk over losses, both of each block."""
-    often = rate(found, n)
+    return waiting_for(rate(found, n))
+
+
+def waiting_for(often: Estimate) -> Estimate:
+    """Mean years until what comes so often a year."""
+    n = often.n
     if not often.seen:
-        low = 1.0 / often.high
+        low = 1.0 / often.high if often.high else math.inf
         return Estimate(low, low, math.inf, n, f"no loss in {n:,} years: one-sided lower bound")
     return Estimate(1.0 / often.value, 1.0 / often.high, 1.0 / often.low, n, often.method)
 

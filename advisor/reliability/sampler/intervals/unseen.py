@@ -1,0 +1,120 @@
+"""What the years of a sample may be too few to show: rare outages, and the loss of whole logs.
+
+The card says how often they come and how long they last, so that upper ends can allow for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.mechanism import Mechanism
+from advisor.reliability.failures.mechanisms import BrokerEvent, Scope
+from advisor.reliability.results.sampled import Estimate
+from advisor.reliability.sampler.intervals.rates import SURELY_SEEN
+from advisor.reliability.sampler.plan import Occurrence, Plan
+
+
+class OutageShares(NamedTuple):
+    """Shares of all time with an outage of a partition's brokers, at the most.
+
+    Attributes
+    ----------
+    all : float
+        By all mechanisms of a part.
+    unseen : float
+        By those expected less than five times in the sampled years.
+    """
+
+    all: float
+    unseen: float
+
+
+def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
+    """Shares of time by the mechanisms that settings decide about, and by the others.
+
+    A mechanism with rate r and mean duration d, which strikes n replicas of a partition at once,
+    has one of them out for r d (1 + 1/2 + ... + 1/n) of the time at most.
+
+    Parameters
+    ----------
+    years : int
+        That are sampled. Cycles begin with every mechanism: for them nothing is unseen.
+    """
+    harmonic = sum(1.0 / n for n in range(1, plan.replicas + 1))
+    # Restarts by a calendar, repairs that wait and operators add to what the card's numbers say.
+    adds = plan.rolling is not None or plan.crews > 0 or plan.decisions_per_hour > 0.0
+    shares = []
+    for beyond in (False, True):
+        every = unseen = 0.0
+        for course in plan.table.courses:
+            per_hour = _occurrence(plan, course).per_hour * plan.targets(course.scope)
+            if course.beyond_settings is not beyond or per_hour == 0.0:
+                continue
+            share = per_hour * _hours(plan, course) * harmonic
+            if course.scope is Scope.BROKER:
+                # Of those brokers that a partition has.
+                share *= plan.replicas / len(plan.racks)
+            every += share
+            if plan.bias is None and per_hour * HOURS_PER_YEAR * years < SURELY_SEEN:
+                unseen += share
+        shares.append(OutageShares(1.0 if adds else min(every, 1.0), min(unseen, 1.0)))
+    return shares[0], shares[1]
+
+
+def _occurrence(plan: Plan, entry: Mechanism) -> Occurrence:
+    return plan.mechanisms.get(entry.course, Occurrence())
+
+
+def _hours(plan: Plan, entry: Mechanism) -> float:
+    """Mean hours until a struck broker is back and has its logs."""
+    known = plan.table
+    hours = _occurrence(plan, known.begun[known.condition_of(entry)]).hours
+    if entry.effect is BrokerEvent.DESTROY and plan.copies_per_hour > 0.0:
+        hours += 1.0 / plan.copies_per_hour
+    for chance, turned in (
+        (_occurrence(plan, entry).share, entry.turns_into),
+        (_occurrence(plan, entry).dies, entry.ends_in),
+    ):
+        if turned and chance > 0.0:
+            hours += chance * _hours(plan, known[turned])
+    return hours
+
+
+def with_unseen_outages(
+    found: Estimate, of_outages: float, parts: Sequence[OutageShares]
+) -> Estimate:
+    """Let the upper end allow for outages too rare to occur; cut it at what all can add.
+
+    Parameters
+    ----------
+    of_outages : float
+        What a year of outage adds.
+    parts : sequence of OutageShares
+        Of the parts that the estimate is of.
+    """
+    if not found.seen:
+        bound = min(found.high, of_outages * sum(part.all for part in parts))
+        return replace(found, value=bound, high=bound)
+    unseen = sum(part.unseen for part in parts)
+    if unseen == 0.0:
+        return found
+    why = "the upper end allows for outages too rare to occur in these years"
+    return replace(found, high=found.high + of_outages * unseen, method=f"{found.method}; {why}")
+
+
+def most_lost_at_once(plan: Plan) -> float:
+    """The most records of one partition that one event can lose."""
+    known = plan.table
+
+    def destroys(entry: Mechanism) -> bool:
+        turned = entry.turns_into or entry.ends_in
+        return entry.effect is BrokerEvent.DESTROY or bool(turned and destroys(known[turned]))
+
+    happens = [entry for entry in known.courses if _occurrence(plan, entry).per_hour > 0.0]
+    if plan.constants.policy.unclean or any(map(destroys, happens)):
+        return plan.retained_records
+    latest = plan.unflushed_hours + plan.tail_hours
+    return min(latest * plan.records_per_hour, plan.retained_records)
