@@ -76,8 +76,8 @@ class CurrentState:
         Partitions with a replica out of sync that refuse acks=all after one more failure.
     one_left : tuple of str
         Partitions of several replicas of which one is in sync.
-    no_controller : bool
-        Whether a replica that may lead is up and was not elected.
+    not_elected : tuple of int
+        Brokers that are up and may lead a partition that has no leader.
     start_first : int or None
         The broker whose return helps most: it brings back partitions that are offline, else
         writes, else in-sync replicas.
@@ -96,7 +96,7 @@ class CurrentState:
     under_min_isr: tuple[str, ...] = ()
     at_min_isr: tuple[str, ...] = ()
     one_left: tuple[str, ...] = ()
-    no_controller: bool = False
+    not_elected: tuple[int, ...] = ()
     start_first: int | None = None
     worst_next: NextFailure | None = None
     bootstrap_servers: str = ""
@@ -180,7 +180,7 @@ def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
         under_min_isr=_names(under),
         at_min_isr=_names([d for d, size, least in sizes if size == least]),
         one_left=_names([d for d, size, _ in sizes if size == 1]),
-        no_controller=any(not up.isdisjoint(_electable(d.partition)) for d in offline),
+        not_elected=tuple(sorted({b for d in offline for b in _electable(d.partition)} & up)),
         start_first=_start_first(offline, under, led, up),
         worst_next=_worst_next(every, frozenset(up)),
     )

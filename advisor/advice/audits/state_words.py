@@ -73,10 +73,13 @@ def _next(worst: NextFailure | None) -> str:
 
 def _first(state: CurrentState) -> str:
     tools = Tools(state.kafka_version, command_config=state.command_config)
-    if state.no_controller:
+    if state.not_elected:
+        names = first_of([str(broker) for broker in state.not_elected])
+        brokers = f"brokers {names} were" if len(state.not_elected) > 1 else f"broker {names} was"
         return (
-            "First: get the controllers working; a replica that may lead is up and was not "
-            f"elected. Check: {_with_addresses(tools.controller_status(state.mode), state)}"
+            f"First: find out why {brokers} not elected, up and allowed to lead what is offline: a "
+            "failed log directory (the broker's log names it), or, if nothing is elected at all, "
+            f"the controllers. Check: {_with_addresses(tools.controller_status(state.mode), state)}"
         )
     broker = state.start_first
     if broker is None:

@@ -81,15 +81,15 @@ _RULES = (
         "min.insync.replicas is above the replication factor",
         "Before Kafka 3.7 no acks=all write can succeed; since 3.7 the value counts as the "
         "replication factor (KAFKA-15583).",
-        "Set min.insync.replicas below the replication factor.",
+        "Add replicas: three for min.insync.replicas=2. Where there is one broker, set it to 1.",
     ),
     Rule(
         "KRA104",
         BROKEN,
         "A partition has no leader",
         "It can be neither read nor written until a broker that holds its records is back.",
-        "Start the brokers of its ISR or ELR; an unclean election is the last resort and loses "
-        "records.",
+        "Start the brokers of its ISR or ELR. If one of them is up, its log directory may have "
+        "failed: see its log. An unclean election is the last resort and loses records.",
     ),
     Rule(
         "KRA105",
@@ -167,7 +167,8 @@ _RULES = (
         "Kafka moves no replica by itself, and when a broker is gone for good no other is free to "
         "take its replicas: repair takes as long as replacing the broker.",
         "Have at least one broker more than the replication factor. Replace a broker that is gone "
-        "by a new one with the same node.id (broker.id): it copies everything by itself.",
+        "by a new one with the same node.id (broker.id): it copies what the others have. Not "
+        "before every partition has a leader: an empty broker that is the last of an ISR leads.",
     ),
     Rule(
         "KRA305",
@@ -249,9 +250,13 @@ _RULES = (
         "A broker is missing",
         "Kafka moves no replica by itself: what the broker held stays out of sync until it is back "
         "or replaced.",
-        "Start it again. If it is gone for good, start a new broker with the same node.id "
-        "(broker.id), which copies everything by itself, or reassign its replicas to other brokers "
-        "with kafka-reassign-partitions.sh.",
+        "Start it again, with its disks. If they are gone for good, first look for partitions "
+        "without a leader whose ISR (or Elr) names it: it must not come back empty before another "
+        "replica of these leads, for it would lead with an empty log and the others would throw "
+        "theirs away (see KRA312 for how to elect one). Then start an empty broker with the same "
+        "node.id (broker.id): it copies what other brokers have. Or reassign its replicas with "
+        "kafka-reassign-partitions.sh, which moves only partitions that have a leader. Partitions "
+        "whose only replica it was are lost.",
     ),
     Rule(
         "KRA401",

@@ -34,8 +34,8 @@ CREATED_TOPIC_RULES = (
         "A topic has one replica",
         "Topics that Kafka creates by itself get default.replication.factor, which is 1 unless "
         "set. One broker down stops it, one disk lost loses it.",
-        "Reassign it to three replicas; set default.replication.factor=3 and "
-        "auto.create.topics.enable=false.",
+        "Reassign it to three replicas; set default.replication.factor to 3, or to the number of "
+        "brokers if there are fewer, and auto.create.topics.enable=false.",
     ),
     Rule(
         "KRA205",

@@ -20,6 +20,8 @@ from advisor.formatting import significant
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
+# More than any broker has; one that is missing gets replicas only where no other is left.
+_HEAVIEST = 10**9
 _Entry = tuple[int, int]
 """Number of replicas, broker."""
 
@@ -67,6 +69,7 @@ def plan_moves(
     for topic in topics if counted is None else counted:
         for partition in topic.partitions:
             load.update(set(partition.replicas) - set(partition.adding))
+    load.update(dict.fromkeys(missing_brokers(topics if counted is None else counted), _HEAVIEST))
     lightest = _Lightest(brokers, load)
     racks_known = None not in brokers.values()
     most = {f: least_share(brokers, f) if racks_known else f for f in set(factors.values())}
@@ -104,6 +107,13 @@ def _respread(
         kept.append(chosen)
         held[lightest.racks[chosen]] += 1
     return tuple(kept)
+
+
+def missing_brokers(topics: Sequence[Topic]) -> set[int]:
+    """Return brokers with replicas that are in sync with no leader: nothing can be copied there."""
+    partitions = [partition for topic in topics for partition in topic.partitions]
+    up = {b for each in partitions if each.leader is not None for b in each.isr}
+    return {b for each in partitions for b in set(each.replicas) - set(each.adding)} - up
 
 
 class _Lightest:

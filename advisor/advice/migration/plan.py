@@ -221,12 +221,14 @@ def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
 
 
 def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[str]:
-    yield "# Before anything else: the list must be empty, that is, every replica in sync."
+    yield "# Before anything else: both lists must be empty, that is, every partition has a leader"
+    yield "# and every replica is in sync. What has no leader cannot be moved."
     if changes and config.eligible_leader_replicas:
         yield (
             f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
             "that depends on them is then left without a leader."
         )
+    yield tools.unavailable()
     yield tools.under_replicated()
 
 
@@ -352,19 +354,21 @@ def _inherited(tools: Tools, changes: Sequence[OptionChange], cluster: Cluster) 
 def _rollback(
     tools: Tools, changes: Sequence[OptionChange], moves: Sequence[Move], bytes_per_second: int
 ) -> Iterator[str]:
-    yield "# Rollback, with all replicas in sync:"
+    last_first = batches(moves)[::-1]
+    calls_off = [tools.cancel_reassignment(batch.there) for batch in last_first]
+    if any(calls_off):
+        yield "# First call off what is still being copied, if anything is:"
+        yield from filter(None, calls_off)
+    yield "# Rollback of the settings, with all replicas in sync:"
     for change in reversed(changes):
+        topic, key = change.topic.name, change.key
         if change.before is None:
-            yield tools.unset_topic(change.topic.name, change.key)
+            # Kafka refuses to delete what is not set: a plan that was stopped has not set it.
+            yield f'{tools.unset_topic(topic, key)} || echo "{topic}: {key} is not set; going on"'
         else:
-            yield tools.alter_topic(change.topic.name, {change.key: change.before})
+            yield tools.alter_topic(topic, {key: change.before})
     if moves:
-        yield "# Call off what is still being copied, if anything is, and move back:"
-        last_first = batches(moves)[::-1]
-        for batch in last_first:
-            cancel = tools.cancel_reassignment(batch.there)
-            if cancel is not None:
-                yield cancel
+        yield "# Move back:"
         for batch in last_first:
             yield tools.reassign(batch.back, bytes_per_second, instead=True)
             yield tools.await_reassignment(batch.back, len(batch.moves))

@@ -77,6 +77,10 @@ class Tools:
         # "set -e" ignores the status of a pipeline that begins with "!"; a subshell it does not.
         return f"{self._topics()} --describe --under-replicated-partitions | (! grep .)"
 
+    def unavailable(self) -> str:
+        """List partitions without a leader; fail if there are any."""
+        return f"{self.unhealthy('unavailable')} | (! grep .)"
+
     def unhealthy(self, kind: str) -> str:
         """List partitions in trouble; before 2.3 (KIP-351) under-replicated ones for min ISR.
 

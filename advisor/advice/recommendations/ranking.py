@@ -13,6 +13,7 @@ from advisor.reliability.results.sensitivity import paired_ratio
 _LARGEST_MARGIN = 20.0
 # Five per cent. Failure rates are not known well enough for a smaller difference to count.
 _TIE_DECADES = 0.02
+_DIGITS = 9
 _COMPARED = (
     "loss_probability_per_year",
     "acked_records_lost_per_year",
@@ -55,13 +56,14 @@ def dominates(one: Choice, other: Choice) -> bool:
 
     Everything: losses, records lost, time without writes, refused records, replicas (which bytes
     stored and copied are proportional to), how long producers wait, and the goals met. Equal in
-    all that, the one with less traffic between racks or faster acknowledgements is better.
+    all that, the one with less traffic between racks or faster acknowledgements is better, if an
+    audit finds no more risks in it.
     """
     if any(met and not one.meets[goal] for goal, met in other.meets.items()):
         return False
     ours, theirs = (_everything(choice) for choice in (one, other))
     if ours == theirs:
-        return _traffic(one) < _traffic(other)
+        return _traffic(one) < _traffic(other) and len(one.risks) <= len(other.risks)
     return all(a <= b for a, b in zip(ours, theirs, strict=True))
 
 
@@ -69,7 +71,8 @@ def _everything(choice: Choice) -> tuple[float, ...]:
     measures = measures_of(choice.reliability)
     config = choice.config
     waiting = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
-    numbers = (measures.get(name, math.inf) for name in _COMPARED)
+    # Equal but for the rounding of sums is equal.
+    numbers = (float(f"{measures.get(name, math.inf):.{_DIGITS}g}") for name in _COMPARED)
     return (*numbers, config.replication_factor or 1, waiting)
 
 

@@ -23,7 +23,12 @@ from advisor.parsing import whole_number
 PARTITION_LABELS = ("Partition", "Leader", "Replicas", "Isr")
 HEADER_LABELS = ("PartitionCount", "ReplicationFactor", "Configs")
 _PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
-_OTHERS = ("Topic", "TopicId", "MarkedForDeletion", *(label for pair in _PAIRS for label in pair))
+# Confluent's tool prints replicas on failed disks, and observers, in columns of their own.
+_CONFLUENT = ("Offline", "Observers")
+_OTHERS = (
+    *("Topic", "TopicId", "MarkedForDeletion", *_CONFLUENT),
+    *(label for pair in _PAIRS for label in pair),
+)
 _SPELLING = {label.lower(): label for label in (*PARTITION_LABELS, *HEADER_LABELS, *_OTHERS)}
 _LABEL = re.compile(
     rf"(?<!\S)(?a:({'|'.join(sorted(_SPELLING, key=len, reverse=True))})):", re.IGNORECASE

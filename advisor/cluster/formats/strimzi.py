@@ -27,6 +27,8 @@ from advisor.parsing import MOST_DEPTH, check_document
 MAX_BROKERS = 10_000
 _MOST_CHARACTERS = 4_000_000
 _DEFAULTS = {"num.partitions": "1", "default.replication.factor": "1"}
+# Options of brokers that topics without a value of their own follow, under the same name.
+_INHERITED = ("min.insync.replicas", "unclean.leader.election.enable")
 _LABEL = "strimzi.io/cluster"
 
 
@@ -126,7 +128,10 @@ def _cluster(
     spec = _nested(kafka, "spec", "kafka")
     pools = _of_cluster(_of_kind(resources, "KafkaNodePool"), cluster_name)
     brokers, voters, notes = _nodes(spec, pools)
+    mode = None if voters is None else "kraft"
     if voters is None:
+        if _nested(kafka, "spec", "zookeeper"):
+            mode = "zookeeper"
         voters, numbered = _zookeeper(_nested(kafka, "spec", "zookeeper"), brokers)
         notes += numbered
     unknown = sorted(racks.keys() - brokers.keys() - (voters or {}).keys())
@@ -156,6 +161,7 @@ def _cluster(
         source=source,
         notes=tuple(notes),
         controllers=voters,
+        mode=mode,
     )
 
 
@@ -228,8 +234,9 @@ def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> Counted
     spec = _nested(resource, "spec")
     name = spec.get("topicName", _name(resource))
     own = _settings(_nested(spec, "config"))
-    if "min.insync.replicas" in configs:
-        own.setdefault("min.insync.replicas", configs["min.insync.replicas"])
+    for option in _INHERITED:
+        if option in configs:
+            own.setdefault(option, configs[option])
     # -1 means the broker default, as in the tools (KIP-464).
     counts = [
         configs[default] if spec.get(key) in (None, "-1") else spec[key]

@@ -117,7 +117,8 @@ def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...
         who = f"the racks of brokers {named} are not known; each is"
         if len(unknown) == 1:
             who = f"the rack of broker {named} is not known; it is"
-    return (f"{who} counted as a rack of its own, the best case: name the racks to be sure",)
+    hides = "which hides what brokers share: name the racks to be sure"
+    return (f"{who} counted as a rack of its own, {hides}",)
 
 
 def _racks_of_voters(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:

@@ -189,10 +189,11 @@ def test_what_to_do_first_names_a_broker_and_a_command() -> None:
     assert "First: find out why broker 3 is behind" in behind[2]
 
 
-def test_no_leader_though_one_may_lead_is_the_controllers_fault() -> None:
-    """An in-sync replica that is up and was not elected: the controllers come first."""
+def test_a_broker_that_may_lead_and_does_not_has_a_failed_disk_or_no_controller() -> None:
+    """An in-sync replica that is up and was not elected: its log directory, or the controllers."""
     lines = said(topic("dead", (2,), leader=False), topic("t", (1, 2, 3)))
-    assert "First: get the controllers working" in lines[2]
+    assert "First: find out why broker 2 was not elected" in lines[2]
+    assert "failed log directory" in lines[2]
     assert lines[2].endswith("kafka-metadata-quorum.sh --bootstrap-server $BS describe --status")
     zookeeper = said(topic("dead", (2,), leader=False), topic("t", (1, 2, 3)), version="2.8")
     assert zookeeper[2].endswith("zookeeper-shell.sh $ZK get /controller")

@@ -88,6 +88,18 @@ def test_new_replicas_even_out_the_load() -> None:
     assert sum(move.copies for move in moves) == 96
 
 
+def test_a_missing_broker_gets_no_replicas_while_others_can_take_them() -> None:
+    """It is in no ISR of a led partition, and has least; a rack may leave no choice."""
+    one = tuple(Partition(i, 1 + i % 3, (1 + i % 3,), (1 + i % 3,)) for i in range(6))
+    lost = Topic("lost", (Partition(0, None, (4,), (4,)),))
+    grown, topics = Topic("t", one), [Topic("t", one), lost]
+    moves = plan_moves([grown], dict.fromkeys((1, 2, 3, 4), None), {"t": 3}, counted=topics)
+    assert all(4 not in move.after for move in moves)
+    three = {1: "a", 2: "b", 3: "b", 4: "c"}
+    spread = plan_moves([grown], three, {"t": 3}, counted=topics)
+    assert all(4 in move.after for move in spread)
+
+
 def test_unnamed_topics_are_unchanged() -> None:
     """Topics without a target factor, and those already right, do not appear."""
     right = Topic("right", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))

@@ -73,15 +73,16 @@ def searched(cluster: int, card: int, goals: Goals) -> tuple[Choice, ...]:
 
 
 def five(choice: Choice) -> tuple[float, ...]:
-    """Loss probability, records lost, writes, refused records, and cost."""
+    """Loss probability, records lost, writes, refused records, and cost, but for rounding."""
     r = choice.reliability
-    return (
+    numbers = (
         r.loss_probability_per_year,
         r.acked_records_lost_per_year,
         r.write_unavailability,
         r.records_refused_per_year,
         r.cost.bytes_stored,
     )
+    return tuple(float(f"{number:.9g}") for number in numbers)
 
 
 def is_as_patient(one: Choice, other: Choice) -> bool:
@@ -114,6 +115,13 @@ def test_a_risk_is_only_taken_where_nothing_else_will_do(
     for other in choices[1:]:
         if len(other.risks) < len(best.risks) and other.meets_all:
             assert any(ranking.dominates(third, other) for third in choices), other.name
+
+
+def test_one_broker_keeps_acks_all() -> None:
+    """With one replica both acks lose alike, but for rounding; acks=1 is a risk."""
+    best = searched(0, 1, Goals())[0]
+    assert best.config.replication_factor == 1
+    assert best.config.acks == "all"
 
 
 def test_severity_is_a_goal() -> None:

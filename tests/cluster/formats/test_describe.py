@@ -117,6 +117,15 @@ def test_pasted_output_is_read(version, paste):
     assert parse_describe(paste(SAMPLES[version]), "x") == parse_describe(SAMPLES[version], "x")
 
 
+def test_columns_of_confluent_are_read():
+    """Replicas on failed disks, and observers, stand behind the ISR."""
+    line = "Topic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2{more}\n"
+    plain = parse_describe(line.format(more=""), "x")
+    assert parse_describe(line.format(more="\tOffline: "), "x") == plain
+    assert parse_describe(line.format(more="\tOffline: 3"), "x") == plain
+    assert parse_describe(line.format(more="\tOffline: \tObservers: 3"), "x") == plain
+
+
 def test_several_topics_and_any_order_are_read():
     """Topics keep their order, partitions are sorted, headers are optional."""
     lines = [

@@ -54,6 +54,24 @@ def test_strimzi_resources_are_read():
     assert "Node ids of controllers, brokers are assumed" in said
 
 
+def test_topics_follow_the_unclean_elections_of_the_brokers():
+    """What the brokers allow, a topic without a value of its own allows."""
+    text = STRIMZI.replace("num.partitions: 4", "unclean.leader.election.enable: true")
+    text = text.replace("retention.ms: 5", "unclean.leader.election.enable: false")
+    orders, events = load_cluster(text).topics
+    assert orders.configs["unclean.leader.election.enable"] == "false"
+    assert events.configs["unclean.leader.election.enable"] == "true"
+
+
+def test_pools_of_controllers_and_zookeeper_say_the_mode():
+    """KRaft with a pool of controllers, ZooKeeper where the resource has its servers."""
+    assert load_cluster(STRIMZI).mode == "kraft"
+    older = "kind: Kafka\nmetadata: {name: a}\nspec: {kafka: {version: 3.6.1, replicas: 3}"
+    header = "apiVersion: kafka.strimzi.io/v1beta2\n"
+    assert load_cluster(f"{header}{older}, zookeeper: {{replicas: 3}}}}\n").mode == "zookeeper"
+    assert load_cluster(f"{header}{older}}}\n").mode is None
+
+
 def test_strimzi_pools_say_which_nodes_are_controllers():
     """Controllers are the pools with that role, by the racks that are given for their node ids."""
     assert load_cluster(STRIMZI).controllers == dict.fromkeys([0, 1, 2])
