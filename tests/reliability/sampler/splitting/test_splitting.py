@@ -240,11 +240,10 @@ def test_intervals_hold_what_rare_failures_in_a_row_lose() -> None:
 
 def test_few_effective_losses_are_called_too_few() -> None:
     """The warning stands beside their number, and goes with more years."""
-    for effective, said in ((8.0, True), (300.0, False)):
-        (line,) = method_lines(SPLITTING, "", Weights(500, effective, 0.2))
-        assert ("too few" in line) == said
-    (line,) = method_lines(IMPORTANCE, "", Weights(500, 8.0, 0.2))
-    assert "too few" not in line
+    for method in (SPLITTING, IMPORTANCE):
+        for effective, said in ((8.0, True), (300.0, False)):
+            (line,) = method_lines(method, "", Weights(500, effective, 0.2))
+            assert ("too few" in line) == said
 
 
 def test_a_block_is_the_same_wherever_it_runs() -> None:
