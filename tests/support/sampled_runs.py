@@ -21,6 +21,17 @@ ELSEWHERE = {101: "x", 102: "y", 103: "z"}
 # An operator who elects at once (0.036 seconds) what is left where Kafka would wait.
 AT_ONCE = {"hours": 1e-5}
 MANY_RACKS = Cluster.uniform(brokers=6, racks=6)
+TRIO = Config(replication_factor=3, min_insync_replicas=2)
+CONFIGS = {
+    "RF 3": TRIO,
+    "RF 2": Config(replication_factor=2, min_insync_replicas=1),
+    "RF 1": Config(replication_factor=1),
+    "any leader": Config(
+        replication_factor=3, min_insync_replicas=1, unclean_leader_election_enable=True
+    ),
+    "acks=1": Config(replication_factor=3, min_insync_replicas=1, acks="1"),
+}
+"""What most samples are compared on, by name."""
 QUIET = Workload(records_per_second=1.0, replication_delay_ms=0.0)
 
 
@@ -58,6 +69,3 @@ def card(**mechanisms: dict[str, float]) -> FailureModel:
         else:
             tables_[section] = dict(numbers)
     return FailureModel.from_dict(tables_)
-
-
-TRIO = Config(replication_factor=3, min_insync_replicas=2)

@@ -77,9 +77,10 @@ def _first(state: CurrentState) -> str:
         names = first_of([str(broker) for broker in state.not_elected])
         brokers = f"brokers {names} were" if len(state.not_elected) > 1 else f"broker {names} was"
         return (
-            f"First: find out why {brokers} not elected, up and allowed to lead what is offline: a "
-            "failed log directory (the broker's log names it), or, if nothing is elected at all, "
-            f"the controllers. Check: {_with_addresses(tools.controller_status(state.mode), state)}"
+            f"First: find out why {brokers} not elected, though up and allowed to lead. Often it "
+            "is a failed log directory, which the broker's own log names. If no partition gets a "
+            "leader, look at the controllers. "
+            f"Check: {_with_addresses(tools.controller_status(state.mode), state)}"
         )
     broker = state.start_first
     if broker is None:

@@ -167,8 +167,9 @@ _RULES = (
         "Kafka moves no replica by itself, and when a broker is gone for good no other is free to "
         "take its replicas: repair takes as long as replacing the broker.",
         "Have at least one broker more than the replication factor. Replace a broker that is gone "
-        "by a new one with the same node.id (broker.id): it copies what the others have. Not "
-        "before every partition has a leader: an empty broker that is the last of an ISR leads.",
+        "by a new one with the same node.id (broker.id): it copies what the others have. "
+        "Start it when every partition has a leader: an empty broker that is the last of an ISR "
+        "would lead with an empty log.",
     ),
     Rule(
         "KRA305",

@@ -113,7 +113,7 @@ def missing_brokers(topics: Sequence[Topic]) -> set[int]:
     """Return brokers with replicas that are in sync with no leader: nothing can be copied there."""
     partitions = [partition for topic in topics for partition in topic.partitions]
     up = {b for each in partitions if each.leader is not None for b in each.isr}
-    return {b for each in partitions for b in set(each.replicas) - set(each.adding)} - up
+    return {b for each in partitions for b in each.held} - up
 
 
 class _Lightest:

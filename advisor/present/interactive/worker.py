@@ -64,7 +64,7 @@ class Worker:
         self._curve_futures = self._submit_all(tasks, on_answer)
 
     def compute_likely_next(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
-        """Compute the likely next settings and this one's intervals, then the curves of the former.
+        """Compute the likely next settings, this one's intervals, then the next ones' curves.
 
         Tasks of earlier calls that have not started are cancelled.
 

@@ -6,24 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor import Cluster, Config, Workload, evaluate
+from advisor import Cluster, Workload, evaluate
 from advisor.reliability.sampler import initial_state
 from advisor.reliability.sampler import plan as plans
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
-from sampled_runs import FAR, QUIET, TRIO, card, off_by, sample
+from sampled_runs import CONFIGS, FAR, QUIET, TRIO, card, off_by, sample
 
-CONFIGS = {
-    "RF 3": TRIO,
-    "RF 2": Config(replication_factor=2, min_insync_replicas=1),
-    "RF 1": Config(replication_factor=1),
-    "any leader": Config(
-        replication_factor=3, min_insync_replicas=1, unclean_leader_election_enable=True
-    ),
-    "acks=1": Config(replication_factor=3, min_insync_replicas=1, acks="1"),
-}
 # Nothing is destroyed: copies of many sets end one after another, in an order that is drawn.
 OFTEN = card(
     broker_crash={"per_year": 40.0, "minutes": 300.0},

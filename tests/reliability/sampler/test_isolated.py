@@ -8,7 +8,7 @@ from advisor.reliability.sampler import block as blocks
 from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
-from sampled_runs import TRIO, card
+from sampled_runs import CONFIGS, TRIO, card
 
 SELDOM = card(
     broker_crash={"per_year": 4.0, "minutes": 60.0},
@@ -23,15 +23,9 @@ SELDOM = card(
     cluster_controller={"per_year": 0.5, "minutes": 240.0, "stops": 0.5},
 )
 """A card on which most outages are isolated."""
-CONFIGS = {
-    "RF 3": TRIO,
-    "RF 2": Config(replication_factor=2, min_insync_replicas=1),
+EVERY = {
+    **CONFIGS,
     "every replica": Config(replication_factor=2, min_insync_replicas=2),
-    "RF 1": Config(replication_factor=1),
-    "any leader": Config(
-        replication_factor=3, min_insync_replicas=1, unclean_leader_election_enable=True
-    ),
-    "acks=1": Config(replication_factor=3, min_insync_replicas=1, acks="1"),
 }
 
 
@@ -51,14 +45,14 @@ def check_same(counted: Row, replayed: Row) -> None:
     np.testing.assert_allclose(counted.outages, replayed.outages, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(("brokers", "racks", "partitions"), [(3, 3, 2), (6, 3, 40), (9, 9, 200)])
 def test_what_is_counted_is_what_a_replay_adds(
     name: str, brokers: int, racks: int, partitions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are the same, whether sets are in groups or not and whatever is lost."""
     load = Workload(partitions=partitions, records_per_second=1e4)
-    plan = plan_for(Cluster.uniform(brokers, racks), CONFIGS[name], SELDOM, load)
+    plan = plan_for(Cluster.uniform(brokers, racks), EVERY[name], SELDOM, load)
     counted, replayed = both(plan, 100, monkeypatch)
     assert replayed.events > 1_000
     check_same(counted, replayed)
@@ -79,6 +73,6 @@ def test_it_stops_for_rolling_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_most_are_counted_where_writes_go_on(name: str, least: float, most: float) -> None:
     """An outage that refuses writes or loses records is replayed, since its length matters."""
-    plan = plan_for(Cluster.uniform(6, 3), CONFIGS[name], SELDOM, Workload(partitions=40))
+    plan = plan_for(Cluster.uniform(6, 3), EVERY[name], SELDOM, Workload(partitions=40))
     sim = blocks._state_after(plan, Block(7, 0, 100))
     assert least <= 2 * sim.isolated["times"].sum() / sim.control[0]["events"] <= most
