@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from advisor.advice.beyond_settings import decided_columns, lost_words
@@ -24,6 +24,7 @@ from advisor.formatting import as_given, significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sensitivity import draws_within
 from advisor.reliability.results.settings_split import PARTS, Judged
 
 
@@ -43,6 +44,8 @@ class Choice:
         unknown.
     retained_bytes : float or None
         Bytes of one copy of all topics with their own retention; None: with that of the load.
+    limits : mapping of str to float
+        Those of the goals, by measure.
     """
 
     config: Config
@@ -50,6 +53,7 @@ class Choice:
     meets: Mapping[str, bool]
     survival: Survival | None
     retained_bytes: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def meets_all(self) -> bool:
@@ -177,6 +181,24 @@ def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) 
     return Judged(choice.meets_all if met is None else met, over)
 
 
+def certainty(choice: Choice) -> str:
+    """Return in how many draws of the card settings keep the goals' limits; "" without any."""
+    if not choice.limits or not choice.reliability.model.uncertain:
+        return ""
+    kept, draws = draws_within(choice.reliability, choice.limits)
+    if len(choice.limits) == 1:
+        about = GOAL_WORDS[next(iter(choice.limits))]
+        return (
+            f"How sure: {kept} of {draws} draws from the card's ranges meet the goal for {about}."
+        )
+    each = [
+        f"{GOAL_WORDS[name]} {draws_within(choice.reliability, {name: limit})[0]}"
+        for name, limit in choice.limits.items()
+    ]
+    met = f"({', '.join(each)})"
+    return f"How sure: {kept} of {draws} draws from the card's ranges meet the goals {met}."
+
+
 def choose(
     config: Config,
     reliability: Reliability,
@@ -213,7 +235,7 @@ def choose(
             )
         required = losing_rack
     meets = judge(goals, decided_measures(reliability), required)
-    return Choice(config, reliability, meets, losing_rack)
+    return Choice(config, reliability, meets, losing_rack, limits=goals.limits)
 
 
 def _losing_a_rack(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from advisor.advice.beyond_settings import has_beyond
-from advisor.advice.choice import GOAL_WORDS, Choice, goals_for, judged
+from advisor.advice.choice import GOAL_WORDS, Choice, certainty, goals_for, judged
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals, limit_words
 from advisor.advice.phrases import count_in_words, dominant, listed
 from advisor.advice.recommendations.cost_words import more_stored
@@ -29,6 +29,11 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 def verdict(choice: Choice, goals: Goals, met: bool | None = None) -> str:
     """Return the verdict on a setting, with yes or no; `met` as for `judged`."""
     return explanation.verdict(choice.reliability.outlook, judged(choice, goals, met))
+
+
+def numbers(choice: Choice) -> list[str]:
+    """Return the numbers with their intervals, and how many draws of the card meet the goals."""
+    return [*filter(None, [certainty(choice)]), *explanation.measured_lines(choice.reliability)]
 
 
 def tolerances(choice: Choice) -> str:

@@ -34,7 +34,6 @@ from advisor.cluster import Cluster
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import is_large
-from advisor.reliability.results.explanation import measured_lines
 from advisor.reliability.workload import Workload
 from advisor.tables import RowTable, html_list, html_table, html_verdict
 
@@ -144,8 +143,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     @property
     def below_verdict(self) -> tuple[str, ...]:
         """What is beyond settings, caveats, and the numbers with their intervals; a line each."""
-        numbers = measured_lines(self.best.reliability)
-        return (self.no_setting_changes, *self.caveats, *numbers)
+        return (self.no_setting_changes, *self.caveats, *reasons.numbers(self.best))
 
     @cached_property
     def now(self) -> CurrentState:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from advisor.advice.choice import GOAL_WORDS, Choice, judged
+from advisor.advice.choice import GOAL_WORDS, Choice, certainty, judged
 from advisor.advice.goals import Goals, limit_words
 from advisor.advice.phrases import listed
 from advisor.formatting import one_in
@@ -55,6 +55,7 @@ def setting_json(
     said = outcomes(result, intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
     lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
+    lines += [certainty(choice)] if intervals and certainty(choice) else []
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),

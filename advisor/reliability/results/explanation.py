@@ -8,6 +8,7 @@ what settings decide; their intervals stand directly below.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,8 @@ MOST_WORDS = 25
 _PARTS_HEADING = "What settings decide + causes beyond settings:"
 _SAID_ABOVE = ("loss_probability_per_year", "loss_events_per_year", "mean_years_to_loss", STOPS)
 _MOST_CAUSES = 2
+# Medians of draws further above the value are said.
+_MUCH_ABOVE = 1.2
 _LEFT_OUT = "are not in this card: software bugs, operator errors, the loss of a region"
 
 # Smaller shares of the losses are not mentioned.
@@ -217,9 +220,22 @@ def measured_lines(result: ExactMeasures) -> list[str]:
     return [
         *_loss_lines(result, outlook),
         *_stop_lines(result, outlook),
-        f"Source: failure-model card {result.model.name}, solved exactly; "
-        + ("95 %: over the ranges of its numbers." if result.model.uncertain else "no ranges."),
+        f"Source: failure-model card {result.model.name}, {_solved(result)}.",
     ]
+
+
+def _solved(result: ExactMeasures) -> str:
+    """How the numbers follow from the card; where draws differ from it, their median."""
+    if not result.model.uncertain:
+        return "solved exactly; no ranges"
+    text = "solved exactly at the middle of each range; 95 %: over the ranges"
+    value, low_and_high = result.write_unavailability, result.interval(STOPS)
+    median = statistics.median(result.samples[STOPS]) if max(low_and_high) > 0.0 else 0.0
+    if median <= _MUCH_ABOVE * value:
+        return text
+    # Many causes, each with a long tail above: the sum of their medians is below the median sum.
+    most = time_per_year(median)
+    return f"{text}, where half of the draws refuse writes more than {most}"
 
 
 def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:

@@ -212,6 +212,10 @@ def compute_intervals(results: Iterable[Any]) -> None:
             one, other = ([row[place] for row in rows] for rows in (drawn, decided))
             each.intervals.update(each.intervals_of_draws(one, other))
             each.samples.update({name: tuple(getattr(r, name) for r in one) for name in MEASURES})
+            splits = [settings_split.Split(*pair) for pair in zip(one, other, strict=True)]
+            for name in MEASURES:
+                by = tuple(split.part(name, settings_split.BY_SETTINGS) for split in splits)
+                each.samples[f"{settings_split.BY_SETTINGS} {name}"] = by
 
 
 def _of_draws(group: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
@@ -250,6 +254,22 @@ def paired_ratio(one: Any, other: Any, measure: str) -> tuple[float, float]:
     if len(ratios) == 1:
         return ratios[0], ratios[0]
     return uncertainty.lognormal_interval(ratios)
+
+
+def draws_within(result: Any, limits: Mapping[str, float]) -> tuple[int, int]:
+    """In how many draws of its card settings keep the limits, and the number of draws.
+
+    Parameters
+    ----------
+    result : ExactMeasures
+    limits : mapping of str to float
+        Measure to the most that settings may cause of it.
+    """
+    compute_intervals([result])
+    sample = {name: result.samples[f"{settings_split.BY_SETTINGS} {name}"] for name in limits}
+    draws = len(next(iter(sample.values()), ()))
+    kept = (all(sample[n][place] <= limits[n] for n in limits) for place in range(draws))
+    return sum(kept), draws
 
 
 def _ratio(one: float, other: float) -> float:

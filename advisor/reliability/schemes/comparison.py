@@ -221,7 +221,7 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
     intervals = {}
     for measure in MEASURES:
         value = getattr(row, measure)
-        low, high = uncertainty.lognormal_interval([getattr(draw, measure) for draw in draws])
+        low, high = uncertainty.fit_of(measure)([getattr(draw, measure) for draw in draws])
         most = 1.0 if UNITS[measure] in _SHARES else math.inf
         intervals[measure] = (min(low, value), min(max(high, value), most))
     return intervals
