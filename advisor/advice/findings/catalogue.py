@@ -79,8 +79,8 @@ _RULES = (
         "KRA103",
         NOTE,
         "min.insync.replicas is above the replication factor",
-        "Before Kafka 3.7 no acks=all write can succeed; since 3.7 the value counts as the "
-        "replication factor (KAFKA-15583).",
+        "Before Kafka 3.7 no acks=all write can succeed; from 3.7 on, at any feature level, brokers "
+        "count the value as the replication factor (KAFKA-15583).",
         "Add replicas: three for min.insync.replicas=2. Where there is one broker, set it to 1.",
     ),
     Rule(
@@ -105,7 +105,7 @@ _RULES = (
         "Fewer replicas are in sync than min.insync.replicas asks for",
         "acks=all writes are refused with NOT_ENOUGH_REPLICAS at this moment.",
         "Bring the missing brokers back; do not lower min.insync.replicas unless you accept to "
-        "lose records.",
+        "lose records. If it is above the number of replicas, see KRA103.",
     ),
     Rule(
         "KRA107",

@@ -300,7 +300,8 @@ def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Findi
         effect = (
             f"it counts as {factor}"
             if config.rules.min_isr_capped
-            else f"Kafka {config.kafka_version} refuses every acks=all write"
+            else f"Kafka {config.kafka_version} refuses every acks=all write, and from 3.7 on it "
+            f"counts as {factor}"
         )
         yield finding("KRA103", f"min ISR {min_isr} is above RF {factor}: {effect}.", name)
     if factor > 1 and name == "__transaction_state" and min_isr in (1, factor):
@@ -336,6 +337,8 @@ def _health(
     if refusing:
         sizes = sorted({needed[p.replication_factor] for p in refusing})
         below = f"below the min ISR of {listed([str(size) for size in sizes])}"
+        if all(needed[p.replication_factor] > p.replication_factor for p in refusing):
+            below += ", which is more than there are replicas (KRA103)"
         yield _of_partitions("KRA106", topic, [p.index for p in refusing], below)
     left = [p.index for p in led if len(p.isr) == 1 < p.replication_factor]
     if left:
