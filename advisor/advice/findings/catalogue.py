@@ -79,8 +79,8 @@ _RULES = (
         "KRA103",
         NOTE,
         "min.insync.replicas is above the replication factor",
-        "Before Kafka 3.7 no acks=all write can succeed; from 3.7 on, at any feature level, brokers "
-        "count the value as the replication factor (KAFKA-15583).",
+        "Before Kafka 3.7 no acks=all write can succeed; from 3.7 on, at any feature level, the "
+        "value counts as the replication factor (KAFKA-15583).",
         "Add replicas: three for min.insync.replicas=2. Where there is one broker, set it to 1.",
     ),
     Rule(
@@ -248,10 +248,11 @@ _RULES = (
     Rule(
         "KRA318",
         RISK,
-        "A broker is missing",
+        "A broker is down, or in sync nowhere",
         "Kafka moves no replica by itself: what the broker held stays out of sync until it is back "
         "or replaced.",
-        "Start it again, with its disks. If they are gone for good, first look for partitions "
+        "If it is up, its own log says why it is behind, such as a failed log directory. Else "
+        "start it again, with its disks. If they are gone for good, first look for partitions "
         "without a leader whose ISR (or Elr) names it: it must not come back empty before another "
         "replica of these leads, for it would lead with an empty log and the others would throw "
         "theirs away (see KRA312 for how to elect one). Then start an empty broker with the same "

@@ -12,7 +12,7 @@ from advisor.advice.findings.created_topic_checks import check_created_topics
 from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import session_timeout
-from advisor.advice.phrases import first_of, listed
+from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, percent, significant
@@ -105,15 +105,6 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
     if len(set(sizes.values())) > 1:
         words = [f"{rack} has {size}" for rack, size in sorted(sizes.items())]
         yield finding("KRA311", f"of the brokers, {listed(words)}.")
-
-
-def check_missing(missing: Sequence[int]) -> Iterator[Finding]:
-    """Yield a finding if brokers with replicas are in sync nowhere, or reported as down."""
-    if missing:
-        plural = "brokers" if len(missing) > 1 else "broker"
-        verb = "are" if len(missing) > 1 else "is"
-        names = first_of([str(broker) for broker in missing])
-        yield finding("KRA318", f"{plural} {names} {verb} in no ISR or reported as down.")
 
 
 def _timers(cluster: Cluster) -> Iterator[Finding]:
