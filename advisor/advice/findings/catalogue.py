@@ -301,7 +301,9 @@ _RULES = (
         "before 4.0 also if max.in.flight.requests.per.connection is above 5; since 4.0 it "
         "refuses to start with that.",
         "Set enable.idempotence=true: the producer then refuses to start with such settings, "
-        "instead of writing duplicates.",
+        "instead of writing duplicates. Before 0.11, which has no idempotence, set "
+        "max.in.flight.requests.per.connection=1: retries then keep the order, and may still write "
+        "a record twice.",
     ),
     Rule(
         "KRA501",
