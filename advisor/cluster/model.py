@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,8 @@ class Cluster(ClusterTable):
     layout : str, optional
         Columns of the describe output that was read, a name in `describe_layouts.LAYOUTS`: they
         bound the Kafka version. Default: it was no describe output.
+    broker_settings : mapping of str to str, optional
+        Settings of every broker by Kafka's name, where a description states them. Default: none.
 
     Raises
     ------
@@ -85,6 +87,7 @@ class Cluster(ClusterTable):
     mode: str | None = None
     eligible_leader_replicas: bool | None = None
     layout: str | None = None
+    broker_settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -106,6 +109,7 @@ class Cluster(ClusterTable):
         object.__setattr__(self, "topics", tuple(self.topics))
         check_partitions(sum(len(topic.partitions) for topic in self.topics))
         object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "broker_settings", FrozenMap(self.broker_settings))
         names: set[str] = set()
         known = frozenset(self.brokers)
         for topic in self.topics:
@@ -140,6 +144,11 @@ class Cluster(ClusterTable):
         elr = self.eligible_leader_replicas
         if elr is not None and not isinstance(elr, bool):
             raise InputError(f"eligible_leader_replicas={shown(elr)}: write True, False or None")
+        settings = self.broker_settings
+        if not isinstance(settings, Mapping) or not all(
+            _is_text(key) and _is_text(value) for key, value in settings.items()
+        ):
+            raise InputError(f"broker_settings={shown(settings)}: give a mapping of texts")
         if self.layout is not None and self.layout not in LAYOUTS:
             names = ", ".join(map(repr, LAYOUTS))
             raise InputError(f"layout={shown(self.layout)}: write one of {names}, or None")
@@ -322,7 +331,7 @@ class Cluster(ClusterTable):
         -------
         dict
             The fields of this class, with the ids of brokers and controllers as text; `mode`,
-            `eligible_leader_replicas` and `layout` only where they are given.
+            `eligible_leader_replicas`, `layout` and `broker_settings` only where they are given.
 
         See Also
         --------
@@ -336,6 +345,7 @@ class Cluster(ClusterTable):
         """
         optional = ("mode", "eligible_leader_replicas", "layout")
         stated = {name: getattr(self, name) for name in optional}
+        stated["broker_settings"] = dict(self.broker_settings) or None
         return {
             "kafka_version": self.kafka_version,
             "source": self.source,
