@@ -30,7 +30,7 @@ class Presence:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Brokers with replicas that are in sync nowhere, or that are down."""
+        """Brokers with replicas that are in no ISR, or that are down."""
         return tuple(sorted({*self.down, *self.behind, *self.unknown}))
 
 

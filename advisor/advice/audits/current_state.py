@@ -105,7 +105,7 @@ class CurrentState:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Brokers with replicas that are in sync nowhere, or that the cluster reports as down."""
+        """Brokers with replicas that are in no ISR, or that the cluster reports as down."""
         return self.presence.missing
 
     @property

@@ -248,7 +248,7 @@ _RULES = (
     Rule(
         "KRA318",
         RISK,
-        "A broker is down, or in sync nowhere",
+        "A broker is down, or in no ISR",
         "Kafka moves no replica by itself: what the broker held stays out of sync until it is back "
         "or replaced.",
         "If it is up, its own log says why it is behind, such as a failed log directory. Else "

@@ -1,4 +1,4 @@
-"""Brokers that are down or in sync nowhere, in words and as a finding."""
+"""Brokers that are down or in no ISR, in words and as a finding."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from advisor.cluster.broker_presence import Presence
 
 
 def check_missing(presence: Presence) -> Iterator[Finding]:
-    """Yield a finding if brokers with replicas are in sync nowhere, or reported as down."""
+    """Yield a finding if brokers with replicas are in no ISR, or reported as down."""
     if presence.missing:
         yield finding("KRA318", f"{listed(missing_words(presence))}.")
 
 
 def missing_words(presence: Presence) -> list[str]:
-    """Return what is seen of the brokers that are down or in sync nowhere: "broker 3 is down"."""
+    """Return what is seen of the brokers that are down or in no ISR: "broker 3 is down"."""
     seen = {
         "down": presence.down,
         "in no ISR (down, or behind everywhere)": presence.unknown,
