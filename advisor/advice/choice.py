@@ -27,6 +27,10 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import draws_within
 from advisor.reliability.results.settings_split import PARTS, Judged
 
+# A measure within 10 % of its limit is close to it: the failure rates are not known that well, and
+# other ways to count the same outages differ by as much.
+_NARROW = 1.1
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -178,7 +182,11 @@ def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) 
     for name in choice.unmet:
         if limits.get(name):
             over[name] = values[name] / limits[name]
-    return Judged(choice.meets_all if met is None else met, over)
+    met = choice.meets_all if met is None else met
+    if not choice.meets_all:
+        return Judged(met, over, all(times <= _NARROW for times in over.values()))
+    closest = max((values[name] / limit for name, limit in limits.items() if limit), default=0.0)
+    return Judged(met, over, met and closest >= 1.0 / _NARROW)
 
 
 def certainty(choice: Choice) -> str:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Any
 
 from advisor.cluster import Cluster
+from advisor.cluster.describe_layouts import LAYOUTS, Layout
 from advisor.cluster.observed import Observed
 from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version
+from advisor.protocol.rules.versions import NEWEST_KNOWN, OLDEST, parse_version
 
 NEWEST_WITH_ZOOKEEPER = "3.9"
-_WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
+# From 3.7 on the ISR is compared with min(min.insync.replicas, replicas): `effectiveMinIsr` in
+# `kafka/cluster/Partition.scala`, absent in 3.6.2 (KAFKA-15583). No feature level switches it.
+NEWEST_REFUSING = "3.6"
+_ASK = "say --kafka-version if it is another."
 
 
 def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
     """Return the Kafka version to assume, and a note about the assumption ("" if none was needed).
 
-    The columns of a describe output bound the version: topic ids came in 2.8, the ELR in 3.8
-    (``kafka/admin/TopicCommand.scala``, ``org/apache/kafka/tools/TopicCommand.java``).
+    The columns of a describe output bound the version (`advisor.cluster.describe_layouts`).
+    Where that leaves versions on both sides of KAFKA-15583 (3.7) and a topic has a min ISR above
+    its number of replicas, the older side is taken: it refuses acks=all.
 
     Parameters
     ----------
@@ -40,29 +44,46 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
                 "replication is assumed to be unchanged."
             )
         return stated, ""
-    partitions = [partition for topic in cluster.topics for partition in topic.partitions]
-    described = PurePath(cluster.source).suffix.lower() not in _WRITTEN_BY_HAND
-    described = described and cluster.source not in ("", "uniform", "the text")
-    has_ids = any(topic.topic_id for topic in cluster.topics)
-    has_elr = any(partition.elr is not None for partition in partitions)
-    ask = "say --kafka-version if it is another."
-    if cluster.mode == "zookeeper" and (has_elr or not partitions or not (described or has_ids)):
-        return NEWEST_WITH_ZOOKEEPER, (
-            f"Kafka's version is not stated; taken as {NEWEST_WITH_ZOOKEEPER}, the last with "
-            f"ZooKeeper: {ask}"
+    layout = LAYOUTS.get(cluster.layout or "")
+    version, why = _newest(cluster, layout)
+    topic = _above_factor(cluster)
+    oldest = OLDEST if layout is None else parse_version(layout.first)
+    refusing = parse_version(NEWEST_REFUSING)
+    if topic and oldest <= refusing < parse_version(version):
+        # Of what it may be, the worse: numbers, findings and state then agree with each other.
+        why = "" if layout is None else f"{layout.words}, "
+        why += (
+            f"taken as {NEWEST_REFUSING}, the last that refuses every acks=all write where "
+            f"min.insync.replicas is above the number of replicas, as in topic {topic}; 3.7 and "
+            "newer count it as that number"
         )
-    if has_elr:
-        return NEWEST_KNOWN, (
-            "Kafka's version is not stated; the columns are those of kafka-topics.sh 3.8 and "
-            f"newer, so it is taken as {NEWEST_KNOWN}: {ask}"
-        )
-    if not partitions or not (described or has_ids):
-        return NEWEST_KNOWN, f"Kafka's version is not stated; taken as {NEWEST_KNOWN}: {ask}"
-    newest, columns = ("3.7", "2.8 to 3.7") if has_ids else ("2.7", "2.7 or older")
-    return newest, (
-        f"Kafka's version is not stated; the columns are those of {columns}, so it is taken as "
-        f"{newest}: {ask}"
-    )
+        version = NEWEST_REFUSING
+    return version, f"Kafka's version is not stated; {why}: {_ASK}"
+
+
+def _newest(cluster: Cluster, layout: Layout | None) -> tuple[str, str]:
+    """Return the newest version that the input allows, and from what that follows."""
+    if cluster.mode == "zookeeper" and (layout is None or layout.last is None):
+        return NEWEST_WITH_ZOOKEEPER, f"taken as {NEWEST_WITH_ZOOKEEPER}, the last with ZooKeeper"
+    if layout is None:
+        return NEWEST_KNOWN, f"taken as {NEWEST_KNOWN}"
+    version = layout.last or NEWEST_KNOWN
+    controller = " with ZooKeeper" if layout.mode == "zookeeper" and cluster.mode is None else ""
+    return version, f"{layout.words}, so it is taken as {version}{controller}"
+
+
+def _above_factor(cluster: Cluster) -> str | None:
+    """Return the first topic whose min ISR is above its replicas; None if there is none.
+
+    A version that counts it as the number of replicas is then not assumed, unless it is proven.
+    """
+    if cluster.eligible_leader_replicas:
+        return None
+    for topic in cluster.topics:
+        least = topic.min_insync_replicas or 1
+        if any(partition.replication_factor < least for partition in topic.partitions):
+            return topic.name
+    return None
 
 
 def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
@@ -73,6 +94,10 @@ def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
     a live cluster says nothing about a version that it does not run.
     """
     observed, options = cluster.observed, dict[str, Any]()
+    layout = LAYOUTS.get(cluster.layout or "")
+    # Before 3.3 ZooKeeper is the usual controller, and from 4.0 on KRaft the only one.
+    if layout is not None and layout.mode and (3, 3) <= parse_version(version) < (4, 0):
+        options["mode"] = layout.mode
     shown = any(partition.elr for topic in cluster.topics for partition in topic.partitions)
     if observed is None and shown:
         options["eligible_leader_replicas"] = parse_version(version) >= (4, 0) or None

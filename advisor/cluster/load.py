@@ -12,6 +12,7 @@ from typing import Any
 
 from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
+from advisor.cluster.describe_layouts import layout_of
 from advisor.cluster.formats.describe import looks_like_describe, parse_describe
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.formats.json_format import parse_json, seen_brokers
@@ -154,7 +155,12 @@ def _is_address(source: object) -> bool:
 def _from_describe(text: str, source: str) -> Cluster:
     topics = parse_describe(text, source)
     try:
-        return Cluster(brokers=seen_brokers(topics), topics=topics, source=source)
+        return Cluster(
+            brokers=seen_brokers(topics),
+            topics=topics,
+            source=source,
+            layout=layout_of(text, topics),
+        )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from advisor.arguments import names_checked, suggests_names
 from advisor.cluster.cluster_table import ClusterTable
+from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.observed import Observed
 from advisor.cluster.racks import is_rack, moved, rack_mapping
@@ -49,6 +50,11 @@ class Cluster(ClusterTable):
     eligible_leader_replicas : bool, optional
         Whether eligible leader replicas (KIP-966) are on, where a description does not show it.
         Default: as in a new cluster of the Kafka version.
+    layout : str, optional
+        Columns of the describe output that was read, a name in `describe_layouts.LAYOUTS`: they
+        bound the Kafka version. Default: it was no describe output.
+    broker_settings : mapping of str to str, optional
+        Settings of every broker by Kafka's name, where a description states them. Default: none.
 
     Raises
     ------
@@ -80,6 +86,8 @@ class Cluster(ClusterTable):
     controllers: Mapping[int, str | None] | None = None
     mode: str | None = None
     eligible_leader_replicas: bool | None = None
+    layout: str | None = None
+    broker_settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -101,6 +109,7 @@ class Cluster(ClusterTable):
         object.__setattr__(self, "topics", tuple(self.topics))
         check_partitions(sum(len(topic.partitions) for topic in self.topics))
         object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "broker_settings", FrozenMap(self.broker_settings))
         names: set[str] = set()
         known = frozenset(self.brokers)
         for topic in self.topics:
@@ -135,6 +144,14 @@ class Cluster(ClusterTable):
         elr = self.eligible_leader_replicas
         if elr is not None and not isinstance(elr, bool):
             raise InputError(f"eligible_leader_replicas={shown(elr)}: write True, False or None")
+        settings = self.broker_settings
+        if not isinstance(settings, Mapping) or not all(
+            _is_text(key) and _is_text(value) for key, value in settings.items()
+        ):
+            raise InputError(f"broker_settings={shown(settings)}: give a mapping of texts")
+        if self.layout is not None and self.layout not in LAYOUTS:
+            names = ", ".join(map(repr, LAYOUTS))
+            raise InputError(f"layout={shown(self.layout)}: write one of {names}, or None")
 
     @classmethod
     @names_checked
@@ -313,8 +330,8 @@ class Cluster(ClusterTable):
         Returns
         -------
         dict
-            The fields of this class, with the ids of brokers and controllers as text; `mode` and
-            `eligible_leader_replicas` only where they are given.
+            The fields of this class, with the ids of brokers and controllers as text; `mode`,
+            `eligible_leader_replicas`, `layout` and `broker_settings` only where they are given.
 
         See Also
         --------
@@ -326,7 +343,9 @@ class Cluster(ClusterTable):
         >>> advisor.Cluster.uniform(brokers=2, racks=2).to_dict()["brokers"]
         {'1': 'r1', '2': 'r2'}
         """
-        stated = {"mode": self.mode, "eligible_leader_replicas": self.eligible_leader_replicas}
+        optional = ("mode", "eligible_leader_replicas", "layout")
+        stated = {name: getattr(self, name) for name in optional}
+        stated["broker_settings"] = dict(self.broker_settings) or None
         return {
             "kafka_version": self.kafka_version,
             "source": self.source,

@@ -36,9 +36,10 @@ def test_the_columns_do_not_say_that_eligible_leader_replicas_are_on() -> None:
     assert "--elr off" in note
     shown = described("2", isr="1,3")
     assert controller_of(shown, "4.4") == {"eligible_leader_replicas": True}
-    assert controller_of(shown, "3.9") == {}
+    assert controller_of(shown, "3.9") == {"mode": "kraft"}
     assert controller_note(shown, "4.4") == ""
-    assert "--mode zookeeper" in controller_note(cluster, "3.9")
+    assert controller_note(cluster, "3.9") == ""
+    assert "--mode zookeeper" in controller_note(described(None), "3.7")
     assert controller_note(cluster, "2.8") == ""
     assert controller_note(advisor.Cluster.uniform(3), "4.4") == ""
 
@@ -72,8 +73,24 @@ def test_the_feature_command_stands_where_they_are_only_assumed() -> None:
     assert [line.endswith(upgrade) for line in lines[False]] == [True]
 
 
+def test_columns_without_an_elr_show_brokers_with_zookeeper() -> None:
+    """Only KRaft brokers from 3.8 on answer with an ELR; the tool prints N/A for all others."""
+    cluster = advisor.load_cluster(
+        TOPIC.format(isr="1,2,3", columns="\tElr: N/A\tLastKnownElr: N/A")
+    )
+    version, note = version_of(cluster)
+    assert version == "3.9"
+    assert '"Elr: N/A" of brokers that use ZooKeeper or are older' in note
+    assert "taken as 3.9 with ZooKeeper" in note
+    assert controller_of(cluster, version) == {"mode": "zookeeper"}
+    assert advisor.recommend(cluster, CARD).best.config.mode == "zookeeper"
+    kraft = replace(cluster, mode="kraft")
+    assert controller_of(kraft, version_of(kraft)[0]) == {"mode": "kraft"}
+    assert controller_of(cluster, "4.2") == {}
+
+
 @pytest.mark.parametrize(
-    "stated", [{"mode": "raft"}, {"eligible_leader_replicas": "off"}, {"mode": 3}]
+    "stated", [{"mode": "raft"}, {"eligible_leader_replicas": "off"}, {"mode": 3}, {"layout": "9"}]
 )
 def test_nothing_else_can_be_stated(stated: dict[str, object]) -> None:
     """A typo is an error with the names that there are."""
@@ -88,7 +105,8 @@ def test_files_can_state_it() -> None:
     assert (cluster.mode, cluster.eligible_leader_replicas) == ("kraft", False)
     again = advisor.load_cluster(json.dumps(cluster.to_dict(), indent=1))
     assert (again.mode, again.eligible_leader_replicas) == ("kraft", False)
-    assert not {"mode", "eligible_leader_replicas"} & advisor.Cluster.uniform(3).to_dict().keys()
+    optional = {"mode", "eligible_leader_replicas", "layout"}
+    assert not optional & advisor.Cluster.uniform(3).to_dict().keys()
 
 
 def test_the_command_line_states_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,11 +23,11 @@ from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
     check_delivery_timeout,
-    check_missing,
     check_producer,
     check_replacement,
 )
 from advisor.advice.findings.known_bugs import check_version
+from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.goals import Goals, decades_short
 from advisor.advice.kafka_version import controller_note, controller_of, version_of
 from advisor.advice.phrases import first_of, sentence
@@ -256,7 +256,7 @@ def audit(
         goals=goals,
         topics=tuple(audits),
         general=(
-            *check_missing(now.missing),
+            *check_missing(now.presence),
             *check_cluster(cluster),
             *known_bugs,
             *_of_results(audits, goals, check_producer(producing, model)),

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from advisor.advice.kafka_version import controller_of
 from advisor.advice.topic_settings import config_of
 from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster.broker_presence import Presence, presence_of
 from advisor.protocol.rules.config import Config, effective_min_isr
 from advisor.protocol.rules.controller import Policy, broker_gone
 from advisor.protocol.rules.isr import refusal_before_append
@@ -64,8 +65,8 @@ class CurrentState:
         Version and controller whose rules were used.
     partitions : int
         Partitions in all.
-    missing : tuple of int
-        Brokers with replicas that are in sync nowhere, or that the cluster reports as down.
+    presence : Presence
+        Which brokers are in sync somewhere, and what is known of the others.
     out_of_sync : tuple of str
         Partitions that have a leader, and a replica that is out of sync.
     offline : tuple of str
@@ -90,7 +91,7 @@ class CurrentState:
     kafka_version: str
     mode: str
     partitions: int
-    missing: tuple[int, ...] = ()
+    presence: Presence = field(default_factory=Presence)
     out_of_sync: tuple[str, ...] = ()
     offline: tuple[str, ...] = ()
     under_min_isr: tuple[str, ...] = ()
@@ -101,6 +102,11 @@ class CurrentState:
     worst_next: NextFailure | None = None
     bootstrap_servers: str = ""
     command_config: str | None = None
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Brokers with replicas that are in no ISR, or that the cluster reports as down."""
+        return self.presence.missing
 
     @property
     def in_sync(self) -> bool:
@@ -114,6 +120,7 @@ class CurrentState:
             "in_sync": self.in_sync,
             "partitions": self.partitions,
             "brokers_missing": list(self.missing),
+            "brokers_down": list(self.presence.down),
             "out_of_sync": list(self.out_of_sync),
             "offline": list(self.offline),
             "under_min_isr": list(self.under_min_isr),
@@ -153,28 +160,26 @@ def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
     settings = {"acks": "all", **controller_of(cluster, kafka_version)}
     mode = str(Config(kafka_version=kafka_version, **settings).mode)
     observed = cluster.observed
-    reported = () if observed is None else observed.down
     state = CurrentState(kafka_version, mode, sum(len(t.partitions) for t in cluster.topics))
     if observed is not None:
         servers, client = observed.bootstrap_servers, observed.command_config
         state = replace(state, bootstrap_servers=servers, command_config=client)
+    reported = observed is not None and observed.down
     if not reported and all(_healthy(p) for t in cluster.topics for p in t.partitions):
         return state
     every = [
         each for topic in cluster.topics for each in _described(topic, kafka_version, settings)
     ]
     broken = [d for d in every if not _healthy(d.partition)]
-    up = {b for d in every if d.partition.leader is not None for b in d.partition.isr}
-    up -= set(reported)
-    placed = {b for d in every for b in d.partition.held}
-    missing = tuple(sorted((placed - up) | set(reported)))
+    presence = presence_of(cluster)
+    up = presence.in_sync
     offline = [d for d in every if d.partition.leader is None]
     led = [d for d in broken if d.partition.leader is not None]
     sizes = [(d, len(d.partition.isr), d.policy.min_isr) for d in led]
     under = [d for d, size, least in sizes if size < least]
     return replace(
         state,
-        missing=missing,
+        presence=presence,
         out_of_sync=_names(led),
         offline=_names(offline),
         under_min_isr=_names(under),
@@ -182,7 +187,7 @@ def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
         one_left=_names([d for d, size, _ in sizes if size == 1]),
         not_elected=tuple(sorted({b for d in offline for b in _electable(d.partition)} & up)),
         start_first=_start_first(offline, under, led, up),
-        worst_next=_worst_next(every, frozenset(up)),
+        worst_next=_worst_next(every, up),
     )
 
 
@@ -217,7 +222,7 @@ def _electable(partition: Partition) -> tuple[int, ...]:
 
 
 def _start_first(
-    offline: list[_Described], under: list[_Described], led: list[_Described], up: set[int]
+    offline: list[_Described], under: list[_Described], led: list[_Described], up: frozenset[int]
 ) -> int | None:
     """The broker that is not up and helps the most partitions of the worst kind there is."""
     helps = Counter(b for d in offline for b in _electable(d.partition) if b not in up)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from advisor.advice.audits.current_state import CurrentState, NextFailure
+from advisor.advice.findings.missing_brokers import missing_words
 from advisor.advice.migration.tools import BOOTSTRAP, Tools
 from advisor.advice.phrases import first_of, listed
 
@@ -43,9 +44,7 @@ def _now(state: CurrentState) -> str:
 def _missing(state: CurrentState) -> str:
     if not state.missing:
         return "no broker is missing; "
-    names = first_of([str(broker) for broker in state.missing])
-    brokers = f"brokers {names} are" if len(state.missing) > 1 else f"broker {names} is"
-    return f"{brokers} missing (in no ISR); "
+    return "".join(f"{words}; " for words in missing_words(state.presence))
 
 
 def _partitions(number: int) -> str:
@@ -85,8 +84,11 @@ def _first(state: CurrentState) -> str:
     broker = state.start_first
     if broker is None:
         return ""
-    down = broker in state.missing
-    what = f"bring back broker {broker}" if down else f"find out why broker {broker} is behind"
+    what = f"find out why broker {broker} is behind"
+    if broker in state.presence.down:
+        what = f"bring back broker {broker}"
+    elif broker in state.presence.unknown:
+        what = f"bring back broker {broker} (if it is up, its log says why it is not in sync)"
     if state.offline:
         return (
             f"First: {what}, which offline partitions wait for; elect no other replica unless its "

@@ -79,8 +79,8 @@ _RULES = (
         "KRA103",
         NOTE,
         "min.insync.replicas is above the replication factor",
-        "Before Kafka 3.7 no acks=all write can succeed; since 3.7 the value counts as the "
-        "replication factor (KAFKA-15583).",
+        "Before Kafka 3.7 no acks=all write can succeed; from 3.7 on, at any feature level, the "
+        "value counts as the replication factor (KAFKA-15583).",
         "Add replicas: three for min.insync.replicas=2. Where there is one broker, set it to 1.",
     ),
     Rule(
@@ -105,7 +105,7 @@ _RULES = (
         "Fewer replicas are in sync than min.insync.replicas asks for",
         "acks=all writes are refused with NOT_ENOUGH_REPLICAS at this moment.",
         "Bring the missing brokers back; do not lower min.insync.replicas unless you accept to "
-        "lose records.",
+        "lose records. If it is above the number of replicas, see KRA103.",
     ),
     Rule(
         "KRA107",
@@ -248,10 +248,11 @@ _RULES = (
     Rule(
         "KRA318",
         RISK,
-        "A broker is missing",
+        "A broker is down, or in no ISR",
         "Kafka moves no replica by itself: what the broker held stays out of sync until it is back "
         "or replaced.",
-        "Start it again, with its disks. If they are gone for good, first look for partitions "
+        "If it is up, its own log says why it is behind, such as a failed log directory. Else "
+        "start it again, with its disks. If they are gone for good, first look for partitions "
         "without a leader whose ISR (or Elr) names it: it must not come back empty before another "
         "replica of these leads, for it would lead with an empty log and the others would throw "
         "theirs away (see KRA312 for how to elect one). Then start an empty broker with the same "
@@ -300,7 +301,9 @@ _RULES = (
         "before 4.0 also if max.in.flight.requests.per.connection is above 5; since 4.0 it "
         "refuses to start with that.",
         "Set enable.idempotence=true: the producer then refuses to start with such settings, "
-        "instead of writing duplicates.",
+        "instead of writing duplicates. Before 0.11, which has no idempotence, set "
+        "max.in.flight.requests.per.connection=1: retries then keep the order, and may still write "
+        "a record twice.",
     ),
     Rule(
         "KRA501",

@@ -12,7 +12,7 @@ from advisor.advice.findings.created_topic_checks import check_created_topics
 from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import session_timeout
-from advisor.advice.phrases import first_of, listed
+from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, percent, significant
@@ -105,15 +105,6 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
     if len(set(sizes.values())) > 1:
         words = [f"{rack} has {size}" for rack, size in sorted(sizes.items())]
         yield finding("KRA311", f"of the brokers, {listed(words)}.")
-
-
-def check_missing(missing: Sequence[int]) -> Iterator[Finding]:
-    """Yield a finding if brokers with replicas are in sync nowhere, or reported as down."""
-    if missing:
-        plural = "brokers" if len(missing) > 1 else "broker"
-        verb = "are" if len(missing) > 1 else "is"
-        names = first_of([str(broker) for broker in missing])
-        yield finding("KRA318", f"{plural} {names} {verb} in no ISR or reported as down.")
 
 
 def _timers(cluster: Cluster) -> Iterator[Finding]:
@@ -300,7 +291,8 @@ def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Findi
         effect = (
             f"it counts as {factor}"
             if config.rules.min_isr_capped
-            else f"Kafka {config.kafka_version} refuses every acks=all write"
+            else f"Kafka {config.kafka_version} refuses every acks=all write, and from 3.7 on it "
+            f"counts as {factor}"
         )
         yield finding("KRA103", f"min ISR {min_isr} is above RF {factor}: {effect}.", name)
     if factor > 1 and name == "__transaction_state" and min_isr in (1, factor):
@@ -336,6 +328,8 @@ def _health(
     if refusing:
         sizes = sorted({needed[p.replication_factor] for p in refusing})
         below = f"below the min ISR of {listed([str(size) for size in sizes])}"
+        if all(needed[p.replication_factor] > p.replication_factor for p in refusing):
+            below += ", which is more than there are replicas (KRA103)"
         yield _of_partitions("KRA106", topic, [p.index for p in refusing], below)
     left = [p.index for p in led if len(p.isr) == 1 < p.replication_factor]
     if left:

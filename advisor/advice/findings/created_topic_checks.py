@@ -12,11 +12,13 @@ from advisor.parsing import whole_number
 _AUTO = "auto.create.topics.enable"
 _DEFAULT_FACTOR = "default.replication.factor"
 # Topics that Kafka creates when they are first used, with three replicas unless set otherwise.
+_TRANSACTIONS = "__transaction_state"
 _FACTOR_OF = {
     "__consumer_offsets": "offsets.topic.replication.factor",
-    "__transaction_state": "transaction.state.log.replication.factor",
+    _TRANSACTIONS: "transaction.state.log.replication.factor",
 }
-_USUAL = 3
+_TRANSACTION_MIN_ISR = "transaction.state.log.min.isr"
+_USUAL, _USUAL_MIN_ISR = 3, 2
 
 
 def check_created_topics(cluster: Cluster) -> Iterator[Finding]:
@@ -34,6 +36,8 @@ def check_created_topics(cluster: Cluster) -> Iterator[Finding]:
         plural = "are" if len(single) > 1 else "is"
         auto = f", and {_AUTO} is true" if single[0] == _DEFAULT_FACTOR else ""
         yield finding("KRA207", f"{listed(single)} {plural} 1{auto}.")
+    if _TRANSACTIONS in absent:
+        yield from _transaction_log(cluster)
     lacking = [name for name, key in absent.items() if lowest.get(key, _USUAL) > brokers]
     if lacking:
         number = "1 broker" if brokers == 1 else f"{brokers} brokers"
@@ -45,15 +49,33 @@ def check_created_topics(cluster: Cluster) -> Iterator[Finding]:
         )
 
 
+def _transaction_log(cluster: Cluster) -> Iterator[Finding]:
+    """Yield a finding if the min ISR that the transaction log is to get does not fit its replicas.
+
+    With two brokers no value fits.
+    """
+    keys = (_FACTOR_OF[_TRANSACTIONS], _TRANSACTION_MIN_ISR)
+    stated = [_lowest(cluster, key) for key in keys]
+    factor, least = stated[0] or _USUAL, stated[1] or _USUAL_MIN_ISR
+    if stated == [None, None] or factor == 1 or len(cluster.brokers) < _USUAL:
+        return
+    if least == 1 or least >= factor:
+        yield finding("KRA206", f"{keys[1]} is {least}, {keys[0]} {factor}.", _TRANSACTIONS)
+
+
 def _lowest(cluster: Cluster, key: str) -> int | None:
-    """The lowest value that a running broker reports; None if none does."""
-    if cluster.observed is None:
-        return None
-    values = [whole_number(text) for text in cluster.observed.broker_values(key).values()]
+    """The lowest value that the brokers have; None if it is not known."""
+    values = [whole_number(text) for text in _values(cluster, key)]
     return min((value for value in values if value is not None), default=None)
 
 
 def _created_by_clients(cluster: Cluster) -> bool:
-    """Whether a running broker reports that it creates topics that clients name."""
-    observed = cluster.observed
-    return observed is not None and "true" in observed.broker_values(_AUTO).values()
+    """Whether it is known that brokers create topics that clients name."""
+    return "true" in _values(cluster, _AUTO)
+
+
+def _values(cluster: Cluster, key: str) -> list[str]:
+    """What running brokers report, or the description states for all of them."""
+    if cluster.observed is not None:
+        return list(cluster.observed.broker_values(key).values())
+    return [cluster.broker_settings[key]] if key in cluster.broker_settings else []

@@ -54,15 +54,18 @@ CREATED_TOPIC_RULES = (
         "The transaction log's min.insync.replicas does not fit its replicas",
         "With 1 a committed transaction may be forgotten; with as many as there are replicas, "
         "every restart makes InitProducerId time out.",
-        "Set min.insync.replicas=2 with three replicas.",
+        "Set min.insync.replicas=2 with three replicas; where the topic does not exist yet, "
+        "transaction.state.log.min.isr=2 and transaction.state.log.replication.factor=3 on every "
+        "broker.",
     ),
     Rule(
         "KRA207",
         RISK,
         "Topics that Kafka creates get one replica",
         "One broker down stops such a topic, one disk lost loses it.",
-        "In server.properties of every broker set the factor to 3, or to the number of brokers "
-        "where there are fewer, and restart one after another. It changes no topic that exists. "
+        "In server.properties of every broker (with Strimzi spec.kafka.config of the Kafka "
+        "resource) set the factor to 3, or to the number of brokers where there are fewer, and "
+        "restart one after another. It changes no topic that exists. "
         "auto.create.topics.enable=false prevents that clients create topics by mistake.",
     ),
     Rule(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -46,6 +46,7 @@ def plan_moves(
     brokers: Mapping[int, str | None],
     factors: Mapping[str, int],
     counted: Sequence[Topic] | None = None,
+    avoided: Collection[int] = (),
 ) -> tuple[Move, ...]:
     """Return the moves that give each named topic its replication factor and spread its racks.
 
@@ -59,6 +60,9 @@ def plan_moves(
         Topic name to target replication factor, at most the number of brokers.
     counted : sequence of Topic, optional
         Topics whose replicas count as load on the brokers. Default: `topics`.
+    avoided : collection of int, optional
+        Brokers that get replicas only where no other is left: nothing can be copied to one that is
+        down.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def plan_moves(
     for topic in topics if counted is None else counted:
         for partition in topic.partitions:
             load.update(set(partition.replicas) - set(partition.adding))
-    load.update(dict.fromkeys(missing_brokers(topics if counted is None else counted), _HEAVIEST))
+    load.update(dict.fromkeys(avoided, _HEAVIEST))
     lightest = _Lightest(brokers, load)
     racks_known = None not in brokers.values()
     most = {f: least_share(brokers, f) if racks_known else f for f in set(factors.values())}
@@ -107,13 +111,6 @@ def _respread(
         kept.append(chosen)
         held[lightest.racks[chosen]] += 1
     return tuple(kept)
-
-
-def missing_brokers(topics: Sequence[Topic]) -> set[int]:
-    """Return brokers with replicas that are in sync with no leader: nothing can be copied there."""
-    partitions = [partition for topic in topics for partition in topic.partitions]
-    up = {b for each in partitions if each.leader is not None for b in each.isr}
-    return {b for each in partitions for b in each.held} - up
 
 
 class _Lightest:

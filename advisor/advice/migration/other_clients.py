@@ -28,7 +28,7 @@ def other_client_files(config: Config) -> dict[str, str]:
 
 def spring_producer(config: Config) -> str:
     """Return Spring Boot's `application.yaml` for its producers, which are Java's."""
-    lines = java_producer(config).splitlines()[1:]
+    lines = [line for line in java_producer(config).splitlines() if not line.startswith("#")]
     settings: dict[str, object] = {}
     for line in lines:
         name, _, text = line.partition("=")

@@ -246,17 +246,26 @@ def _steps(
         yield "# Nothing to change: every topic has these settings already."
     yield from _alterations(tools, at_once)
     if moves:
-        copies = sum(move.copies for move in moves)
-        yield (
-            f"# Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: "
-            "set it to what your network can spare, and above what producers write to a broker, "
-            "or the copy never ends."
-        )
-        yield from duration
+        yield _copying(tools, sum(move.copies for move in moves), bytes_per_second)
+        yield from duration if tools.throttles else ()
         yield from _moved_in_batches(tools, moves, bytes_per_second)
     if afterwards:
         yield "# Once the copies are in sync:"
     yield from _alterations(tools, afterwards)
+
+
+def _copying(tools: Tools, copies: int, bytes_per_second: int) -> str:
+    """Return how many replicas are copied and how fast, as a comment."""
+    if not tools.throttles:
+        return (
+            f"# Copy {copies} replicas. Kafka {tools.kafka_version} cannot throttle that (KIP-73 "
+            "came with 0.10.1): it takes all of the network and disks that it gets."
+        )
+    return (
+        f"# Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: set it "
+        "to what your network can spare, and above what producers write to a broker, or the copy "
+        "never ends."
+    )
 
 
 def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int) -> Iterator[str]:
@@ -265,7 +274,10 @@ def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int
         yield f"# In {len(parts)} batches of at most {MOST_MOVES:,} partitions, one after another."
     for batch in parts:
         yield tools.reassign(batch.there, bytes_per_second)
-        if batch is parts[0]:
+        if batch is parts[0] and not tools.throttles:
+            yield "# Wait until every partition is complete. If it gets no further, see whether all"
+            yield "# brokers are up."
+        elif batch is parts[0]:
             again = " with --additional and" if parse_version(tools.kafka_version) >= (2, 6) else ""
             yield "# Wait until every partition is complete; that also removes the throttle. If it"
             yield "# gets no further, see whether all brokers are up, and raise the throttle: in"
@@ -359,12 +371,13 @@ def _rollback(
     if any(calls_off):
         yield "# First call off what is still being copied, if anything is:"
         yield from filter(None, calls_off)
+    if any(change.before is None for change in changes):
+        yield from tools.unsetting
     yield "# Rollback of the settings, with all replicas in sync:"
     for change in reversed(changes):
         topic, key = change.topic.name, change.key
         if change.before is None:
-            # Kafka refuses to delete what is not set: a plan that was stopped has not set it.
-            yield f'{tools.unset_topic(topic, key)} || echo "{topic}: {key} is not set; going on"'
+            yield f"unset_option {tools.unset_topic(topic, key)}"
         else:
             yield tools.alter_topic(topic, {key: change.before})
     if moves:

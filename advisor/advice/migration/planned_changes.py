@@ -15,6 +15,7 @@ from advisor.advice.migration.target_settings import (
     target_of,
 )
 from advisor.cluster import Cluster, Topic
+from advisor.cluster.broker_presence import presence_of
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default
 
@@ -98,7 +99,13 @@ class PlannedChanges:
         }
         topics = tuple(t for t in chosen if t.name not in kept)
         named = {t.name: factors[t.name] for t in topics}
-        moves = plan_moves(topics, cluster.brokers, named, counted=cluster.topics)
+        moves = plan_moves(
+            topics,
+            cluster.brokers,
+            named,
+            counted=cluster.topics,
+            avoided=presence_of(cluster).missing,
+        )
         own = partial(_is_own, cluster)
         changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
         same = tuple(t for t in chosen if t.name in kept)

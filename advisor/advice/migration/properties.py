@@ -19,6 +19,8 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _ANY_WIDTH = 1_000_000
 SERVER_PROPERTIES = "server.properties"
 _BUFFER_MEMORY = 33_554_432
+IDEMPOTENCE = (0, 11)
+"""First version with idempotent producers."""
 _RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
@@ -66,10 +68,13 @@ def java_producer(config: Config) -> str:
             lines.append(f"{name.replace('_', '.')}={getattr(config, name)}")
     if idempotent(config):
         lines.append("enable.idempotence=true")
-    elif "enable_idempotence" in config.explicit and version >= (0, 11):
+    elif "enable_idempotence" in config.explicit and version >= IDEMPOTENCE:
         lines.append("enable.idempotence=false")
     lines.append(f"max.in.flight.requests.per.connection={in_flight(config)}")
-    return f"# Java producer, Kafka {config.kafka_version}\n" + "".join(f"{x}\n" for x in lines)
+    head = f"# Java producer, Kafka {config.kafka_version}\n"
+    if version < IDEMPOTENCE and in_flight(config) == 1:
+        head += _ONE_IN_FLIGHT
+    return head + "".join(f"{x}\n" for x in lines)
 
 
 def librdkafka_producer(config: Config) -> str:
@@ -103,15 +108,29 @@ def idempotent(config: Config) -> bool:
     if "enable_idempotence" in config.explicit:
         return bool(config.enable_idempotence)
     possible = config.acks == "all" and config.retries != 0
-    return possible and parse_version(config.kafka_version) >= (0, 11)
+    return possible and parse_version(config.kafka_version) >= IDEMPOTENCE
 
 
 def in_flight(config: Config) -> int:
-    """Return max.in.flight within what idempotence allows (1 in 0.11, then 5)."""
-    configured = config.max_in_flight_requests_per_connection or 5
-    if not idempotent(config):
-        return configured
-    return min(configured, 5 if parse_version(config.kafka_version) >= (1, 0) else 1)
+    """Return max.in.flight within what idempotence allows (1 in 0.11, then 5).
+
+    Before 0.11 there is no idempotence (KIP-98): with several requests in flight a retry can
+    overtake a later batch, so that one is the answer unless another number is stated.
+    """
+    configured = config.max_in_flight_requests_per_connection
+    version = parse_version(config.kafka_version)
+    if idempotent(config):
+        return min(configured or 5, 5 if version >= (1, 0) else 1)
+    stated = "max_in_flight_requests_per_connection" in config.explicit
+    if version < IDEMPOTENCE and config.retries != 0 and not stated:
+        return 1
+    return configured or 5
+
+
+_ONE_IN_FLIGHT = (
+    "# Without idempotence (0.11 and newer) a retry keeps the order of records only with one\n"
+    "# request in flight, and it can write a record twice.\n"
+)
 
 
 def broker_properties(config: Config, racks: bool = False) -> str:

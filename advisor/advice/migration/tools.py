@@ -5,7 +5,9 @@ First version that takes `--bootstrap-server`, read in the sources at each tag: 
 `kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6. `--throttle` came in
 0.10.1 (KIP-73), `--cancel` and `--additional` in 2.6 (KIP-455). All take `--command-config`;
 `kafka-leader-election.sh` since 4.2 (KIP-1147), and `--admin.config` before. `kafka-configs.sh`
-came with 0.9; before, `kafka-topics.sh --alter --config` did the same.
+came with 0.9; before, `kafka-topics.sh --alter --config` did the same, with `--deleteConfig` in
+0.8.1 and `--delete-config` from 0.8.2 on. 0.8.0 has no `kafka-topics.sh`, and its
+`kafka-reassign-partitions.sh` takes other options.
 """
 
 from __future__ import annotations
@@ -18,6 +20,23 @@ from advisor.protocol.rules.versions import Version, parse_version
 
 BOOTSTRAP = "$BS"
 ZOOKEEPER = "$ZK"
+
+
+_OTHER_TOOLS = (
+    "# Kafka 0.8.0 has other tools than these: upgrade the brokers first.",
+    "command -v kafka-topics.sh",
+)
+_UNSET_OPTION = (
+    "# Kafka refuses to remove what is not set, and a plan that was stopped early has not set it.",
+    "# Then the script goes on; any other error stops it.",
+    "unset_option() {",
+    '  if said=$("$@" 2>&1); then echo "$said"; return; fi',
+    "  case $said in",
+    '    *"Invalid config(s)"*) echo "It is not set; going on: $*" ;;',
+    '    *) echo "$said" >&2; return 1 ;;',
+    "  esac",
+    "}",
+)
 
 
 @dataclass(frozen=True)
@@ -56,8 +75,11 @@ class Tools:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Lines that set the shell variables used; values already set in the shell are kept."""
-        lines = []
+        """Lines that set the shell variables used; values already set in the shell are kept.
+
+        For 0.8.0, which lacks the tools, they stop the script.
+        """
+        lines = [] if self._version >= (0, 8, 1) else list(_OTHER_TOOLS)
         if self._version >= (1, 1):
             servers = shlex.quote(self.bootstrap_servers)
             lines.append(f"BS=${{BS:-{servers}}}   # your brokers")
@@ -67,6 +89,11 @@ class Tools:
         if self._version < (2, 6):
             lines.append("ZK=${ZK:-localhost:2181}   # your ZooKeeper")
         return tuple(lines)
+
+    @property
+    def throttles(self) -> bool:
+        """Whether moves of replicas can be throttled (KIP-73)."""
+        return self._version >= (0, 10, 1)
 
     def describe(self, *topics: str) -> str:
         """Show topics with the replicas and the ISR of their partitions."""
@@ -131,11 +158,21 @@ class Tools:
     def unset_topic(self, topic: str, key: str) -> str:
         """Remove one option of a topic, so that the brokers' default applies."""
         if self._version < (0, 9):
-            return f"{self._topics()} --alter --topic {_pattern(topic)} --delete-config {key}"
+            option = "--deleteConfig" if self._version < (0, 8, 2) else "--delete-config"
+            return f"{self._topics()} --alter --topic {_pattern(topic)} {option} {key}"
         return (
             f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
             f"--entity-name {topic} --delete-config {key}"
         )
+
+    @property
+    def unsetting(self) -> tuple[str, ...]:
+        """Lines that define the shell function `unset_option`, which runs `unset_topic`.
+
+        The tool refuses to remove what is not set with "Invalid config(s)" (`ConfigCommand`, 0.10.1
+        and newer); before, it does not complain.
+        """
+        return _UNSET_OPTION
 
     def alter_default(self, key: str, value: str) -> str | None:
         """Set a brokers' default at run time (KIP-226); None before 1.1."""
@@ -160,7 +197,7 @@ class Tools:
         file : str
             Name of the reassignment JSON.
         bytes_per_second : int
-            Throttle per broker.
+            Throttle per broker; before 0.10.1 there is none.
         instead : bool
             Whether to replace moves of these partitions that still run; before 2.6 the tool
             refuses that.
@@ -168,9 +205,7 @@ class Tools:
         line = f"{self._reassign()} --reassignment-json-file {file} --execute"
         if instead and self._version >= (2, 6):
             line += " --additional"
-        if self._version < (0, 10, 1):
-            return line
-        return f"{line} --throttle {bytes_per_second}"
+        return f"{line} --throttle {bytes_per_second}" if self.throttles else line
 
     def await_reassignment(self, file: str, moves: int) -> str:
         """Check every ten seconds whether the moves are done; the last check removes the throttle.

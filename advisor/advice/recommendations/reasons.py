@@ -108,7 +108,10 @@ def reasons(
     cheaper = next((c for c in choices if _is_cheaper(c, best) and c.meets_all), None)
     if best.meets_all and cheaper is not None:
         sentences.append(_meets_too(cheaper, best))
-    sentences += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
+    for other in _other_min_isr(best, choices):
+        # Where a risk is taken, `risk_words` says the trade above.
+        if not (best.risks and _trade(other, best)):
+            sentences.append(_against_min_isr(other, best))
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
         often = once_in(_years(leader_only.reliability))
@@ -201,10 +204,33 @@ def risk_words(best: Choice, choices: Sequence[Choice]) -> str:
     """Return what an audit calls a risk of the recommended setting, and why it is taken."""
     if not best.risks:
         return ""
-    why = "no setting without it does better"
+    why = "by your goals no setting without it is better"
     if best.meets_all and not any(c.meets_all and not c.risks for c in choices):
         why = "no setting without risks meets the goals"
-    return f"An audit calls it a risk that {_named(best)}; {why}."
+    trades = (_trade(other, best) for other in _other_min_isr(best, choices))
+    return " ".join(
+        [f"An audit calls it a risk that {_named(best)}; {why}.", *filter(None, trades)]
+    )
+
+
+def _trade(other: Choice, best: Choice) -> str:
+    """Return what another min ISR would lose less often and refuse more; "" for no such trade.
+
+    No trade either if losses are as frequent, within a factor of two, or too rare to observe.
+    """
+    theirs, ours = _years(other.reliability), _years(best.reliability)
+    name = "write_unavailability"
+    refused = [each.reliability.by_settings(name) for each in (other, best)]
+    if theirs < 2.0 * ours or is_rare(ours) or refused[0] <= refused[1]:
+        return ""
+    less = (
+        "no data" if math.isinf(theirs) else f"data {significant(theirs / ours)} times less often"
+    )
+    decided = "By what settings decide, " if has_beyond(best.reliability) else ""
+    return (
+        f"{decided}min.insync.replicas {other.config.min_insync_replicas} would lose {less}, but "
+        f"refuse writes {time_per_year(refused[0])} instead of {time_per_year(refused[1])}."
+    )
 
 
 def _no_better(other: Choice, best: Choice) -> str:

@@ -15,11 +15,11 @@ from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import (
     check_cluster,
     check_delivery_timeout,
-    check_missing,
     check_producer,
     check_replacement,
 )
 from advisor.advice.findings.known_bugs import check_version
+from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.goals import Goals
 from advisor.advice.migration.target_settings import in_words
 from advisor.advice.recommendations import reasons
@@ -198,7 +198,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         producing = tuple(check_producer(producer.config, self.model))
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
-            *check_missing(self.now.missing),
+            *check_missing(self.now.presence),
             *check_cluster(self.cluster),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),

@@ -75,6 +75,8 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         controllers=_controllers(document.get("controllers")),
         mode=_text_or_none(document, "mode"),
         eligible_leader_replicas=document.get("eligible_leader_replicas"),
+        layout=_text_or_none(document, "layout"),
+        broker_settings=_mapping(document.get("broker_settings", {}), "broker_settings"),
     )
 
 

@@ -18,6 +18,7 @@ import yaml
 
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
+from advisor.cluster.observed import REPLICATION_SETTINGS
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import broker_id, moved
 from advisor.cluster.topic import Topic, check_partitions
@@ -27,6 +28,7 @@ from advisor.parsing import MOST_DEPTH, check_document
 MAX_BROKERS = 10_000
 _MOST_CHARACTERS = 4_000_000
 _DEFAULTS = {"num.partitions": "1", "default.replication.factor": "1"}
+_OTHER_DEFAULTS = {"auto.create.topics.enable": "true"}
 # Options of brokers that topics without a value of their own follow, under the same name.
 _INHERITED = ("min.insync.replicas", "unclean.leader.election.enable")
 _LABEL = "strimzi.io/cluster"
@@ -162,7 +164,14 @@ def _cluster(
         notes=tuple(notes),
         controllers=voters,
         mode=mode,
+        broker_settings=_replication_settings(configs) if kafkas else {},
     )
+
+
+def _replication_settings(configs: Mapping[str, str]) -> dict[str, str]:
+    """Return what the brokers state, or Kafka has by default, of topics that Kafka creates."""
+    settings = {**_OTHER_DEFAULTS, **configs}
+    return {key: value for key, value in settings.items() if key in REPLICATION_SETTINGS}
 
 
 def _nodes(

@@ -104,10 +104,11 @@ def name_of(config: Config) -> str:
 def _head(config: Config, judged: Judged | None) -> str:
     if judged is None:
         return name_of(config)
+    narrowly = "narrowly " if judged.narrow else ""
     return (
-        f"Yes, {name_of(config)} meets your goals"
+        f"Yes, {name_of(config)} {narrowly}meets your goals"
         if judged.met
-        else (f"No, {name_of(config)} misses your goals")
+        else (f"No, {name_of(config)} {narrowly}misses your goals")
     )
 
 

@@ -215,10 +215,13 @@ class Judged(NamedTuple):
         Whether every goal is met.
     times_over : mapping of str to float
         Missed measure to how many times its limit it is; infinite for a limit of 0.
+    narrow : bool
+        Whether a few per cent would change `met`.
     """
 
     met: bool
     times_over: Mapping[str, float]
+    narrow: bool = False
 
 
 def amount_of(estimate: Estimate) -> Amount:

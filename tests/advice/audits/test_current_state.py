@@ -172,13 +172,18 @@ def test_eligible_leader_replicas_take_over() -> None:
 def test_what_to_do_first_names_a_broker_and_a_command() -> None:
     """The broker that helps most comes first, with the command that lists what waits for it."""
     offline = said(topic("dead", (2,), (3,), (3,), leader=False), topic("t", (1,)))
-    assert offline[0].startswith("Now: brokers 2 and 3 are missing (in no ISR); ")
-    assert offline[2].startswith("First: bring back broker 3, which offline partitions wait for")
+    assert offline[0].startswith(
+        "Now: brokers 2 and 3 are in no ISR (down, or behind everywhere); "
+    )
+    assert offline[2].startswith(
+        "First: bring back broker 3 (if it is up, its log says why it is not in sync), which "
+        "offline partitions wait for"
+    )
     assert offline[2].endswith(
         "kafka-topics.sh --bootstrap-server $BS --describe --unavailable-partitions"
     )
     refused = said(topic("t", (1,), least=2), topic("u", (1, 2), (2, 1), least=2))
-    assert "First: bring back broker 3, and leave min.insync.replicas as it is" in refused[2]
+    assert "not in sync), and leave min.insync.replicas as it is" in refused[2]
     assert refused[2].endswith("--under-min-isr-partitions")
     old = said(topic("t", (1,), least=2), version="2.1")
     assert old[2].endswith(
@@ -211,8 +216,8 @@ def test_audit_recommend_and_report_begin_with_it(
     cluster = advisor.load_cluster(PUBLISHED)
     first = state_lines(current_state(cluster, "3.5"))[0]
     assert first == (
-        "Now: brokers 1 and 2 are missing (in no ISR); of 5 partitions 5 have one in-sync "
-        "replica left."
+        "Now: brokers 1 and 2 are in no ISR (down, or behind everywhere); of 5 partitions 5 have "
+        "one in-sync replica left."
     )
     card = tmp_path / "card.toml"
     card.write_text(f"[broker.destroyed]\nper_year = {OWN}\nhours = {OWN}\n")
@@ -245,12 +250,29 @@ def test_commands_have_the_addresses_of_the_cluster_that_was_read() -> None:
     assert "--bootstrap-server $BS" in said(low)[-1]
 
 
+def test_what_a_running_cluster_reports_is_said_as_proven() -> None:
+    """A broker that is fenced is down; one that runs and is in no ISR is behind."""
+    lagging = topic("t", (1, 2), least=2)
+    for down, seen, do in (
+        ((3,), "broker 3 is down", "bring back broker 3, and"),
+        ((), "broker 3 is running, but in no ISR", "find out why broker 3 is behind"),
+    ):
+        observed = Observed(mode="kraft", down=down)
+        cluster = Cluster(SIX, (lagging,), observed=observed)
+        state = current_state(cluster, "4.1")
+        assert state_lines(state)[0].startswith(f"Now: {seen}; of 1 partition ")
+        assert f"First: {do}" in state_lines(state)[2]
+        assert state.to_dict()["brokers_down"] == list(down)
+        details = [f.detail for f in audit(cluster, CARD).findings if f.code == "KRA318"]
+        assert details == [f"{seen}."]
+
+
 def test_a_missing_broker_is_a_finding_that_says_how_to_replace_it() -> None:
     """Kafka moves no replica by itself, so audit and recommendation say what to do."""
     cluster = Cluster(SIX, (topic("t", (1, 2), least=2),))
     for found in (audit(cluster, CARD).findings, recommend(cluster, CARD).findings):
         (told,) = [each for each in found if each.code == "KRA318"]
-        assert told.detail == "broker 3 is in no ISR or reported as down."
+        assert told.detail == "broker 3 is in no ISR (down, or behind everywhere)."
         assert "with the same node.id" in told.rule.remedy
     whole = Cluster(SIX, (topic("t", (1, 2, 3), least=2),))
     assert "KRA318" not in {each.code for each in audit(whole, CARD).findings}

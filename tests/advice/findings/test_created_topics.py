@@ -1,10 +1,12 @@
 """Topics that Kafka or its frameworks create: their names, their replicas, brokers for them."""
 
+import json
+
 import pytest
 
 from advisor.advice.findings.checks import check_cluster, check_topic
 from advisor.advice.topic_settings import config_of
-from advisor.cluster import Cluster, Topic
+from advisor.cluster import Cluster, Topic, load_cluster
 from advisor.cluster.observed import Observed, Setting
 from checked_topics import ONE, SIX, partition, with_min_isr
 
@@ -101,3 +103,74 @@ def test_what_newer_tools_leave_out_is_the_default(
     topic = Topic("t", (partition(),), topic_id=topic_id)
     told = check_topic(topic, Cluster(SIX, (topic,)), config_of(topic, version, {}))
     assert ("KRA107" in {each.code for each in told}) == assumed
+
+
+STRIMZI = """\
+apiVersion: kafka.strimzi.io/v1
+kind: Kafka
+metadata: {name: my}
+spec:
+  kafka:
+    version: 4.1.0
+    replicas: 3
+    config: {default.replication.factor: 3, SETTINGS}
+---
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaTopic
+metadata: {name: orders}
+spec: {partitions: 1, replicas: 3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("", {}),
+        ("offsets.topic.replication.factor: 3, transaction.state.log.min.isr: 2", {}),
+        (
+            "offsets.topic.replication.factor: 1, transaction.state.log.replication.factor: 1",
+            {
+                "KRA207": "offsets.topic.replication.factor and "
+                "transaction.state.log.replication.factor are 1."
+            },
+        ),
+        (
+            "default.replication.factor: 1",
+            {"KRA207": "default.replication.factor is 1, and auto.create.topics.enable is true."},
+        ),
+        ("default.replication.factor: 1, auto.create.topics.enable: false", {}),
+        (
+            "transaction.state.log.min.isr: 1",
+            {
+                "KRA206": "transaction.state.log.min.isr is 1, "
+                "transaction.state.log.replication.factor 3."
+            },
+        ),
+        (
+            "transaction.state.log.replication.factor: 2",
+            {
+                "KRA206": "transaction.state.log.min.isr is 2, "
+                "transaction.state.log.replication.factor 2."
+            },
+        ),
+        (
+            "offsets.topic.replication.factor: 4",
+            {
+                "KRA208": "there are 3 brokers, and __consumer_offsets is not in the description.",
+            },
+        ),
+    ],
+)
+def test_strimzi_says_what_topics_to_come_get(settings: str, expected: dict[str, str]) -> None:
+    """The brokers' settings in a Kafka resource count where internal topics are not described."""
+    text = STRIMZI.replace("default.replication.factor: 3, SETTINGS", settings or "a: b")
+    if "default.replication.factor" not in settings:
+        text = STRIMZI.replace("SETTINGS", settings or "a: b")
+    cluster = load_cluster(text)
+    saved = load_cluster(json.dumps(cluster.to_dict(), indent=1))
+    for each in (cluster, saved):
+        told = {f.code: f.detail for f in check_cluster(each) if f.code.startswith("KRA20")}
+        assert told == expected
+    pool = text.replace("metadata: {name: orders}", "metadata: {name: __transaction_state}")
+    codes = {f.code for f in check_cluster(load_cluster(pool))}
+    assert "KRA206" not in codes

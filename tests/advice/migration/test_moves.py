@@ -6,9 +6,12 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.advice.migration.moves import election_json, plan_moves, reassignment_json
+from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
+from advisor.advice.migration.planned_changes import PlannedChanges
 from advisor.advice.tolerance import least_share, share_of
-from advisor.cluster import Partition, Topic, load_cluster
+from advisor.cluster import Cluster, Partition, Topic, load_cluster
+from advisor.cluster.observed import Observed
+from advisor.protocol.rules.config import Config
 
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 
@@ -89,15 +92,25 @@ def test_new_replicas_even_out_the_load() -> None:
 
 
 def test_a_missing_broker_gets_no_replicas_while_others_can_take_them() -> None:
-    """It is in no ISR of a led partition, and has least; a rack may leave no choice."""
+    """It is in no ISR of a led partition, or reported as down; a rack may leave no choice."""
     one = tuple(Partition(i, 1 + i % 3, (1 + i % 3,), (1 + i % 3,)) for i in range(6))
+    grown, config = Topic("t", one), Config(replication_factor=3, min_insync_replicas=2)
+
+    def planned(
+        brokers: dict[int, str | None], other: Topic, observed: Observed | None = None
+    ) -> tuple[Move, ...]:
+        cluster = Cluster(brokers, (grown, other), observed=observed)
+        return PlannedChanges.of(cluster, [grown], config, {}).moves
+
+    four: dict[int, str | None] = dict.fromkeys((1, 2, 3, 4), None)
     lost = Topic("lost", (Partition(0, None, (4,), (4,)),))
-    grown, topics = Topic("t", one), [Topic("t", one), lost]
-    moves = plan_moves([grown], dict.fromkeys((1, 2, 3, 4), None), {"t": 3}, counted=topics)
-    assert all(4 not in move.after for move in moves)
-    three = {1: "a", 2: "b", 3: "b", 4: "c"}
-    spread = plan_moves([grown], three, {"t": 3}, counted=topics)
-    assert all(4 in move.after for move in spread)
+    led = Topic("led", (Partition(0, 4, (4,), (4,)),))
+    assert all(4 not in move.after for move in planned(four, lost))
+    assert any(4 in move.after for move in planned(four, led))
+    down = Observed(mode="kraft", down=(4,))
+    assert all(4 not in move.after for move in planned(four, led, down))
+    three: dict[int, str | None] = {1: "a", 2: "b", 3: "b", 4: "c"}
+    assert all(4 in move.after for move in planned(three, lost))
 
 
 def test_unnamed_topics_are_unchanged() -> None:

@@ -1,13 +1,17 @@
 """Command lines and files that a real Kafka of each version takes."""
 
 import shlex
+import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
 
+from advisor.advice.migration.other_clients import spring_producer
 from advisor.advice.migration.plan import MigrationPlan, make_plan
 from advisor.advice.migration.properties import (
     broker_properties,
+    in_flight,
     java_producer,
     librdkafka_producer,
     strimzi_topics,
@@ -98,11 +102,78 @@ def test_min_isr_alone_needs_no_moves() -> None:
 
 
 def test_an_unset_min_isr_is_unset_again() -> None:
-    """The rollback of a setting that was absent removes it."""
+    """The rollback of a setting that was absent removes it; what was set needs no function."""
     made = plan(topic("t", (1, 2, 3)))
     line = made.rollback[position(made.rollback, "--delete-config min.insync.replicas")]
-    # A plan that was stopped before it set the value has nothing to delete, and Kafka says so.
-    assert line.endswith('|| echo "t: min.insync.replicas is not set; going on"')
+    assert line.startswith("unset_option kafka-configs.sh ")
+    stated = plan(topic("t", (1, 2, 3), min_insync_replicas="1"))
+    assert not any("unset_option" in line for line in stated.rollback)
+    older = Tools("0.8.2").unset_topic("t", "k")
+    assert older.endswith("--delete-config k")
+    assert Tools("0.8.1").unset_topic("t", "k").endswith("--deleteConfig k")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        ("echo Completed", 0, "Completed"),
+        ("echo 'Invalid config(s): min.insync.replicas' >&2; exit 1", 0, "not set; going on"),
+        ("echo 'Timed out waiting for a node' >&2; exit 1", 1, "Timed out waiting"),
+    ],
+)
+def test_a_rollback_goes_on_only_where_nothing_was_set(
+    tmp_path: Path, answer: str, code: int, said: str
+) -> None:
+    """Any other error of the tool stops the script, and is shown."""
+    (tmp_path / "kafka-configs.sh").write_text(f"#!/bin/sh\n{answer}\n")
+    (tmp_path / "kafka-configs.sh").chmod(0o755)
+    script = tmp_path / "rollback.sh"
+    script.write_text(plan(topic("t", (1, 2, 3))).scripts["rollback.sh"] + "echo the end\n")
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    run = subprocess.run(["sh", script], capture_output=True, text=True, env=path, check=False)
+    assert run.returncode == code
+    assert said in run.stdout + run.stderr
+    assert ("the end" in run.stdout) is (code == 0)
+
+
+def test_before_kip_73_nothing_is_said_of_a_throttle() -> None:
+    """0.10.0 cannot throttle moves: neither the commands nor the comments have a throttle."""
+    for version in ("0.9", "0.10.0", "0.10.1"):
+        made = plan(topic("t", (1,)), config=WANTED.changed(kafka_version=version))
+        text = "\n".join((*made.lines, *made.rollback))
+        assert ("--throttle" in text) is (version == "0.10.1")
+        assert ("cannot throttle" in text) is (version != "0.10.1")
+        assert ("removes the throttle" in text) is (version == "0.10.1")
+
+
+def test_the_first_release_has_none_of_the_tools() -> None:
+    """0.8.0 has no kafka-topics.sh: its script says so and stops before anything else."""
+    first = Config(replication_factor=3, acks="all", kafka_version="0.8.0")
+    made = plan(topic("t", (1,)), config=first)
+    for lines in (made.preflight, made.rollback):
+        assert "other tools than these: upgrade" in lines[0]
+        assert lines[1] == "command -v kafka-topics.sh"
+    assert (
+        plan(topic("t", (1,)), config=first.changed(kafka_version="0.8.1")).rollback[0]
+        != (made.rollback[0])
+    )
+
+
+@pytest.mark.parametrize(("version", "number"), [("0.10.2", 1), ("0.11", 1), ("1.0", 5)])
+def test_requests_in_flight_keep_the_order(version: str, number: int) -> None:
+    """Before idempotence only one request in flight keeps the order under retries."""
+    config = WANTED.changed(kafka_version=version, retries=10)
+    setting = f"max.in.flight.requests.per.connection={number}\n"
+    java = java_producer(config)
+    assert setting in java
+    assert setting in librdkafka_producer(config)
+    assert ("can write a record twice" in java) is (version == "0.10.2")
+    spring = yaml.safe_load(spring_producer(config))["spring"]["kafka"]["producer"]
+    assert spring["properties"]["max.in.flight.requests.per.connection"] == number
+    assert not any(str(key).startswith("#") for key in (*spring, *spring["properties"]))
+    own = config.changed(max_in_flight_requests_per_connection=3)
+    assert in_flight(own) == min(3, number) if version != "0.10.2" else 3
+    assert in_flight(WANTED.changed(kafka_version="0.10.2", retries=0)) == 5
 
 
 def test_the_rollback_first_calls_off_what_is_being_copied() -> None:

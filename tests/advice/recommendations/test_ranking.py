@@ -12,6 +12,7 @@ from advisor.advice.choice import Choice
 from advisor.advice.recommendations import ranking
 from advisor.advice.recommendations.search import search
 from advisor.cluster import Cluster
+from advisor.formatting import significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
@@ -271,6 +272,33 @@ def test_risks_are_said_first_and_last() -> None:
     why = " ".join(usual.why)
     assert "but an audit calls it a risk that" in why or "RF 2 is too few" in why
     assert "It costs " in why
+
+
+def test_two_brokers_are_told_what_min_isr_two_would_do() -> None:
+    """RF 2 with min ISR 1 is advised for its writes: losses and downtime of the other are said."""
+    card = FailureModel.from_dict(
+        {
+            "broker": {
+                "destroyed": {"per_year": 1, "hours": 12},
+                "lag": {"per_year": 50, "minutes": 60},
+            }
+        }
+    )
+    two = Cluster.uniform(brokers=2, racks=None)
+    answer = search(evaluate, two, card, LOAD, Goals())
+    assert answer.best.name.startswith("RF 2, min.insync.replicas 1, acks=all")
+    (other,) = [c for c in answer.choices if c.name == "RF 2, min.insync.replicas 2, acks=all"][:1]
+    rarer = other.reliability.mean_years_to_loss / answer.best.reliability.mean_years_to_loss
+    assert rarer > 2.0
+    downtime = [time_per_year(c.reliability.write_unavailability) for c in (other, answer.best)]
+    trade = (
+        f"min.insync.replicas 2 would lose data {significant(rarer)} times less "
+        f"often, but refuse writes {downtime[0]} instead of {downtime[1]}."
+    )
+    assert answer.caveats[-1].endswith(f"no setting without it is better. {trade}")
+    assert not any("With min.insync.replicas 2" in reason for reason in answer.why)
+    assert trade in answer.explain()
+    assert trade in repr(answer)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,12 @@ import pytest
 
 from advisor.advice import Goals, recommend
 from advisor.advice.goals import decades_short, judge
-from advisor.advice.kafka_version import version_of
 from advisor.advice.recommendations.ranking import ranked
 from advisor.advice.recommendations.search import assumed_load, candidates, search, usual_config
 from advisor.advice.tolerance import Survival
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.errors import InputError, NotComputedError
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.versions import NEWEST_KNOWN
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.fault_tolerance import tolerance
@@ -366,23 +364,3 @@ def test_the_assumed_load_grows_with_the_topics(topics: int, internal: int, time
     assert load.records_per_second == times * Workload().records_per_second
     assert load.partitions == max(topics, 1)
     assert ("on average 1,000 a topic" in note) == (topics > 1)
-
-
-def test_the_version_is_what_the_columns_allow() -> None:
-    """A stated version wins; ELR columns mean the newest, ids at most 3.7, neither 2.7."""
-
-    def described(**partition: object) -> Cluster:
-        topic_id = partition.pop("topic_id", None)
-        topic = Topic("t", (Partition(0, 1, (1,), (1,), **partition),), topic_id=topic_id)
-        return Cluster({1: None}, (topic,), source="describe.txt")
-
-    assert version_of(described(), "3.1") == ("3.1", "")
-    assert "newer than" in version_of(described(), "99.0")[1]
-    assert version_of(described(), NEWEST_KNOWN) == (NEWEST_KNOWN, "")
-    assert version_of(replace(described(), kafka_version="2.2"))[0] == "2.2"
-    assert version_of(described(elr=(), topic_id="x"))[0] == NEWEST_KNOWN
-    assert version_of(described(topic_id="x"))[0] == "3.7"
-    assert version_of(described())[0] == "2.7"
-    assert version_of(replace(described(), source="cluster.toml"))[0] == NEWEST_KNOWN
-    assert version_of(Cluster({1: None}))[0] == NEWEST_KNOWN
-    assert all("--kafka-version" in version_of(c)[1] for c in (described(), Cluster({1: None})))

@@ -1,0 +1,31 @@
+"""Brokers that are down or in no ISR, in words and as a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from advisor.advice.findings.catalogue import Finding, finding
+from advisor.advice.phrases import first_of, listed
+from advisor.cluster.broker_presence import Presence
+
+
+def check_missing(presence: Presence) -> Iterator[Finding]:
+    """Yield a finding if brokers with replicas are in no ISR, or reported as down."""
+    if presence.missing:
+        yield finding("KRA318", f"{listed(missing_words(presence))}.")
+
+
+def missing_words(presence: Presence) -> list[str]:
+    """Return what is seen of the brokers that are down or in no ISR: "broker 3 is down"."""
+    seen = {
+        "down": presence.down,
+        "in no ISR (down, or behind everywhere)": presence.unknown,
+        "running, but in no ISR": presence.behind,
+    }
+    return [_brokers_are(brokers, what) for what, brokers in seen.items() if brokers]
+
+
+def _brokers_are(brokers: Sequence[int], what: str) -> str:
+    many = len(brokers) > 1
+    names = first_of([str(broker) for broker in brokers])
+    return f"{'brokers' if many else 'broker'} {names} {'are' if many else 'is'} {what}"

@@ -1,0 +1,113 @@
+"""Layouts of `kafka-topics.sh --describe`, and the Kafka versions that print each of them.
+
+Read at the tags 0.8.0 to 3.9.0 in `kafka/admin/ListTopicCommand.scala` (0.8.0),
+`kafka/admin/TopicCommand.scala` (0.8.1 to 3.6) and `org/apache/kafka/tools/TopicCommand.java`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from advisor.cluster.topic import Topic
+
+# Every line of an output has the same layout, so that its beginning is enough.
+_ENOUGH = 100_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a describe output, and what they prove.
+
+    Attributes
+    ----------
+    name : str
+        The first version that prints them, and what differs ("3.8 without ELR").
+    first : str
+        The first version of brokers described like this.
+    last : str or None
+        The last one; None: today's.
+    words : str
+        Subject and verb of a sentence: "the columns are those of kafka-topics.sh 2.4 to 2.7".
+    mode : {"kraft", "zookeeper"}, optional
+        The controller of brokers from 3.8 on that are described like this; None: either.
+    """
+
+    name: str
+    first: str
+    last: str | None
+    words: str
+    mode: str | None = None
+
+
+_LAYOUTS = (
+    Layout("0.8.0", "0.8.0", "0.8.0", "the columns are those of kafka-list-topic.sh 0.8.0"),
+    Layout(
+        "0.8.1",
+        "0.8.1",
+        "2.3",
+        "the columns are those of kafka-topics.sh 0.8.1 to 2.3 (before 0.11 unclean leader "
+        "election is on by default and records are lost more easily)",
+    ),
+    Layout(
+        "0.8.1 partitions",
+        "0.8.1",
+        "3.7",
+        "the columns are those of kafka-topics.sh 0.8.1 to 3.7",
+    ),
+    Layout("2.4", "2.4", "2.7", "the columns are those of kafka-topics.sh 2.4 to 2.7"),
+    Layout("2.8", "2.8", "3.7", "the columns are those of kafka-topics.sh 2.8 to 3.7"),
+    # The ELR is answered by DescribeTopicPartitions, which only KRaft brokers from 3.8 on have
+    # (`KafkaApis.describeTopicPartitionsRequestHandler`); the tool prints N/A for all others, and
+    # with --topic-id.
+    Layout(
+        "3.8 without ELR",
+        "0.10.0",
+        "3.9",
+        'the columns are those of kafka-topics.sh 3.8 and newer, and "Elr: N/A" of brokers that '
+        "use ZooKeeper or are older",
+        "zookeeper",
+    ),
+    Layout("3.8", "3.8", None, "the columns are those of kafka-topics.sh 3.8 and newer", "kraft"),
+)
+
+LAYOUTS: Mapping[str, Layout] = MappingProxyType({each.name: each for each in _LAYOUTS})
+"""Every layout by its name."""
+
+_OLDEST = re.compile(r"^\s*topic:\s+\S+\s+partition:\s+\d+\s+leader:", re.MULTILINE)
+_JOINED = re.compile(r"^\s*Topic:[A-Za-z0-9._-]+\s+PartitionCount:", re.MULTILINE)
+_HEADER = re.compile(r"\bPartitionCount:")
+_ELR = re.compile(r"(?<!\S)Elr:")
+
+
+def layout_of(text: str, topics: Sequence[Topic]) -> str:
+    r"""Return the name of the layout of a describe output.
+
+    Parameters
+    ----------
+    text : str
+        The output.
+    topics : sequence of Topic
+        What was read from it.
+
+    Examples
+    --------
+    >>> layout_of("topic: t\tpartition: 0\tleader: 0\treplicas: 0,1\tisr: 0,1", ())
+    '0.8.0'
+    >>> layout_of("Topic:t\tPartitionCount:1\tReplicationFactor:3\tConfigs:", ())
+    '0.8.1'
+    """
+    beginning = text[:_ENOUGH]
+    if any(partition.elr is not None for topic in topics for partition in topic.partitions):
+        return "3.8"
+    if _ELR.search(beginning):
+        return "3.8 without ELR"
+    if any(topic.topic_id is not None for topic in topics):
+        return "2.8"
+    if _JOINED.search(beginning):
+        return "0.8.1"
+    if _HEADER.search(beginning):
+        return "2.4"
+    return "0.8.0" if _OLDEST.search(beginning) else "0.8.1 partitions"
