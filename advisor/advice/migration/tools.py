@@ -27,7 +27,7 @@ _OTHER_TOOLS = (
     "command -v kafka-topics.sh",
 )
 _UNSET_OPTION = (
-    "# Kafka may refuse to remove what is not set, and a plan that was stopped early did not set it.",
+    "# Kafka may refuse to remove what is not set, as after a plan that was stopped early.",
     "# Then the script goes on; any other error stops it.",
     "unset_option() {",
     '  if said=$("$@" 2>&1); then echo "$said"; return; fi',
