@@ -65,3 +65,33 @@ def test_throttled_reassignment_is_cancelled(
     )
     assert throttles.well, throttles.output
     assert "throttled" not in throttles.output
+
+
+@pytest.mark.parametrize(("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")])
+def test_a_rollback_without_a_plan_goes_on_where_nothing_is_set(
+    real_cluster: Callable[[ClusterSpec], RealCluster],
+    tmp_path: Path,
+    release: str,
+    kafka_version: str,
+) -> None:
+    """3.9 refuses to remove an option that is not set, 4.3 does not; no broker is an error."""
+    cluster = real_cluster(ClusterSpec(release, racks=RACKS))
+    shell = Shell(cluster, tmp_path / "shell")
+    create_topics(cluster, {"plain": [[1, 2, 3]]}, {})
+    text = shell.describe_until(lambda text: "Topic: plain\tPartition: 0\tLeader: 1\t" in text)
+    config = Config(
+        kafka_version=kafka_version, mode="kraft", replication_factor=3, min_insync_replicas=2
+    )
+    described = advisor.Cluster(RACKS, (advisor.load_cluster(text).topic("plain"),))
+    plan = make_plan(described, config, advisor.Workload(), BYTES_PER_SECOND)
+    assert any("--delete-config min.insync.replicas" in line for line in plan.rollback)
+    back = ["set -e", *plan.rollback, "echo the end", ""]
+    shell.write({"back.sh": "\n".join(back), "astray.sh": "\n".join(["BS=127.0.0.1:1", *back])})
+    again = shell.run("back.sh")
+    assert again.well, again.output
+    refused = "It is not set; going on: kafka-configs.sh" in again.output
+    assert refused is (release == "3.9")
+    assert "the end" in again.output
+    astray = shell.run("astray.sh")
+    assert not astray.well
+    assert "the end" not in astray.output

@@ -27,7 +27,7 @@ _OTHER_TOOLS = (
     "command -v kafka-topics.sh",
 )
 _UNSET_OPTION = (
-    "# Kafka refuses to remove what is not set, and a plan that was stopped early has not set it.",
+    "# Kafka may refuse to remove what is not set, as after a plan that was stopped early.",
     "# Then the script goes on; any other error stops it.",
     "unset_option() {",
     '  if said=$("$@" 2>&1); then echo "$said"; return; fi',
@@ -170,7 +170,7 @@ class Tools:
         """Lines that define the shell function `unset_option`, which runs `unset_topic`.
 
         The tool refuses to remove what is not set with "Invalid config(s)" (`ConfigCommand`, 0.10.1
-        and newer); before, it does not complain.
+        to 3.9); 0.9 and 4.3 do not complain.
         """
         return _UNSET_OPTION
 
