@@ -21,7 +21,7 @@ from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES, Weights
-from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, YEARS, Row, mark
+from advisor.reliability.sampler.block import PARTS, WEIGHTS, Row, mark
 from advisor.reliability.sampler.block_totals import (
     BEYOND,
     BY_SETTINGS,
@@ -39,15 +39,9 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     UNREADABLE,
     UNWRITABLE,
 )
-from advisor.reliability.sampler.intervals.rates import (
-    loss_chance,
-    waiting_for,
-    waiting_time,
-    with_a_missing_kind,
-)
-from advisor.reliability.sampler.intervals.unseen import (
-    most_lost_at_once,
-)
+from advisor.reliability.sampler.intervals.loss_chance import loss_chance
+from advisor.reliability.sampler.intervals.rates import waiting_for, waiting_time
+from advisor.reliability.sampler.intervals.unseen import most_lost_at_once, with_a_missing_kind
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.workload import Workload
 
@@ -56,12 +50,9 @@ _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
 def history_of(rows: Sequence[Row]) -> tuple[tuple[float, ...], ...]:
     """Years and losses of each block, as `loss_chance` takes them."""
-    if len(rows[0].cycles) > YEARS:
-        return tuple((row.cycles[YEARS], row.cycles[DUE]) for row in rows)
     if rows[0].cycles:
         return tuple(
-            (row.at_risk_hours / HOURS_PER_YEAR, *(row.cycles[i] for i in (DUE, SQUARES, LARGEST)))
-            for row in rows
+            (row.at_risk_hours / HOURS_PER_YEAR, *row.cycles[WEIGHTS:PARTS]) for row in rows
         )
     return tuple((row.years, row.lost_years) for row in rows)
 
@@ -139,11 +130,18 @@ def merge(
 
 def _weights(rows: Sequence[Row]) -> Weights:
     """How well the weighted losses stand for the real ones."""
-    total, squares = (math.fsum(row.cycles[place] for row in rows) for place in (WEIGHTS, SQUARES))
-    losses, largest = sum(row.lost_years for row in rows), max(row.cycles[LARGEST] for row in rows)
-    if not total > 0.0:
-        return Weights(losses, 0.0, 0.0)
-    return Weights(losses, total * total / squares, largest / total)
+
+    def of_losses(numbers: Sequence[float], first: int) -> Weights:
+        # From its first place on, a row has the sum of the weights, of their squares, the largest.
+        total, squares, largest = zip(*(row.cycles[first : first + 3] for row in rows), strict=True)
+        return Weights.of(round(sum(numbers)), math.fsum(total), math.fsum(squares), max(largest))
+
+    width = len(rows[0].cycles)
+    parts = tuple(
+        of_losses([row.cycles[place] for row in rows], place + 1)
+        for place in range(PARTS, width, 4)
+    )
+    return replace(of_losses([row.first_losses for row in rows], WEIGHTS), parts=parts)
 
 
 def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
