@@ -18,7 +18,7 @@ from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
-from advisor.reliability.results.fault_tolerance import tolerance
+from advisor.reliability.results.fault_tolerance import never_writes, tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES, Weights
 from advisor.reliability.sampler.block import PARTS, WEIGHTS, Row, mark
@@ -83,7 +83,8 @@ def merge(
     """
     ordered = _in_order(rows, blocks, plan)
     counted = BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
-    years, rates = counted.years, _rates(plan, counted)
+    holds_records = plan.records_per_hour > 0.0 and not never_writes(config)
+    years, rates = counted.years, _rates(plan, counted, holds_records)
     whole: dict[str, Any] = {
         name: _never(years) if entry is None else counted.estimate(entry)
         for name, entry in rates.items()
@@ -123,6 +124,8 @@ def merge(
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
+    elif not holds_records:
+        found = _without_losses(found, "cannot happen: no record is ever acknowledged")
     return replace(
         found, causes=_causes(found, counted, rates), parts=_parts(found, counted, rates)
     )
@@ -154,7 +157,9 @@ def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
     )
 
 
-def _rates(plan: Plan, counted: BlockTotals) -> dict[str, RateDefinition | None]:
+def _rates(
+    plan: Plan, counted: BlockTotals, holds_records: bool
+) -> dict[str, RateDefinition | None]:
     """What the measures are the rates of; None for what these settings rule out."""
     partitions = sum(plan.partitions)
     hours = [years * HOURS_PER_YEAR * partitions for years in counted.span]
@@ -166,13 +171,12 @@ def _rates(plan: Plan, counted: BlockTotals) -> dict[str, RateDefinition | None]
         (RECORDS_LOST, REFUSED), counted.span, held + written, whole_set, whole_set
     )
     unacknowledged = plan.constants.acks == 0
+    losses = RateDefinition((LOSS_EVENTS,), counted.span, partitions, largest=partitions)
     # Without a follower there is none to wait for.
     waits = any(plan.stall_hours) and plan.replicas > 1
     return {
-        "loss_events_per_year": RateDefinition(
-            (LOSS_EVENTS,), counted.span, partitions, largest=partitions
-        ),
-        "acked_records_lost_per_year": None if unacknowledged else lost,
+        "loss_events_per_year": losses if holds_records else None,
+        "acked_records_lost_per_year": lost if holds_records and not unacknowledged else None,
         "write_unavailability": RateDefinition(
             (UNWRITABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
         ),
@@ -195,6 +199,15 @@ def _never(years: int, why: str = "cannot happen with these settings") -> Estima
 def _waits_for_ever(years: int, why: str) -> Estimate:
     """The mean time until what cannot happen."""
     return Estimate(math.inf, math.inf, math.inf, years, why)
+
+
+def _without_losses(found: Sampled, why: str) -> Sampled:
+    """If no record is at risk, a loss that was not seen cannot happen."""
+    return replace(
+        found,
+        loss_probability_per_year=_never(found.years, why),
+        mean_years_to_loss=_waits_for_ever(found.years, why),
+    )
 
 
 def _where_nothing_happens(found: Sampled) -> Sampled:

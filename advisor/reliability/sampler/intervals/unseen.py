@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanism import Mechanism
+from advisor.reliability.failures.mechanism import HANGING, Mechanism
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.intervals.rates import NONE_SEEN
@@ -40,7 +40,8 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
     """Shares of time by the mechanisms that settings decide about, and by the others.
 
     A mechanism with rate r and mean duration d, which strikes n replicas of a partition at once,
-    has one of them out for r d (1 + 1/2 + ... + 1/n) of the time at most.
+    has one of them out for r d (1 + 1/2 + ... + 1/n) of the time at most. Whatever d is, each of
+    them may take the leader along, and let acknowledgements wait for a follower.
 
     Parameters
     ----------
@@ -57,7 +58,9 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
             per_hour = _occurrence(plan, course).per_hour * plan.targets(course.scope)
             if course.beyond_settings is not beyond or per_hour == 0.0:
                 continue
-            share = per_hour * _hours(plan, course) * harmonic
+            struck = 1 if course.scope is Scope.BROKER else plan.replicas
+            hours = _hours(plan, course) * harmonic + struck * _waits(plan, course)
+            share = per_hour * hours
             if course.scope is Scope.BROKER:
                 # Of those brokers that a partition has.
                 share *= plan.replicas / len(plan.racks)
@@ -84,6 +87,18 @@ def _hours(plan: Plan, entry: Mechanism) -> float:
     ):
         if turned and chance > 0.0:
             hours += chance * _hours(plan, known[turned])
+    return hours
+
+
+def _waits(plan: Plan, entry: Mechanism) -> float:
+    """Hours without a leader, and of waiting for a follower, however short the outage is."""
+    moved, known, here = plan.failovers, plan.table, _occurrence(plan, entry)
+    dead, hung = plan.stall_hours
+    hours = max(moved.broker, moved.rack) + moved.move + (hung if entry.effect in HANGING else dead)
+    # What an outage turns into may change the leader again.
+    for chance, turned in ((here.share, entry.turns_into), (here.dies, entry.ends_in)):
+        if turned and chance > 0.0:
+            hours += chance * _waits(plan, known[turned])
     return hours
 
 
