@@ -29,11 +29,11 @@ def test_a_bound_allows_for_elections(mechanism: str) -> None:
 
 
 def test_an_outage_too_rare_to_be_seen_lasts_as_long_as_its_election() -> None:
-    """Beside frequent controlled restarts, a rare crash of all brokers is mostly an election."""
+    """Beside frequent controlled restarts, rare network outages of a rack are mostly elections."""
     card = FailureModel.from_dict(
         {
             "broker": {"restart": {"per_year": 4.0, "minutes": 0.01}},
-            "cluster": {"crash": {"per_year": 2e-4, "brokers": 1.0, "minutes": 1e-4}},
+            "rack": {"network": {"per_year": 2e-4, "minutes": 1e-4}},
             "detection": {"seconds": 3600.0},
             "election": {"ms_per_leader": 5.0},
         }
