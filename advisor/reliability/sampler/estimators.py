@@ -1,6 +1,6 @@
 """From blocks to estimates: sums in the order of the blocks.
 
-The intervals are those of :mod:`advisor.reliability.sampler.intervals.rates`.
+The intervals are those of :mod:`advisor.reliability.sampler.intervals`.
 """
 
 from __future__ import annotations
