@@ -13,6 +13,7 @@ import numpy as np
 
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.units import SPLITTING
+from advisor.reliability.sampler.block import DUE
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
@@ -59,7 +60,7 @@ def cost(plan: Plan, years: int) -> tuple[np.ndarray, float]:
     begun = time.process_time()
     while time.process_time() - begun < SECONDS or len(found) < FEWEST_BLOCKS:
         row = run_block(plan, Block(1, len(found) + 1, years))
-        found.append(row.cycles[1] if row.cycles else float(row.lost_years))
+        found.append(row.cycles[DUE] if row.cycles else float(row.lost_years))
     return np.array(found), (time.process_time() - begun) / len(found)
 
 

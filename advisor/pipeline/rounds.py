@@ -26,7 +26,7 @@ from advisor.reliability.sampler.block_cutting import (
     years_per_block,
 )
 from advisor.reliability.sampler.estimators import history_of
-from advisor.reliability.sampler.intervals.rates import loss_chance
+from advisor.reliability.sampler.intervals.loss_chance import loss_chance
 from advisor.reliability.sampler.plan import Block, Plan
 
 Sample = Callable[[Sequence[Block], bool, ShouldStop], list[Row]]

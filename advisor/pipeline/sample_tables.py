@@ -40,6 +40,7 @@ _COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("value", "double"),
         ("low", "double"),
         ("high", "double"),
+        ("seen", "bool"),
         ("unit", "string"),
         ("years", "int64"),
         ("method", "string"),
@@ -75,9 +76,9 @@ def write_samples(result: Sampled | SampledGrid, path: str | os.PathLike[str]) -
     "replication_factor", "min_insync_replicas" and "acks". Besides:
 
     - ``cells``: "brokers", "partitions", "years", "seed", "refused" (why Kafka cannot place it).
-    - ``estimates``: "measure", "part", "value", "low", "high" (95 % interval), "unit", "years",
-      "method". The part is "whole", "settings" (what settings decide) or "beyond" (what they do
-      not).
+    - ``estimates``: "measure", "part", "value", "low", "high" (95 % interval), "seen", "unit",
+      "years", "method". The part is "whole", "settings" (what settings decide) or "beyond" (what
+      they do not). Where nothing was seen, "value" is a bound: compare settings by "high".
     - ``mechanisms``: "measure", "part" ("settings" or "beyond"), "mechanism", "value", "unit",
       "racks". The values of a measure sum up to the whole.
     - ``outages``: write outages of partitions by length: "from_seconds", "to_seconds", "outages",
@@ -225,7 +226,8 @@ def _rows_of(cell: dict[str, object], found: Sampled) -> Iterator[tuple[str, dic
     for measure in MEASURES:
         parts = (found.estimate(measure), *found.parts[measure])
         for part, each in zip(("whole", "settings", "beyond"), parts, strict=True):
-            numbers = {"value": each.value, "low": each.low, "high": each.high}
+            ends = {"low": each.low, "high": each.high, "seen": each.seen}
+            numbers = {"value": each.value, **ends}
             about = {"unit": UNITS[measure], "years": each.n, "method": each.method}
             yield "estimates", {**cell, "measure": measure, "part": part, **numbers, **about}
     for share in split.shares:

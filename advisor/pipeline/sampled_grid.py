@@ -179,8 +179,9 @@ class SampledGrid:
         -------
         pandas.DataFrame
             Columns "cluster", "config", "model", "measure", "value", "low", "high" (95 %
-            interval), "unit", "years", "method", "by_settings", "beyond_settings" and "refused",
-            which is the sentence of a cell that Kafka could not place.
+            interval), "seen" (False where "value" is only a bound), "unit", "years", "method",
+            "by_settings", "beyond_settings" and "refused", which is the sentence of a cell that
+            Kafka could not place.
 
         Raises
         ------
@@ -209,8 +210,8 @@ class SampledGrid:
                 continue
             for found in self[key].to_frame().reset_index().to_dict("records"):
                 rows.append({**names, **{str(k): v for k, v in found.items()}, "refused": ""})
-        columns = ("cluster", "config", "model", "measure", "value", "low", "high", "unit")
-        more = ("years", "method", "by_settings", "beyond_settings", "refused")
+        columns = ("cluster", "config", "model", "measure", "value", "low", "high")
+        more = ("seen", "unit", "years", "method", "by_settings", "beyond_settings", "refused")
         frame = data_frame(rows)
         return frame.reindex(columns=[*columns, *more])
 

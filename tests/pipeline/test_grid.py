@@ -322,6 +322,7 @@ def test_every_form_of_the_result_has_every_cell(here: SampledGrid) -> None:
     one = frame[(frame["cluster"] == "small") & (frame["model"] == "cloud")]
     three = one[(one["config"] == "three") & (one["measure"] == "write_unavailability")]
     assert three["value"].item() == here["small", "three", "cloud"].write_unavailability.value
+    assert three["seen"].item() == here["small", "three", "cloud"].write_unavailability.seen
     assert (frame["refused"] != "").sum() == len(here.refused)
     page = here._repr_html_()
     for text in (page, repr(here)):

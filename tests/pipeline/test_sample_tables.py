@@ -92,6 +92,9 @@ def test_estimates_are_those_of_the_result(
             for part, each in asked.items():
                 row = rows[name, part]
                 assert (row["value"], row["low"], row["high"]) == (each.value, each.low, each.high)
+                assert row["seen"] is each.seen
+                assert row["seen"] or row["value"] in (row["low"], row["high"])
+    assert {row["seen"] for row in tables["estimates"]} == {True, False}
 
 
 def test_mechanisms_sum_up_to_causes_and_parts(
@@ -210,15 +213,18 @@ def test_the_documented_queries_answer(
     for block in code:
         exec(block, names)
     grid = names["grid"]
-    assert "minutes_a_year" in capfd.readouterr().out
+    assert "at_most_minutes_a_year" in capfd.readouterr().out
     for row in names["best"].collect():
         found = {
-            key[1]: one.by_settings("write_unavailability").value
+            key[1]: one.by_settings("write_unavailability")
             for key, one in grid.sampled
             if key[0] == row.cluster
         }
-        assert found[row.config] == min(found.values())
-        assert row.minutes_a_year == pytest.approx(min(found.values()) * 525600)
+        assert found[row.config].high == min(each.high for each in found.values())
+        assert row.seen == found[row.config].seen
+        ends = row.at_least_minutes_a_year, row.at_most_minutes_a_year
+        best = found[row.config]
+        assert ends == pytest.approx((best.low * 525600, best.high * 525600))
     of_three = [one for key, one in grid.sampled if key[1].startswith("RF 3")]
     gray = math.fsum(
         row.minutes_a_year for row in names["causes"].collect() if row.mechanism == "broker.gray"

@@ -178,10 +178,18 @@ def no_setting_changes(outlook: Outlook) -> str:
     if negligible and math.isfinite(outlook.times_rarer):
         by_causes = outlook.beyond[LOSSES]
         whose = "the losses that settings decide" if by_causes else "the failures in this card"
-        # Where the settings lost nothing yet, their years are the fewest that there may be.
-        least = "" if outlook.years[0].seen else "at least "
-        text += f", {least}{significant(outlook.times_rarer)} times as often as {whose}"
+        text += f", {_times_as_often(outlook)} as often as {whose}"
     return f"{text}."
+
+
+def _times_as_often(outlook: Outlook) -> str:
+    """How many times rarer losses by settings are; with its interval, if it was sampled."""
+    within = outlook.times_rarer_within
+    if not outlook.years[0].seen:
+        # The settings lost nothing yet: their years are the fewest that there may be.
+        return f"at least {significant(within[0] if within else outlook.times_rarer)} times"
+    ends = "" if within is None else formatting.interval(*map(significant, within))
+    return f"{significant(outlook.times_rarer)} times{ends}"
 
 
 def _named(causes: Sequence[str]) -> str:

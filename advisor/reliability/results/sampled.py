@@ -28,6 +28,7 @@ from advisor.reliability.results.settings_split import (
     beyond_causes,
     main_cause,
     years_of_parts,
+    years_within,
 )
 from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, check_measure
 from advisor.reliability.workload import Workload
@@ -59,8 +60,7 @@ class Sampled(MeasureTable):
     years, seed, blocks : int
         What was simulated.
     history : tuple of tuple of float
-        For each block: simulated years (at risk with "importance") and number of years with a loss
-        (total weight unless "crude"); with "importance" sum of squared weights and largest weight.
+        For each block: years, and those with a loss; unless "crude" what `loss_chance` takes.
     clumping, largest_weight : float, optional
     failure_rates : tuple of float
         As of `Plan`: what else the interval of the loss probability depends on, block by block.
@@ -123,7 +123,7 @@ class Sampled(MeasureTable):
     largest_weight: float | None = None
     failure_rates: tuple[float, ...] = ()
 
-    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
+    _FRAME_COLUMNS = ("measure", "value", "low", "high", "seen", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
 
     def estimate(self, measure: str) -> Estimate:
@@ -238,6 +238,7 @@ class Sampled(MeasureTable):
                 STOPS: beyond_causes(self.causes, STOPS, self.model),
             },
             simulated=self.years,
+            years_within=years_within(self.mean_years_to_loss, self.parts["mean_years_to_loss"]),
         )
 
     @property
@@ -347,13 +348,12 @@ class Sampled(MeasureTable):
         }
 
     def _frame_rows(self) -> list[tuple[object, ...]]:
-        found = [(name, self.estimate(name)) for name in MEASURES]
         return [
             (
-                *(name, e.value, e.low, e.high, UNITS[name], e.n, e.method),
+                *(name, e.value, e.low, e.high, e.seen, UNITS[name], e.n, e.method),
                 *(part.value for part in self.parts[name]),
             )
-            for name, e in found
+            for name, e in ((name, self.estimate(name)) for name in MEASURES)
         ]
 
     def plot(self, ax: Any = None, exact: Reliability | None = None) -> Any:

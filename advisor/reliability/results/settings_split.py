@@ -177,6 +177,8 @@ class Outlook(NamedTuple):
         Causes of the same that no setting changes, largest first.
     simulated : int
         Years simulated; 0 for an exact result.
+    years_within : ((float, float), (float, float)), optional
+        95 % intervals of ``years``, as sampled.
     """
 
     config: Config
@@ -186,6 +188,7 @@ class Outlook(NamedTuple):
     main: Mapping[str, str]
     beyond: Mapping[str, Sequence[str]]
     simulated: int = 0
+    years_within: tuple[Interval, Interval] | None = None
 
     @property
     def reference(self) -> tuple[float, str]:
@@ -199,6 +202,27 @@ class Outlook(NamedTuple):
     def times_rarer(self) -> float:
         """How many times rarer losses by settings are than the reference's."""
         return self.years[0].value / self.reference[0]
+
+    @property
+    def times_rarer_within(self) -> Interval | None:
+        """95 % interval of ``times_rarer`` as sampled; None for an exact result.
+
+        The two times are those of different losses, so that their errors are independent: on a
+        logarithmic scale the distances from the value to the ends add as their squares (Zou and
+        Donner, Statistics in Medicine 27, 2008).
+        """
+        if self.years_within is None or not math.isfinite(self.times_rarer):
+            return None
+        (by_low, by_high), (low, high) = self.years_within
+        by, reference = self.years[0].value, self.reference[0]
+        if reference != self.years[1].value:
+            # A fixed number, of which no sample says anything.
+            low = high = reference
+        if not low > 0.0:
+            return None
+        below = math.hypot(math.log(by / by_low), math.log(high / reference))
+        above = math.hypot(math.log(by_high / by), math.log(reference / low))
+        return self.times_rarer * math.exp(-below), self.times_rarer * math.exp(above)
 
     @property
     def is_negligible(self) -> bool:
@@ -247,6 +271,16 @@ def years_of_parts(waited: Estimate, parts: tuple[Estimate, Estimate]) -> tuple[
         # Where only the other part lost records, this one has a bound.
         return Amount(parts[0].low, seen=False), Amount(rest)
     return Amount(by), Amount(rest)
+
+
+def years_within(
+    waited: Estimate, parts: tuple[Estimate, Estimate]
+) -> tuple[Interval, Interval] | None:
+    """Return the intervals of `years_of_parts`; None where no loss was seen at all."""
+    if not waited.seen:
+        return None
+    by, rest = parts
+    return (by.low, by.high), (rest.low, rest.high)
 
 
 def capped(parts: Mapping[str, Interval], whole: Mapping[str, Interval]) -> dict[str, Interval]:

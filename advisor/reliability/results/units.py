@@ -252,11 +252,32 @@ class Weights:
     largest_share : float
         Share of the heaviest loss in the total weight. Much more than 1 / ``effective`` means that
         a rare loss with a large weight may be missing.
+    parts : tuple of Weights
+        Of the losses that settings decide, and of the others; () where the method does not keep
+        them apart, as splitting does not.
     """
 
     losses: int
     effective: float
     largest_share: float
+    parts: tuple[Weights, ...] = ()
+
+    @classmethod
+    def of(cls, losses: int, total: float, squares: float, largest: float) -> Weights:
+        """From sums over the losses: of their weights, and of the squares; and the largest."""
+        if not total > 0.0:
+            return cls(losses, 0.0, 0.0)
+        return cls(losses, total * total / squares, largest / total)
+
+    @property
+    def in_words(self) -> str:
+        """Number, effective number, and the largest weight."""
+        effective = formatting.significant(self.effective)
+        heaviest = formatting.significant(100 * self.largest_share)
+        return (
+            f"{self.losses:,} weighted losses, as good as {effective} unweighted ones; "
+            f"the largest weight is {heaviest} % of the total"
+        )
 
 
 def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
@@ -267,13 +288,12 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
         return lines
     seen = "no loss was drawn"
     if weights.losses:
-        effective = formatting.significant(weights.effective)
-        heaviest = formatting.significant(100 * weights.largest_share)
-        seen = (
-            f"{weights.losses:,} weighted losses, as good as {effective} unweighted ones; "
-            f"the largest weight is {heaviest} % of the total"
-        )
-        if weights.effective < FEWEST_EFFECTIVE:
+        seen, fewest = weights.in_words, weights.effective
+        parts = [part for part in weights.parts if part.losses]
+        if len(parts) > 1:
+            seen = f"{seen}. Of these, settings decide {parts[0].in_words}"
+            fewest = min(fewest, parts[0].effective)
+        if fewest < FEWEST_EFFECTIVE:
             seen += (
                 ". These are too few: a rare kind of loss with a large weight may be missing, and "
                 "the interval may be an order of magnitude off; sample more years"

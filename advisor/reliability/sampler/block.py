@@ -38,7 +38,11 @@ _ENTRIES_IN_A_ROW = 100
 
 
 # Places in `Row.cycles`.
-CYCLES, DUE, WEIGHTS, SQUARES, LARGEST, YEARS = range(6)
+CYCLES, WEIGHTS, SQUARES, LARGEST = range(4)
+# Of cycles; from the last place on, both parts of the first losses.
+TO_LOSS, AT_RISK_SQUARED, PARTS = 4, 5, 6
+# Of paths that split.
+DUE, YEARS = 4, 5
 
 
 class Row(NamedTuple):
@@ -71,10 +75,13 @@ class Row(NamedTuple):
     cycles : tuple of float
         Empty for years as they come. Of :mod:`advisor.reliability.sampler.cycles`, where all the
         above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
-        there were, the weight of the losses due within a year, and of all first losses the sum
-        of the weights, of their squares, and the largest. The same of
-        :mod:`advisor.reliability.sampler.splitting`, with retrials for cycles, years with a loss
-        for losses due within one, and last the years that they are of.
+        there were; of all first losses the sum of the weights, of their squares, and the largest;
+        the years at risk before these losses, each from the end of the cycle before, and the sum of
+        the squares of the years at risk of every cycle, counted in the same way; and of the first
+        losses that settings decide, and of those that they do not, the number, the sum of the
+        weights, of their squares, and the largest. Of
+        :mod:`advisor.reliability.sampler.splitting` the first four, with retrials for cycles, then
+        the years with a loss, and the years that they are of.
     """
 
     block: int

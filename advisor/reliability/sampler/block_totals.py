@@ -12,7 +12,7 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import CONFIGURATION
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability.sampler.block import Row
+from advisor.reliability.sampler.block import PARTS, Row
 from advisor.reliability.sampler.compiled.memory_layout import (
     ENTRIES,
     FIRST_LOSSES,
@@ -20,19 +20,22 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     RECORDS_LOST,
     UNWRITABLE,
 )
+from advisor.reliability.sampler.intervals.loss_chance import years_as_one
 from advisor.reliability.sampler.intervals.rates import (
     HEAVIER,
     Ratio,
     fullness,
     rate,
+    with_shorter_logs,
+)
+from advisor.reliability.sampler.intervals.unseen import (
+    outage_shares,
     unseen_failures,
     with_a_missing_kind,
-    with_shorter_logs,
     with_the_unseen,
     with_unseen_failures,
-    years_as_one,
+    with_unseen_outages,
 )
-from advisor.reliability.sampler.intervals.unseen import outage_shares, with_unseen_outages
 from advisor.reliability.sampler.plan import Plan
 
 # Parts of the totals: what replication settings decide, and what they do not.
@@ -108,6 +111,10 @@ class BlockTotals:
         self.outages = outage_shares(plan, self.years)
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
+        self._dependent = plan.clumping is not None
+        self._weights = np.array([row.cycles[PARTS:] for row in ordered]).reshape(
+            len(ordered), -1, 4
+        )
         self._names = (*plan.table.names, CONFIGURATION)
         self._destroyed = transition_rates.shares_of_destruction(model)
         self.fullness = self._fullness(plan, retention_years)
@@ -160,7 +167,18 @@ class BlockTotals:
         # Outages and records lost vary, and so do the weights of paths that split.
         varies = measured.of_outages or RECORDS_LOST in measured.rows
         heavier = HEAVIER if self.splits or (varies and self.largest_weight is None) else 1.0
-        return Ratio(amounts, measured.exposures, most, heavier)
+        events = self._events(parts) if measured.rows == (FIRST_LOSSES,) else None
+        return Ratio(amounts, measured.exposures, most, heavier, events)
+
+    def _events(self, parts: tuple[int, ...]) -> tuple[float, float] | None:
+        """Squares and largest of the weights of first losses; None if they are not independent."""
+        if self._dependent:
+            return None
+        if self.largest_weight is None:
+            return math.fsum(self.totals[:, list(parts), FIRST_LOSSES].ravel()), 1.0
+        # Of both parts: number, weights, squares and largest.
+        known = self._weights[:, list(parts)]
+        return math.fsum(known[:, :, 2].ravel()), float(known[:, :, 3].max())
 
     def by_cause(self, measured: RateDefinition) -> dict[str, float]:
         """Split a rate by mechanism."""

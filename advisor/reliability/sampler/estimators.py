@@ -1,6 +1,6 @@
 """From blocks to estimates: sums in the order of the blocks.
 
-The intervals are those of :mod:`advisor.reliability.sampler.intervals.rates`.
+The intervals are those of :mod:`advisor.reliability.sampler.intervals`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
-from advisor.reliability.results.fault_tolerance import tolerance
+from advisor.reliability.results.fault_tolerance import never_writes, tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES, Weights
-from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, YEARS, Row, mark
+from advisor.reliability.sampler.block import PARTS, WEIGHTS, Row, mark
 from advisor.reliability.sampler.block_totals import (
     BEYOND,
     BY_SETTINGS,
@@ -39,15 +39,9 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     UNREADABLE,
     UNWRITABLE,
 )
-from advisor.reliability.sampler.intervals.rates import (
-    loss_chance,
-    waiting_for,
-    waiting_time,
-    with_a_missing_kind,
-)
-from advisor.reliability.sampler.intervals.unseen import (
-    most_lost_at_once,
-)
+from advisor.reliability.sampler.intervals.loss_chance import loss_chance
+from advisor.reliability.sampler.intervals.rates import waiting_for, waiting_time
+from advisor.reliability.sampler.intervals.unseen import most_lost_at_once, with_a_missing_kind
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.workload import Workload
 
@@ -56,12 +50,9 @@ _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
 def history_of(rows: Sequence[Row]) -> tuple[tuple[float, ...], ...]:
     """Years and losses of each block, as `loss_chance` takes them."""
-    if len(rows[0].cycles) > YEARS:
-        return tuple((row.cycles[YEARS], row.cycles[DUE]) for row in rows)
     if rows[0].cycles:
         return tuple(
-            (row.at_risk_hours / HOURS_PER_YEAR, *(row.cycles[i] for i in (DUE, SQUARES, LARGEST)))
-            for row in rows
+            (row.at_risk_hours / HOURS_PER_YEAR, *row.cycles[WEIGHTS:PARTS]) for row in rows
         )
     return tuple((row.years, row.lost_years) for row in rows)
 
@@ -92,7 +83,8 @@ def merge(
     """
     ordered = _in_order(rows, blocks, plan)
     counted = BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
-    years, rates = counted.years, _rates(plan, counted)
+    holds_records = plan.records_per_hour > 0.0 and not never_writes(config)
+    years, rates = counted.years, _rates(plan, counted, holds_records)
     whole: dict[str, Any] = {
         name: _never(years) if entry is None else counted.estimate(entry)
         for name, entry in rates.items()
@@ -132,6 +124,8 @@ def merge(
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
+    elif not holds_records:
+        found = _without_losses(found, "cannot happen: no record is ever acknowledged")
     return replace(
         found, causes=_causes(found, counted, rates), parts=_parts(found, counted, rates)
     )
@@ -139,11 +133,18 @@ def merge(
 
 def _weights(rows: Sequence[Row]) -> Weights:
     """How well the weighted losses stand for the real ones."""
-    total, squares = (math.fsum(row.cycles[place] for row in rows) for place in (WEIGHTS, SQUARES))
-    losses, largest = sum(row.lost_years for row in rows), max(row.cycles[LARGEST] for row in rows)
-    if not total > 0.0:
-        return Weights(losses, 0.0, 0.0)
-    return Weights(losses, total * total / squares, largest / total)
+
+    def of_losses(numbers: Sequence[float], first: int) -> Weights:
+        # From its first place on, a row has the sum of the weights, of their squares, the largest.
+        total, squares, largest = zip(*(row.cycles[first : first + 3] for row in rows), strict=True)
+        return Weights.of(round(sum(numbers)), math.fsum(total), math.fsum(squares), max(largest))
+
+    width = len(rows[0].cycles)
+    parts = tuple(
+        of_losses([row.cycles[place] for row in rows], place + 1)
+        for place in range(PARTS, width, 4)
+    )
+    return replace(of_losses([row.first_losses for row in rows], WEIGHTS), parts=parts)
 
 
 def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
@@ -156,7 +157,9 @@ def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
     )
 
 
-def _rates(plan: Plan, counted: BlockTotals) -> dict[str, RateDefinition | None]:
+def _rates(
+    plan: Plan, counted: BlockTotals, holds_records: bool
+) -> dict[str, RateDefinition | None]:
     """What the measures are the rates of; None for what these settings rule out."""
     partitions = sum(plan.partitions)
     hours = [years * HOURS_PER_YEAR * partitions for years in counted.span]
@@ -168,13 +171,12 @@ def _rates(plan: Plan, counted: BlockTotals) -> dict[str, RateDefinition | None]
         (RECORDS_LOST, REFUSED), counted.span, held + written, whole_set, whole_set
     )
     unacknowledged = plan.constants.acks == 0
+    losses = RateDefinition((LOSS_EVENTS,), counted.span, partitions, largest=partitions)
     # Without a follower there is none to wait for.
     waits = any(plan.stall_hours) and plan.replicas > 1
     return {
-        "loss_events_per_year": RateDefinition(
-            (LOSS_EVENTS,), counted.span, partitions, largest=partitions
-        ),
-        "acked_records_lost_per_year": None if unacknowledged else lost,
+        "loss_events_per_year": losses if holds_records else None,
+        "acked_records_lost_per_year": lost if holds_records and not unacknowledged else None,
         "write_unavailability": RateDefinition(
             (UNWRITABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
         ),
@@ -197,6 +199,15 @@ def _never(years: int, why: str = "cannot happen with these settings") -> Estima
 def _waits_for_ever(years: int, why: str) -> Estimate:
     """The mean time until what cannot happen."""
     return Estimate(math.inf, math.inf, math.inf, years, why)
+
+
+def _without_losses(found: Sampled, why: str) -> Sampled:
+    """If no record is at risk, a loss that was not seen cannot happen."""
+    return replace(
+        found,
+        loss_probability_per_year=_never(found.years, why),
+        mean_years_to_loss=_waits_for_ever(found.years, why),
+    )
 
 
 def _where_nothing_happens(found: Sampled) -> Sampled:

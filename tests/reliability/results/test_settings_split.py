@@ -250,3 +250,29 @@ def test_a_factor_of_losses_that_were_not_seen_is_a_least_one() -> None:
         bounded = outlook._replace(years=(Amount(14.0 * lost.value, seen), lost))
         said = explanation.no_setting_changes(bounded)
         assert said.endswith(f"{least} as the losses that settings decide.")
+
+
+def test_a_sampled_factor_of_losses_has_an_interval() -> None:
+    """Both times vary: the interval is wider than either's; a bound is the least of both."""
+    outlook = advisor.evaluate(SIX, CONFIGS[0], "three_az_cloud", LOAD).outlook
+    lost = outlook.years[1].value
+    by = 1400.0 * lost
+    sampled = outlook._replace(
+        years=(Amount(by), Amount(lost)),
+        years_within=((by / 1.3, by * 1.3), (lost / 1.4, lost * 1.4)),
+    )
+    factor = math.exp(math.hypot(math.log(1.3), math.log(1.4)))
+    assert sampled.times_rarer_within == pytest.approx((1400.0 / factor, 1400.0 * factor))
+    said = explanation.no_setting_changes(sampled)
+    assert ", 1,400 times (95 %: 910 to 2,100) as often as the losses that" in said
+    bound = sampled._replace(
+        years=(Amount(by, seen=False), Amount(lost)),
+        years_within=((by, math.inf), (lost / 1.4, lost * 1.4)),
+    )
+    assert ", at least 1,000 times as often as" in explanation.no_setting_changes(bound)
+    # Errors of operators are a number, and no sample.
+    rare = sampled._replace(
+        years=(Amount(1e9), Amount(math.inf)), years_within=((5e8, 2e9), (1e7, math.inf))
+    )
+    low, high = rare.times_rarer_within or (0.0, 0.0)
+    assert high / low == pytest.approx(4.0)

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +22,8 @@ from advisor.reliability.sampler.intervals.rates import HEAVIER, Ratio, rate, sh
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import MANY_RACKS, QUIET, TRIO, card, sample
+
+QUIET_ONE = replace(QUIET, partitions=1)
 
 
 def test_what_is_never_seen_is_bounded() -> None:
@@ -190,3 +193,23 @@ def test_nothing_possible_is_not_below_nothing() -> None:
     assert str(Estimate(0.0, 0.0, 0.0, 10, "")) == "none"
     assert str(Estimate(math.inf, math.inf, math.inf, 10, "")) == "never"
     assert str(Estimate(0.5, 0.0, 0.5, 10, "")) == "below 0.5"
+
+
+def test_first_losses_of_independent_years_have_the_poisson_interval() -> None:
+    """A block that lost three times is three losses; as one event the interval is too wide."""
+    disks = card(broker_destroyed={"per_year": 0.05, "hours": 12.0})
+    one = Config(replication_factor=1, min_insync_replicas=1)
+    held, widths = 0, []
+    for seed in range(100):
+        found, rows = sample(Cluster.uniform(1, 1), one, disks, QUIET_ONE, years=640, seed=seed)
+        wait = found.mean_years_to_loss
+        held += wait.low <= 20.0 <= wait.high
+        widths.append(wait.high / wait.low)
+        if "Fay-Feuer" in wait.method:
+            losses = sum(row.first_losses for row in rows)
+            at_risk = math.fsum(row.at_risk_hours for row in rows) / 8760.0
+            assert wait.low == pytest.approx(at_risk / stats.chi2.ppf(0.975, 2 * losses + 2) * 2)
+            assert wait.high == pytest.approx(at_risk / stats.chi2.ppf(0.025, 2 * losses) * 2)
+    assert held >= 88
+    # 32 losses leave a factor of exp(2 * 1.96 / sqrt(32)); it was 1.6 times as wide.
+    assert np.mean(widths) < 2.2

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.sampler import block as years
 from advisor.reliability.sampler.block import Row, generator, mark, run_with_tables
-from advisor.reliability.sampler.cycles.memory import Cycles, new_cycles
+from advisor.reliability.sampler.cycles.memory import LARGEST, Cycles, new_cycles
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 
@@ -35,21 +36,30 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     cycles = block.years * plan.strikes_per_year * bias.overlaps
     done, control = sample(plan, bias, cycles, block)
     cycle = done.cycle[0]
-    waited = float(cycle["done"]) / control["strikes_per_hour"]
+    # Mean hours from the end of a cycle until the next one begins.
+    well = 1.0 / control["strikes_per_hour"]
+    waited = float(cycle["done"]) * well
+    losses = done.first_losses
+    number, weights, squares, _ = losses.sum(axis=0).tolist()
+    to_loss = weights * well + cycle["to_loss"]
+    at_risk_squared = 2.0 * well * (waited + cycle["at_risk"]) + cycle["at_risk_squared"]
     return Row(
         block=block.index,
         years=block.years,
         plan=mark(plan, block.seed),
-        lost_years=int(cycle["lost_cycles"]),
+        lost_years=int(number),
         hours=float(waited + cycle["hours"]),
         at_risk_hours=float(waited + cycle["at_risk"]),
-        first_losses=int(cycle["lost_cycles"]),
+        first_losses=int(number),
         loss_moments=int(control["loss_moments"]),
         events=int(control["events"]),
         causes=tuple(done.totals.ravel().tolist()),
         outages=tuple(done.outages_by_length.tolist()),
-        cycles=tuple(
-            float(cycle[name]) for name in ("done", "due", "weights", "squares", "largest")
+        cycles=(
+            *(float(cycle["done"]), weights, squares, float(losses[:, LARGEST].max())),
+            float(to_loss / HOURS_PER_YEAR),
+            float(at_risk_squared / HOURS_PER_YEAR**2),
+            *losses.ravel().tolist(),
         ),
     )
 

@@ -45,17 +45,20 @@ from advisor.reliability.sampler.compiled.renewal_kernel import draw_length_bias
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles import memory, next_failure_kernel
 from advisor.reliability.sampler.cycles.memory import (
+    LARGEST,
     LOST_BEYOND,
     LOST_BY_SETTINGS,
     NO_WRITES,
+    NUMBER,
     RECORDS,
+    SQUARES,
+    WEIGHTS,
     Cycles,
 )
 from advisor.reliability.sampler.cycles.next_failure_kernel import next_failure, note_struck
 from advisor.reliability.sampler.jit import called, entry, inlined
 
-_YEAR = HOURS_PER_YEAR
-_LONGEST_CYCLE = 10.0 * _YEAR
+_LONGEST_CYCLE = 10.0 * HOURS_PER_YEAR
 _TAKEN, _NONE = -1, -1
 # Share of the failures, and ends of outages, of biased cycles whose chances are biased.
 _BIASED_CHANCES = 0.5
@@ -282,13 +285,14 @@ def _note_loss(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.lost = 1
     weight, hours = cycle.weight, control.now - cycle.begun_at
     all_cycles.totals[cycle.beyond_settings, FIRST_LOSSES, control.cause] += weight
-    # Of the cycles that begin within a year, those in its last hours lose after its end.
-    cycle.due += weight * max(1.0 - hours / _YEAR, 0.0)
+    cycle.to_loss += weight * hours
     cycle.at_risk += weight * hours
-    cycle.lost_cycles += 1
-    cycle.weights += weight
-    cycle.squares += weight * weight
-    cycle.largest = max(cycle.largest, weight)
+    cycle.at_risk_squared += weight * hours * hours
+    losses = all_cycles.first_losses[cycle.beyond_settings]
+    losses[NUMBER] += 1.0
+    losses[WEIGHTS] += weight
+    losses[SQUARES] += weight * weight
+    losses[LARGEST] = max(losses[LARGEST], weight)
     objective = LOST_BEYOND if cycle.beyond_settings == 1 else LOST_BY_SETTINGS
     _score(all_cycles, objective, weight)
     # A loss is what the bias is for; after it the cycle goes on at natural rates.
@@ -305,6 +309,7 @@ def _end(sim: KernelState, all_cycles: Cycles) -> None:
         cycle.overlaps += cycle.weight
     if cycle.lost == 0:
         cycle.at_risk += cycle.weight * hours
+        cycle.at_risk_squared += cycle.weight * hours * hours
     else:
         # The next cycle is long after this one: logs are as long as their retention again.
         for s in range(len(sim.sets)):

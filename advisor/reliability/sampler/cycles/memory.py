@@ -18,6 +18,8 @@ from advisor.reliability.sampler.plan import Bias
 # they do not; records lost and hours without writes, as settings decide.
 LOST_BY_SETTINGS, LOST_BEYOND, RECORDS, NO_WRITES = range(4)
 OBJECTIVES = 4
+# Columns of `Cycles.first_losses`.
+NUMBER, WEIGHTS, SQUARES, LARGEST = range(4)
 # After this number of failures beyond the first, a cycle goes on without bias.
 MOST_FAILURES = 40
 # A smaller chance is biased to this probability; for several brokers of a rack, to one of them.
@@ -26,9 +28,9 @@ _BIASED_CHANCE = 0.5
 
 CYCLE = record_dtype(
     "running first_course later_failures rarest_course next_course next_target lost "
-    "beyond_settings done lost_cycles",
-    "begun_at base_weight weight plain_share forcing_probability length_biased_share due at_risk "
-    "hours overlaps largest weights squares",
+    "beyond_settings done",
+    "begun_at base_weight weight plain_share forcing_probability length_biased_share to_loss "
+    "at_risk at_risk_squared hours overlaps",
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -45,9 +47,12 @@ class Cycles(NamedTuple):
         its weight now. Constants: the share of cycles without bias (``plain_share``), the
         probability that a failure is forced before the outages end (``forcing_probability``), and
         that the duration of an outage is length-biased (``length_biased_share``). Totals: cycles
-        that are ``done`` and ``lost_cycles``; by weight, losses that are ``due`` within a year,
-        hours ``at_risk`` and hours with an outage, and cycles with ``overlaps`` of outages; the
-        ``largest`` weight of a loss, the sum of the ``weights`` of losses and of their ``squares``.
+        that are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours
+        ``at_risk`` and the sum of their squares over the cycles (``at_risk_squared``), hours with
+        an outage, and cycles with ``overlaps`` of outages.
+    first_losses : array of float, shape (2, 4)
+        First losses of cycles, which settings decide and which they do not: their NUMBER, the sum
+        of their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
     left : array of int, shape (courses,)
         Cycles still to be begun by each course.
     base : array of float, shape (courses,)
@@ -79,6 +84,7 @@ class Cycles(NamedTuple):
     """
 
     cycle: NDArray[Any]
+    first_losses: NDArray[np.float64]
     left: NDArray[np.int64]
     base: NDArray[np.float64]
     natural: NDArray[np.float64]
@@ -129,6 +135,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     base[some] = natural[some] * cycles / begun_by[some]
     return Cycles(
         cycle=cycle,
+        first_losses=np.zeros((2, 4)),
         left=begun_by.copy(),
         base=base,
         natural=natural,

@@ -36,8 +36,6 @@ HEAVIER = 2.0
 
 How often retrials of one outage lose grows with the square of its length, or faster.
 """
-# What is expected so often is missed by one run in 150.
-SURELY_SEEN = 5.0
 # What three digits show.
 _NEARLY_FULL = 0.999
 
@@ -55,12 +53,16 @@ class Ratio:
     heavier : float
         The upper end from few events allows for one more; this is its weight, in units of the
         heaviest seen.
+    events : (float, float), optional
+        Sum of the squares of the weights of all events, and the largest weight, where events are
+        independent and these are known; else a block counts as one event.
     """
 
     amounts: Sequence[float]
     exposures: Sequence[float]
     most: float
     heavier: float = 1.0
+    events: tuple[float, float] | None = None
 
     @property
     def is_of_few(self) -> bool:
@@ -74,98 +76,6 @@ class Ratio:
         squares = math.fsum(amount * amount for amount in self.amounts)
         effective = math.fsum(self.amounts) ** 2 / squares
         return effective < _FULL_BLOCKS * len(self.amounts)
-
-
-def loss_chance(
-    history: Sequence[tuple[float, ...]],
-    years: int,
-    clumping: float | None,
-    largest_weight: float | None = None,
-    unforced_failures: Sequence[float] = (),
-) -> Estimate:
-    """Probability of a loss within a year that begins healthy.
-
-    Parameters
-    ----------
-    history : sequence of tuple of float
-        Of each block: its years, and those with a loss; of cycles, the years at risk, and the
-        weight of the first losses that fall within a year, then of all first losses the sum of
-        the squares of their weights, and the largest. These are a rate: ``1 - exp(-rate)``.
-        Of paths that split, as of years, with weighted losses.
-    years : int
-        Of all blocks.
-    clumping : float, optional
-        None if the years or cycles are independent; else as `Plan.clumping`.
-    largest_weight : float, optional
-        The most that a cycle or path can weigh; None for years as they come.
-    unforced_failures : sequence of float
-        As `Plan.unforced_failures_per_year`: the upper end allows for those that are too
-        rare to occur in these years.
-    """
-    found = _chance_of_what_was_seen(history, years, clumping, largest_weight)
-    found = with_unseen_failures(found, unseen_failures(unforced_failures, years))
-    return replace(found, high=min(found.high, 1.0))
-
-
-def _chance_of_what_was_seen(
-    history: Sequence[tuple[float, ...]],
-    years: int,
-    clumping: float | None,
-    largest_weight: float | None,
-) -> Estimate:
-    """Probability of a loss within a year, without what these years cannot show."""
-    if largest_weight is None:
-        return loss_share([(int(each), int(lost)) for each, lost in history], clumping)
-    at_risk, due, *weights = zip(*history, strict=True)
-    if clumping is not None:
-        most = years_as_one(len(history), years, clumping)
-        found = rate(Ratio(due, at_risk, most, heavier=HEAVIER), years)
-        return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
-    exposure = math.fsum(at_risk)
-    if any(due):
-        # Cycles are independent, and each has one first loss: its weight is known.
-        squares, largest = weights
-        ends = _weighted_count(math.fsum(due), math.fsum(squares), max(largest))
-        per_year = (math.fsum(due), *ends)
-        value, low, high = (-math.expm1(-each / exposure) for each in per_year)
-        return Estimate(value, low, high, years, "weighted cycles, Fay-Feuer gamma interval")
-    # Fewer cycles are drawn than begin in these years.
-    high = -math.expm1(-NONE_SEEN * largest_weight / exposure)
-    return Estimate(high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound")
-
-
-def unseen_failures(unforced_failures: Sequence[float], years: float) -> float:
-    """Failures a year, of those of kinds expected less than five times in these years."""
-    return math.fsum(each for each in unforced_failures if each * years < SURELY_SEEN)
-
-
-def with_unseen_failures(found: Estimate, most: float) -> Estimate:
-    """Widen an interval by the most that rare failures add, which nothing makes likelier."""
-    if not (found.seen and most > 0.0):
-        return found
-    why = "the upper end allows for failures too rare to occur in these years"
-    return replace(found, high=found.high + most, method=f"{found.method}; {why}")
-
-
-def with_the_unseen(found: Estimate, most: float) -> Estimate:
-    """Widen the interval of a mean that one rare event could dominate.
-
-    The loss of everything that a replica set retains outweighs all smaller losses, and may be too
-    rare to have been seen: up to 3 expected in n years.
-    """
-    if not found.seen:
-        return found
-    high = found.high + NONE_SEEN / found.n * most
-    return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
-
-
-def with_a_missing_kind(found: Estimate, most: float) -> Estimate:
-    """Widen an interval by what the pilot may have missed: 3 of the heaviest cycles, unseen."""
-    if not found.seen:
-        return found
-    high = found.high + NONE_SEEN / found.n * most
-    why = "few losses in the pilot: most of them may be of a kind that was not drawn"
-    return replace(found, high=high, method=f"{found.method}; {why}")
 
 
 def fullness(losses: float, stopped: float, share: float) -> float:
@@ -199,31 +109,6 @@ def with_shorter_logs(found: Estimate, least: float) -> Estimate:
     return replace(found, low=found.low * least, method=f"{found.method}{why}")
 
 
-def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:
-    """Yearly probability of a loss, of years as they come; see `loss_chance`."""
-    years, lost = (sum(column) for column in zip(*history, strict=True))
-    if clumping is None:
-        return share(lost, years)
-    if lost == 0:
-        bound = share(0, years).high
-        high = -math.expm1(math.log1p(-bound) * years_as_one(len(history), years, clumping))
-        return Estimate(
-            high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound"
-        )
-    blocks = [float(block) for block, _ in history]
-    found = rate(Ratio([float(each) for _, each in history], blocks, 1.0), years)
-    return replace(found, high=min(found.high, 1.0))
-
-
-def years_as_one(blocks: int, years: int, clumping: float | None) -> float:
-    """How many years of these blocks count as one independent year, at most.
-
-    Losses of years that depend on each other come in clumps. So a run without any says less. Blocks
-    are independent: the years of one count as one year at the least.
-    """
-    return 1.0 if clumping is None else min(clumping, years / blocks)
-
-
 def share(successes: int, n: int) -> Estimate:
     """Yearly probability of something that happened in some of n independent years."""
     if n < 1 or not 0 <= successes <= n:
@@ -252,7 +137,7 @@ def rate(found: Ratio, n: int) -> Estimate:
         return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
     value = amount / exposure
     if found.is_of_few:
-        low, high = _few(found.amounts, found.heavier)
+        low, high = _few(found)
         method = f"seen in {seen} of {len(found.amounts)} blocks, Fay-Feuer gamma interval"
         return Estimate(value, low / exposure, high / exposure, n, method)
     factor = math.exp(_relative_error(found, value) / value)
@@ -274,10 +159,13 @@ def waiting_for(often: Estimate) -> Estimate:
     return Estimate(1.0 / often.value, 1.0 / often.high, 1.0 / often.low, n, often.method)
 
 
-def _few(amounts: Sequence[float], heavier: float) -> tuple[float, float]:
+def _few(found: Ratio) -> tuple[float, float]:
     """Gamma interval of an expected sum of few amounts."""
-    squares = math.fsum(amount * amount for amount in amounts)
-    return _weighted_count(math.fsum(amounts), squares, heavier * max(amounts))
+    squares, largest = found.events or (
+        math.fsum(amount * amount for amount in found.amounts),
+        found.heavier * max(found.amounts),
+    )
+    return _weighted_count(math.fsum(found.amounts), squares, largest)
 
 
 def _weighted_count(total: float, squares: float, largest: float) -> tuple[float, float]:

@@ -5,16 +5,20 @@ The card says how often they come and how long they last, so that upper ends can
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanism import Mechanism
+from advisor.reliability.failures.mechanism import HANGING, Mechanism
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability.sampler.intervals.rates import SURELY_SEEN
+from advisor.reliability.sampler.intervals.rates import NONE_SEEN
 from advisor.reliability.sampler.plan import Occurrence, Plan
+
+# What is expected so often is missed by one run in 150.
+_SURELY_SEEN = 5.0
 
 
 class OutageShares(NamedTuple):
@@ -36,7 +40,8 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
     """Shares of time by the mechanisms that settings decide about, and by the others.
 
     A mechanism with rate r and mean duration d, which strikes n replicas of a partition at once,
-    has one of them out for r d (1 + 1/2 + ... + 1/n) of the time at most.
+    has one of them out for r d (1 + 1/2 + ... + 1/n) of the time at most. Whatever d is, each of
+    them may take the leader along, and let acknowledgements wait for a follower.
 
     Parameters
     ----------
@@ -53,12 +58,14 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
             per_hour = _occurrence(plan, course).per_hour * plan.targets(course.scope)
             if course.beyond_settings is not beyond or per_hour == 0.0:
                 continue
-            share = per_hour * _hours(plan, course) * harmonic
+            struck = 1 if course.scope is Scope.BROKER else plan.replicas
+            hours = _hours(plan, course) * harmonic + struck * _waits(plan, course)
+            share = per_hour * hours
             if course.scope is Scope.BROKER:
                 # Of those brokers that a partition has.
                 share *= plan.replicas / len(plan.racks)
             every += share
-            if plan.bias is None and per_hour * HOURS_PER_YEAR * years < SURELY_SEEN:
+            if plan.bias is None and per_hour * HOURS_PER_YEAR * years < _SURELY_SEEN:
                 unseen += share
         shares.append(OutageShares(1.0 if adds else min(every, 1.0), min(unseen, 1.0)))
     return shares[0], shares[1]
@@ -80,6 +87,18 @@ def _hours(plan: Plan, entry: Mechanism) -> float:
     ):
         if turned and chance > 0.0:
             hours += chance * _hours(plan, known[turned])
+    return hours
+
+
+def _waits(plan: Plan, entry: Mechanism) -> float:
+    """Hours without a leader, and of waiting for a follower, however short the outage is."""
+    moved, known, here = plan.failovers, plan.table, _occurrence(plan, entry)
+    dead, hung = plan.stall_hours
+    hours = max(moved.broker, moved.rack) + moved.move + (hung if entry.effect in HANGING else dead)
+    # What an outage turns into may change the leader again.
+    for chance, turned in ((here.share, entry.turns_into), (here.dies, entry.ends_in)):
+        if turned and chance > 0.0:
+            hours += chance * _waits(plan, known[turned])
     return hours
 
 
@@ -118,3 +137,37 @@ def most_lost_at_once(plan: Plan) -> float:
         return plan.retained_records
     latest = plan.unflushed_hours + plan.tail_hours
     return min(latest * plan.records_per_hour, plan.retained_records)
+
+
+def unseen_failures(unforced_failures: Sequence[float], years: float) -> float:
+    """Failures a year, of those of kinds expected less than five times in these years."""
+    return math.fsum(each for each in unforced_failures if each * years < _SURELY_SEEN)
+
+
+def with_unseen_failures(found: Estimate, most: float) -> Estimate:
+    """Widen an interval by the most that rare failures add, which nothing makes likelier."""
+    if not (found.seen and most > 0.0):
+        return found
+    why = "the upper end allows for failures too rare to occur in these years"
+    return replace(found, high=found.high + most, method=f"{found.method}; {why}")
+
+
+def with_the_unseen(found: Estimate, most: float) -> Estimate:
+    """Widen the interval of a mean that one rare event could dominate.
+
+    The loss of everything that a replica set retains outweighs all smaller losses, and may be too
+    rare to have been seen: up to 3 expected in n years.
+    """
+    if not found.seen:
+        return found
+    high = found.high + NONE_SEEN / found.n * most
+    return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
+
+
+def with_a_missing_kind(found: Estimate, most: float) -> Estimate:
+    """Widen an interval by what the pilot may have missed: 3 of the heaviest cycles, unseen."""
+    if not found.seen:
+        return found
+    high = found.high + NONE_SEEN / found.n * most
+    why = "few losses in the pilot: most of them may be of a kind that was not drawn"
+    return replace(found, high=high, method=f"{found.method}; {why}")

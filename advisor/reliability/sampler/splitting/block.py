@@ -41,7 +41,7 @@ def run_block(plan: Plan, block: Block) -> Row:
         outages=tuple(paths.outages_by_length.tolist()),
         cycles=(
             float(paths.levels["begun"].sum()),
-            *(float(path[name]) for name in ("due", "weights", "squares", "largest")),
+            *(float(path[name]) for name in ("weights", "squares", "largest", "due")),
             float(block.years),
         ),
     )
