@@ -8,7 +8,6 @@ what settings decide; their intervals stand directly below.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from advisor.reliability.results.fault_tolerance import (
     tolerance,
     tolerance_in_words,
 )
+from advisor.reliability.results.sensitivity import median_well_above
 from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
@@ -55,8 +55,6 @@ MOST_WORDS = 25
 _PARTS_HEADING = "What settings decide + causes beyond settings:"
 _SAID_ABOVE = ("loss_probability_per_year", "loss_events_per_year", "mean_years_to_loss", STOPS)
 _MOST_CAUSES = 2
-# Medians of draws further above the value are said.
-_MUCH_ABOVE = 1.2
 _LEFT_OUT = "are not in this card: software bugs, operator errors, the loss of a region"
 
 # Smaller shares of the losses are not mentioned.
@@ -234,17 +232,11 @@ def measured_lines(result: ExactMeasures) -> list[str]:
 
 
 def _solved(result: ExactMeasures) -> str:
-    """How the numbers follow from the card; where draws differ from it, their median."""
     if not result.model.uncertain:
         return "solved exactly; no ranges"
-    text = "solved exactly at the middle of each range; 95 %: over the ranges"
-    value, low_and_high = result.write_unavailability, result.interval(STOPS)
-    median = statistics.median(result.samples[STOPS]) if max(low_and_high) > 0.0 else 0.0
-    if median <= _MUCH_ABOVE * value:
-        return text
-    # Many causes, each with a long tail above: the sum of their medians is below the median sum.
-    most = time_per_year(median)
-    return f"{text}, where half of the draws refuse writes more than {most}"
+    most = median_well_above(result, STOPS)
+    half = f", where half of the draws refuse writes more than {time_per_year(most)}" * (most > 0.0)
+    return f"solved exactly at the middle of each range; 95 %: over the ranges{half}"
 
 
 def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:

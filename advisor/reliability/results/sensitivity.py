@@ -6,6 +6,7 @@ The second is one-at-a-time sensitivity (tornado).
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +23,8 @@ from advisor.tables import data_frame, html_table, html_verdict
 if TYPE_CHECKING:
     import pandas as pd
 
+
+_WELL_ABOVE = 1.2
 
 Evaluated = Callable[[FailureModel], Any]
 """From a card to a result that has every measure as an attribute."""
@@ -270,6 +273,16 @@ def draws_within(result: Any, limits: Mapping[str, float]) -> tuple[int, int]:
     draws = len(next(iter(sample.values()), ()))
     kept = (all(sample[n][place] <= limits[n] for n in limits) for place in range(draws))
     return sum(kept), draws
+
+
+def median_well_above(result: Any, measure: str) -> float:
+    """Median of a measure over the draws of its card, if more than a fifth above its value; else 0.
+
+    Where many causes have long tails above, the sum of their medians is below the median of sums.
+    """
+    compute_intervals([result])
+    median = statistics.median(result.samples[measure])
+    return median if median > _WELL_ABOVE * getattr(result, measure) else 0.0
 
 
 def _ratio(one: float, other: float) -> float:

@@ -37,6 +37,8 @@ _NEVER_RECOVERED = (
 _ENTRIES_IN_A_ROW = 100
 
 
+# To be raised when a field of `Row` changes its meaning: older checkpoints are then refused.
+_LAYOUT = 2
 # Places in `Row.cycles`.
 CYCLES, WEIGHTS, SQUARES, LARGEST = range(4)
 # Of cycles; from the last place on, both parts of the first losses.
@@ -175,7 +177,7 @@ def _set_date(rolling: RollingRestarts, sim: KernelState, rng: np.random.Generat
 
 def mark(plan: Plan, seed: int) -> str:
     """Identifies the rows of one run."""
-    return f"{plan.fingerprint()}-{seed}"
+    return f"{plan.fingerprint()}-{seed}-{_LAYOUT}"
 
 
 def generator(block: Block) -> np.random.Generator:
