@@ -194,11 +194,11 @@ class ExplorerModel:
                 if not self.is_computed(other):
                     yield other
 
-    def likely_later_settings(self, values: Values) -> Iterator[list[dict[str, str]]]:
-        """Yield the settings that several changes lead to and that are not computed, in groups.
+    def combinations(self, values: Values) -> Iterator[list[dict[str, str]]]:
+        """Yield the settings that differ in elections, acks and version and are not computed.
 
-        The settings of a group mostly share a chain. Those with this replication factor and min
-        ISR come first. More than `SMALL_REPLICAS`, or many partitions, take too long for this.
+        The settings of a group mostly share a chain. None with more than `SMALL_REPLICAS` replicas
+        or with many partitions, which would take too long.
         """
         factor = int(values["replication_factor"])
         if factor > SMALL_REPLICAS or self._load(values).partitions > MANY_PARTITIONS:
@@ -208,12 +208,19 @@ class ExplorerModel:
             for control in self.controls
             if control["key"] in COMBINED
         }
+        for group in combinations_by_chain(values, options, self.start):
+            left = [other for other in group if self.key(other) not in self._settings]
+            if left:
+                yield left
+
+    def likely_later_settings(self, values: Values) -> Iterator[list[dict[str, str]]]:
+        """Yield the settings that several changes lead to and that are not computed, in groups.
+
+        See `combinations`; those with this replication factor and min ISR come first.
+        """
         others = [other for other in self.curve_settings(values) if other != values]
         for place in (values, *others):
-            for group in combinations_by_chain(place, options, self.start):
-                left = [other for other in group if self.key(other) not in self._settings]
-                if left:
-                    yield left
+            yield from self.combinations(place)
 
     def curve_settings(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield the settings of the same curve: other replication factors and min ISRs.
