@@ -169,7 +169,7 @@ class ChainParameters:
         NotComputedError
             If the card gives a repair a shape of more than 2.
         """
-        constants = chain_constants(config, model, load, brokers)
+        constants = chain_constants(config, model, load, brokers).shared_by_versions
         mechanisms |= possible_mechanisms(model)
         assert config.replication_factor is not None
         names = transition_rates.names(

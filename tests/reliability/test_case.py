@@ -6,6 +6,7 @@ import pytest
 
 from advisor import Cluster, Config, Workload, evaluate, load_model
 from advisor.reliability.case import ChainParameters
+from advisor.reliability.measures import replica_set
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from sampled_runs import card
@@ -87,3 +88,24 @@ def test_power_takes_no_more_than_what_is_retained(flush: float, kept: float) ->
     assert lost.acked_records_lost_per_year == pytest.approx(2.0 * per_hour * 0.01, rel=1e-6)
     some = -math.expm1(-per_hour * 0.01)
     assert lost.loss_events_per_year == pytest.approx(2.0 * some, rel=1e-6)
+
+
+def test_acks_0_and_1_share_a_solved_chain() -> None:
+    """The leader writes the same; without an answer, what is lost or refused was dropped."""
+    one = evaluate(THREE, Config(replication_factor=2, acks=1), CLOUD)
+    before = replica_set.solve.cache_info().misses
+    none = evaluate(THREE, Config(replication_factor=2, acks=0), CLOUD)
+    assert replica_set.solve.cache_info().misses == before
+    assert none.loss_events_per_year == one.loss_events_per_year
+    dropped = one.acked_records_lost_per_year + none.records_refused_per_year
+    assert none.records_dropped_per_year == pytest.approx(dropped, rel=1e-12)
+    assert (none.acked_records_lost_per_year, one.records_dropped_per_year) == (0.0, 0.0)
+
+
+def test_versions_with_the_same_rules_share_a_solved_chain() -> None:
+    """From 2.8 to 3.0 nothing changed that decides about leaders or ISRs."""
+    old, new, elr = (
+        ChainParameters.read(Config(kafka_version=version, acks=1), CLOUD, Workload(), 3)
+        for version in ("2.8", "3.0", "4.2")
+    )
+    assert old == new != elr

@@ -128,6 +128,10 @@ class Explorer(anywidget.AnyWidget):
             own = [with_intervals(explorer_model.chosen), *map(settings, explorer_model.offered())]
             for _ in worker.answers(own):
                 self.page = self._live(explorer_model.page())
+            # Users change elections and versions before they look at the exported page.
+            combined = explorer_model.combinations(explorer_model.chosen)
+            for _ in worker.answers([*map(settings, combined)]):
+                pass
             elsewhere = [*topics, *others]
             first = first_of_cards(explorer_model, self._elsewhere[1])
             for _ in worker.answers([*map(curve, elsewhere), *map(with_intervals, first)]):

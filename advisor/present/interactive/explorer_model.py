@@ -17,6 +17,7 @@ from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import load_of
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError, NotComputedError
+from advisor.present.interactive.combinations import COMBINED, combinations_by_chain
 from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
@@ -43,6 +44,7 @@ from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
@@ -191,6 +193,34 @@ class ExplorerModel:
                 other = {**values, key: option}
                 if not self.is_computed(other):
                     yield other
+
+    def combinations(self, values: Values) -> Iterator[list[dict[str, str]]]:
+        """Yield the settings that differ in elections, acks and version and are not computed.
+
+        The settings of a group mostly share a chain. None with more than `SMALL_REPLICAS` replicas
+        or with many partitions, which would take too long.
+        """
+        factor = int(values["replication_factor"])
+        if factor > SMALL_REPLICAS or self._load(values).partitions > MANY_PARTITIONS:
+            return
+        options = {
+            control["key"]: [option for option, _ in control["options"]]
+            for control in self.controls
+            if control["key"] in COMBINED
+        }
+        for group in combinations_by_chain(values, options, self.start):
+            left = [other for other in group if self.key(other) not in self._settings]
+            if left:
+                yield left
+
+    def likely_later_settings(self, values: Values) -> Iterator[list[dict[str, str]]]:
+        """Yield the settings that several changes lead to and that are not computed, in groups.
+
+        See `combinations`; those with this replication factor and min ISR come first.
+        """
+        others = [other for other in self.curve_settings(values) if other != values]
+        for place in (values, *others):
+            yield from self.combinations(place)
 
     def curve_settings(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield the settings of the same curve: other replication factors and min ISRs.

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context, parent_process
 
@@ -64,9 +65,11 @@ class Worker:
         self._curve_futures = self._submit_all(tasks, on_answer)
 
     def compute_likely_next(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
-        """Compute the likely next settings, this one's intervals, then the next ones' curves.
+        """Compute what the next changes need, this setting's intervals, then the next ones' curves.
 
-        Tasks of earlier calls that have not started are cancelled.
+        First what one change of a control leads to, with all that shares a chain with it, then what
+        several changes do. The latter is cached here and not passed on. Tasks of earlier calls that
+        have not started are cancelled.
 
         Parameters
         ----------
@@ -76,12 +79,29 @@ class Worker:
             Called with each answer, from a thread.
         """
         _drop(self._next_futures)
-        likely = list(self._explorer_model.likely_next_settings(values))
-        tasks = [settings([other]) for other in likely] + [curve(other) for other in likely]
-        if not self._explorer_model.has_intervals(values):
+        model = self._explorer_model
+        likely = list(model.likely_next_settings(values))
+        later = list(model.likely_later_settings(values))
+        next_keys = {model.key(other) for other in likely}
+        grouped = {model.key(other) for group in later for other in group}
+        unsent = grouped - next_keys - {model.key(values)}
+
+        def on_next(answer: Answer) -> None:
+            sent = {key: each for key, each in answer.settings.items() if key not in unsent}
+            on_answer(replace(answer, settings=sent))
+
+        first = [group for group in later if model.key(group[0]) in next_keys]
+        tasks = [settings(group) for group in first]
+        tasks += [settings([other]) for other in likely if model.key(other) not in grouped]
+        if not model.has_intervals(values):
             # They take as long as ten settings; what is changed most often comes before them.
             tasks.insert(_BEFORE_INTERVALS, with_intervals(values))
-        self._next_futures = self._submit_all(tasks, on_answer)
+        rest = [settings(group) for group in later if group not in first]
+        self._next_futures = [
+            *self._submit_all(tasks, on_next),
+            *self._submit_all(rest, _keep),
+            *self._submit_all([curve(other) for other in likely], on_answer),
+        ]
 
     def answers(self, tasks: Sequence[Task]) -> Iterator[Answer]:
         """Run tasks; yield each answer as it comes, until the processes end.
@@ -130,6 +150,10 @@ class Worker:
                 _PROCESSES, get_context("spawn"), _begin, (self._explorer_model.without_cache(),)
             )
         return self._pool.submit(task)
+
+
+def _keep(_answer: Answer) -> None:
+    """Leave it in the cache; the page asks for it when it is chosen."""
 
 
 def _drop(waiting: Sequence[Future[Answer]]) -> None:

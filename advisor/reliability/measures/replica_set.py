@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from advisor.errors import NotComputedError
@@ -38,9 +39,18 @@ def measure(
         If producers retry for too long against what ends soonest.
     """
     try:
-        return solve(pattern, parameters).measures(timeouts, stalls, partitions)
+        solved = solve(pattern, _as_if_acknowledged(parameters))
+        found = solved.measures(timeouts, stalls, partitions)
     except TooManyStepsError as error:
         raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
+    return found.dropped if parameters.constants.acks == 0 else found
+
+
+def _as_if_acknowledged(parameters: ChainParameters) -> ChainParameters:
+    """acks=1 for acks=0: the leader writes the same, and answers."""
+    if parameters.constants.acks != 0:
+        return parameters
+    return replace(parameters, constants=replace(parameters.constants, acks=1))
 
 
 def _ends_soonest(parameters: ChainParameters) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -63,6 +63,17 @@ class SetMeasures:
     truncated_entries_per_year: float
     states: int
     errors: dict[str, float]
+
+    @property
+    def dropped(self) -> SetMeasures:
+        """The same with acks=0: records are not acknowledged, and dropped if lost or refused."""
+        causes, errors = dict(self.causes), dict(self.errors)
+        lost, refused = "acked_records_lost_per_year", "records_refused_per_year"
+        dropped = "records_dropped_per_year"
+        causes[dropped] = _add(causes[lost], causes[refused])
+        errors[dropped] = errors[lost] + errors[refused]
+        causes[lost], errors[lost] = {}, 0.0
+        return replace(self, causes=causes, errors=errors)
 
 
 class SolvedChain:
@@ -150,8 +161,6 @@ class SolvedChain:
             # Once for all producers; the first loss of all sets is remembered by them.
             self._losses[partitions] = self._losses_together(partitions)
         errors["records_dropped_per_year"] = 0.0
-        if self.parameters.constants.acks == 0:
-            _count_as_dropped(causes, errors)
         window_losses = float((self.flux * self.chances.window).sum())
         return SetMeasures(
             losses=self._losses[partitions],
@@ -384,15 +393,6 @@ class SolvedChain:
         hours += self.flux * self.window_hours
         tails = np.where(self.chain.with_effect(Effect.TAIL), 2.0 * self.tail_records, 0.0)
         return hours * per_hour + self.flux * tails
-
-
-def _count_as_dropped(causes: dict[str, Causes], errors: dict[str, float]) -> None:
-    """With acks=0 nothing is acknowledged: count lost and refused records as dropped."""
-    lost, refused = "acked_records_lost_per_year", "records_refused_per_year"
-    dropped = "records_dropped_per_year"
-    causes[dropped] = _add(causes[lost], causes[refused])
-    errors[dropped] = errors[lost] + errors[refused]
-    causes[lost], errors[lost] = {}, 0.0
 
 
 def _add(one: Causes, other: Causes) -> Causes:

@@ -6,17 +6,38 @@ needs the same ones thousands of times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from advisor.protocol.rules import controller
 from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.isr import refusal_before_append
 from advisor.protocol.rules.partition_registration import Registration, Replicas
+from advisor.protocol.rules.versions import Rules, rules_for
 
 Active = frozenset[int]
 Now = Registration
 _REMEMBERED = 2**16
+_ANY_RULES = rules_for("4.2")
+
+
+@lru_cache(maxsize=256)
+def decisive_rules(rules: Rules) -> Rules:
+    """The same rules with every flag that no decision about a quiescent partition reads as in 4.2.
+
+    Between versions that differ in other flags only, such as 3.0 and 3.9 with ZooKeeper, the chain
+    is the same. Those flags are about offsets, epochs, fetches and reassignments, which
+    `normalised_registration` drops or which are over when a partition is quiescent. Without
+    eligible leader replicas there is no last known leader either (KIP-966).
+    """
+    elr = rules.eligible_leader_replicas
+    return replace(
+        _ANY_RULES,
+        mode=rules.mode,
+        eligible_leader_replicas=elr,
+        elect_in_isr_order=rules.elect_in_isr_order,
+        last_known_leader_must_be_active=elr and rules.last_known_leader_must_be_active,
+    )
 
 
 class ControllerDecisions:
@@ -96,6 +117,11 @@ class ChainConstants:
     def decisions(self) -> ControllerDecisions:
         """What the controller decides."""
         return decisions_for(self.policy)
+
+    @property
+    def shared_by_versions(self) -> ChainConstants:
+        """The same for all Kafka versions with equal chains."""
+        return replace(self, policy=replace(self.policy, rules=decisive_rules(self.policy.rules)))
 
     @cached_property
     def refuses(self) -> tuple[bool, ...]:
