@@ -55,6 +55,8 @@ def covered(
     exact = result.loss_probability_per_year
     off = min(result.error_bounds["loss_probability_per_year"], MOST_OFF * exact)
     said = f"RF {replicas}, {layout}, {card}: p = {exact:.3g}"
+    if exact == 0.0:
+        return f"{said}: its chain leaves out every loss, so that it cannot judge"
     plain, begun = plan_for(cluster, config, model, LOAD), time.process_time()
     held = unsure = 0
     estimates, widths, effective = [], [], []

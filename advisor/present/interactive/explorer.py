@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
 
@@ -63,6 +64,8 @@ class Explorer(anywidget.AnyWidget):
         self._completing = False
         self._updates: list[Callable[[], None]] = []
         self._later: dict[str, Any] | None = None
+        self._beside = ThreadPoolExecutor(1)
+        self._prepared: Future[None] | None = None
         explorer_model.answer(explorer_model.chosen)
         super().__init__(page=self._live(explorer_model.page()))
         self.on_msg(self._asked)
@@ -174,17 +177,31 @@ class Explorer(anywidget.AnyWidget):
                 self._later = content  # the page will hold nearly all likely next settings
             else:
                 self._compute_likely_next(content)
-                explorer_model.prepare(values)
+                self._prepare(values)
             return
         if content.get("kind") == "around":
             self._worker.compute_curve(values, lambda answer: self._reply(content, answer))
             return
         answer = Answer({}, {})
         try:
+            self._await_chain_of(values)
             answer = Answer({explorer_model.key(values): explorer_model.setting(values)}, {})
         finally:
             # Also when interrupted: the page asks its next question after the reply.
             self._reply(content, answer)
+
+    def _prepare(self, values: dict[str, str]) -> None:
+        """Solve a setting's chain beside the kernel's thread, which answers what is cached."""
+        if self._prepared is not None:
+            self._prepared.cancel()
+        self._prepared = self._beside.submit(self._explorer_model.prepare, values)
+
+    def _await_chain_of(self, values: dict[str, str]) -> None:
+        """Wait before an answer is computed: the chain being solved is likely the one it needs."""
+        if self._prepared is None or self._explorer_model.is_answered(values):
+            return
+        if not self._prepared.cancel():
+            wait([self._prepared])
 
     def _compute_likely_next(self, content: dict[str, Any]) -> None:
         values = {name: str(value) for name, value in content["values"].items()}

@@ -166,6 +166,10 @@ class ExplorerModel:
         """Whether a setting and the marks of its topic were computed."""
         return self.key(values) in self._settings and setting_key(CONTEXT, values) in self._marks
 
+    def is_answered(self, values: Values) -> bool:
+        """Whether a setting was computed, with or without its marks and intervals."""
+        return self.key(values) in self._settings
+
     def has_intervals(self, values: Values) -> bool:
         """Whether a setting was computed with its intervals."""
         return _has_intervals(self._settings.get(self.key(values), {}))

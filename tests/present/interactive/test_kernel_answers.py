@@ -3,6 +3,7 @@
 import multiprocessing
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from queue import Queue
@@ -89,6 +90,30 @@ def test_an_interrupted_question_is_replied_to(
     with pytest.raises(KeyboardInterrupt):
         view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
     assert sent == [{"id": "a1", "settings": {}, "marks": {}}]
+
+
+def test_what_is_cached_is_answered_while_a_chain_is_solved(
+    view: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user who changes two controls in a row does not wait for the first one's chain."""
+    release, order = threading.Event(), Queue[str]()
+
+    def slow(_explorer_model: ExplorerModel, _values: Values) -> None:
+        release.wait(timeout=60)
+        order.put("solved")
+
+    monkeypatch.setattr(ExplorerModel, "prepare", slow)
+    view.send = lambda content: order.put(content["id"])
+    values = {**view._explorer_model.chosen, "retries": "9"}
+    view._explorer_model.setting(values)
+    view._prepare(values)
+    view._asked(view, {"id": "cached", "values": values, "kind": "setting"}, [])
+    assert order.get_nowait() == "cached"
+    # What is not cached most likely needs the chain that is being solved.
+    threading.Timer(0.2, release.set).start()
+    other = {**values, "retries": "10"}
+    view._asked(view, {"id": "computed", "values": other, "kind": "setting"}, [])
+    assert [order.get_nowait(), order.get_nowait()] == ["solved", "computed"]
 
 
 def test_background_processes_compute_the_likely_next_settings() -> None:
