@@ -135,8 +135,10 @@ def judged(setting: Setting, card: FailureModel) -> dict[str, tuple[float, float
     if numbers.constants.policy.unclean:
         _forget()
     with patch.object(lumping, "slot_classes", _kept_apart):
-        structure = ctmc.whole_structure(numbers.constants, numbers.setting(pattern))
+        structure = ctmc.whole_structure(numbers.constants, numbers.environment(pattern))
         whole = SolvedChain(structure, numbers).measures(*producers)
+    if config.acks == 0:
+        whole = whole.dropped
     values = {name: sum(causes.values()) for name, causes in kept.causes.items()}
     exact = {name: sum(causes.values()) for name, causes in whole.causes.items()}
     return {
