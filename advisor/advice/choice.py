@@ -194,17 +194,15 @@ def certainty(choice: Choice) -> str:
     if not choice.limits or not choice.reliability.model.uncertain:
         return ""
     kept, draws = draws_within(choice.reliability, choice.limits)
+    drawn = "How sure: with every number of the card drawn from its range,"
     if len(choice.limits) == 1:
         about = GOAL_WORDS[next(iter(choice.limits))]
-        return (
-            f"How sure: {kept} of {draws} draws from the card's ranges meet the goal for {about}."
-        )
+        return f"{drawn} the goal for {about} is met {kept} times of {draws}."
     each = [
         f"{GOAL_WORDS[name]} {draws_within(choice.reliability, {name: limit})[0]}"
         for name, limit in choice.limits.items()
     ]
-    met = f"({', '.join(each)})"
-    return f"How sure: {kept} of {draws} draws from the card's ranges meet the goals {met}."
+    return f"{drawn} the goals are met {kept} times of {draws} ({', '.join(each)})."
 
 
 def choose(

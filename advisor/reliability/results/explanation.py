@@ -235,8 +235,8 @@ def _solved(result: ExactMeasures) -> str:
     if not result.model.uncertain:
         return "solved exactly; no ranges"
     most = median_well_above(result, STOPS)
-    half = f", where half of the draws refuse writes more than {time_per_year(most)}" * (most > 0.0)
-    return f"solved exactly at the middle of each range; 95 %: over the ranges{half}"
+    half = f", where half of the draws refuse writes for more than {time_per_year(most)}"
+    return f"solved exactly at the middle of each range; 95 %: over the ranges{half * (most > 0.0)}"
 
 
 def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
