@@ -194,15 +194,16 @@ def certainty(choice: Choice) -> str:
     if not choice.limits or not choice.reliability.model.uncertain:
         return ""
     kept, draws = draws_within(choice.reliability, choice.limits)
-    drawn = "How sure: with every number of the card drawn from its range,"
+    drawn = f"How sure: {kept} of {draws} random draws of the card's numbers meet"
+    most = "; most draws miss them" if 2 * kept < draws else ""
     if len(choice.limits) == 1:
         about = GOAL_WORDS[next(iter(choice.limits))]
-        return f"{drawn} the goal for {about} is met {kept} times of {draws}."
+        return f"{drawn} the goal for {about}."
     each = [
-        f"{GOAL_WORDS[name]} {draws_within(choice.reliability, {name: limit})[0]}"
+        f"that for {GOAL_WORDS[name]}: {draws_within(choice.reliability, {name: limit})[0]}"
         for name, limit in choice.limits.items()
     ]
-    return f"{drawn} the goals are met {kept} times of {draws} ({', '.join(each)})."
+    return f"{drawn} all goals ({'; '.join(each)}){most}."
 
 
 def choose(

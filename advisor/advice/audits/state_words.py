@@ -31,8 +31,7 @@ def _now(state: CurrentState) -> str:
         wrong.append(f"{len(state.one_left):,} {have} one in-sync replica left")
     at_min = len(set(state.at_min_isr) - set(state.one_left))
     if at_min:
-        refuse = "refuses" if at_min == 1 else "refuse"
-        wrong.append(f"{at_min:,} {refuse} acks=all after one more failure (at min ISR)")
+        wrong.append(f"{at_min:,} will refuse acks=all after one more failure (at min ISR)")
     if state.out_of_sync and not wrong:
         have = "has" if len(state.out_of_sync) == 1 else "have"
         wrong.append(f"{len(state.out_of_sync):,} {have} replicas out of sync")
@@ -53,7 +52,7 @@ def _partitions(number: int) -> str:
 
 def _next(worst: NextFailure | None) -> str:
     if worst is None:
-        return "Next: any one more broker may crash, and no partition stops."
+        return "Next: if any one more broker crashes, no partition stops."
     harm = []
     if worst.unclean:
         harm.append(f"{_partitions(worst.unclean)} may lose acknowledged records")
@@ -66,7 +65,7 @@ def _next(worst: NextFailure | None) -> str:
         harm.append(f"{more} {refuses} acks=all")
     text = f"Next: the worst broker to lose now is {worst.broker}: {listed(harm)}"
     if worst.last_copies:
-        text += f", and its disk holds the only in-sync copy of {worst.last_copies:,}"
+        text += f", and its disk holds the only in-sync copy of {_partitions(worst.last_copies)}"
     return f"{text}."
 
 

@@ -64,7 +64,7 @@ _RULES = (
         RISK,
         "min.insync.replicas is 1",
         "acks=all waits for the replicas that are in sync, however few: with min ISR 1 that may be "
-        "the leader alone, and its loss loses what it acknowledged.",
+        "only the leader; if it then fails, records that it acknowledged are lost.",
         "Set min.insync.replicas to 2 with three replicas.",
     ),
     Rule(
@@ -129,7 +129,8 @@ _RULES = (
         "KRA109",
         NOTE,
         "A reassignment is running",
-        "The replicas shown are those of the move; they are judged as they stood before it.",
+        "The description lists old and new replicas together; the assignment before the move is "
+        "judged.",
         "Run kafka-reassign-partitions.sh --bootstrap-server $BS --list (2.6 and newer) until it "
         "lists none; then --verify with the JSON file that started the move, which also removes "
         "its throttle.",
@@ -167,9 +168,9 @@ _RULES = (
         "Kafka moves no replica by itself, and when a broker is gone for good no other is free to "
         "take its replicas: repair takes as long as replacing the broker.",
         "Have at least one broker more than the replication factor. Replace a broker that is gone "
-        "by a new one with the same node.id (broker.id): it copies what the others have. "
-        "Start it when every partition has a leader: an empty broker that is the last of an ISR "
-        "would lead with an empty log.",
+        "by a new one with the same node.id (broker.id), under KRaft after kafka-storage.sh format "
+        "with the cluster's id: it copies what the others have. Start it when every partition has "
+        "a leader: an empty broker that is the last of an ISR would lead with an empty log.",
     ),
     Rule(
         "KRA305",
@@ -187,8 +188,8 @@ _RULES = (
         "There are more replicas than racks",
         "Some rack holds several replicas of each partition, so that one event takes them "
         "together: four replicas over three racks are worse for it than three.",
-        "With three racks or more use as many replicas as racks; with two, losing one costs "
-        "records or writes whatever the number.",
+        "With three racks use three replicas, or five with min.insync.replicas=3; with two, losing "
+        "one costs records or writes whatever the number.",
     ),
     Rule(
         "KRA307",
@@ -256,9 +257,10 @@ _RULES = (
         "without a leader whose ISR (or Elr) names it: it must not come back empty before another "
         "replica of these leads, for it would lead with an empty log and the others would throw "
         "theirs away (see KRA312 for how to elect one). Then start an empty broker with the same "
-        "node.id (broker.id): it copies what other brokers have. Or reassign its replicas with "
-        "kafka-reassign-partitions.sh, which moves only partitions that have a leader. Partitions "
-        "whose only replica it was are lost.",
+        "node.id (broker.id), under KRaft after kafka-storage.sh format with the cluster's id: it "
+        "copies what other brokers have. If it was a controller too, mend the quorum first. Or "
+        "reassign its replicas with kafka-reassign-partitions.sh, which moves only partitions that "
+        "have a leader. Partitions whose only replica it was are lost.",
     ),
     Rule(
         "KRA401",
@@ -270,9 +272,8 @@ _RULES = (
     Rule(
         "KRA402",
         NOTE,
-        "Sends fail during outages of this setting",
-        "A send fails when the outage outlasts delivery.timeout.ms. The number counts outages of "
-        "whole partitions, not repairs of single brokers.",
+        "Sends fail when an outage outlasts delivery.timeout.ms",
+        "Only times in which a partition refuses writes count, not the repair of a single broker.",
         "Decide how many sends may fail: recommend takes the limit as --records-refused-per-year, "
         "and its producer.properties has the shortest timeout tried that meets it, or the default "
         "where there is no limit.",
@@ -288,8 +289,8 @@ _RULES = (
         "KRA404",
         RISK,
         "acks is not all",
-        "The leader acknowledges alone: when it fails before the followers have the record, the "
-        "record is lost, whatever min.insync.replicas says.",
+        "With acks=1 the leader answers alone, with acks=0 no broker does: if the leader fails "
+        "before the followers have the record, it is lost, whatever min.insync.replicas says.",
         "Set acks=all.",
     ),
     Rule(

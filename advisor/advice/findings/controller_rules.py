@@ -7,12 +7,13 @@ from advisor.advice.findings.rule import RISK, Rule
 _CHANGE_VOTERS = (
     "Under KRaft, kafka-metadata-quorum.sh --bootstrap-server $BS describe --status shows the "
     "voters. With kraft.version 1 (see kafka-features.sh --bootstrap-server $BS describe) its "
-    "add-controller and remove-controller change them, one at a time; with 0 they are those of "
-    "controller.quorum.voters."
+    "add-controller and remove-controller change them, one at a time. With 0 do not just edit "
+    "controller.quorum.voters: new, empty controllers could outvote the old ones and lose the "
+    "metadata. Upgrade kraft.version to 1 first (possible since 4.1)."
 )
 _NO_ISR_CHANGE = (
-    "no leader is elected and no ISR changes. Partitions led from that rack are offline, and "
-    "acks=all writes to the others that have an in-sync replica there time out"
+    "no leader is elected and no ISR changes. Partitions led from that rack go offline, and "
+    "acks=all writes time out on every other partition with an in-sync replica in it"
 )
 
 CONTROLLER_RULES = (
@@ -28,7 +29,7 @@ CONTROLLER_RULES = (
         "KRA314",
         RISK,
         "All controllers are in one rack",
-        f"When that rack fails, {_NO_ISR_CHANGE}: with a replica in each rack, all of them.",
+        f"When that rack fails, {_NO_ISR_CHANGE} (all, if each rack has one).",
         f"Place the controllers in three racks, one in each. {_CHANGE_VOTERS}",
     ),
     Rule(
@@ -44,7 +45,7 @@ CONTROLLER_RULES = (
         RISK,
         "One rack holds too many of the controllers",
         "When that rack fails, the controllers of the others are not a majority: until it is back, "
-        f"{_NO_ISR_CHANGE}, with a replica in each rack all of them.",
+        f"{_NO_ISR_CHANGE} (all, if each rack has one).",
         "Spread the controllers evenly, so that no rack holds half of them or more. "
         + _CHANGE_VOTERS,
     ),
@@ -52,8 +53,9 @@ CONTROLLER_RULES = (
         "KRA317",
         RISK,
         "There is one controller only",
-        "While it is down, no leader is elected and no ISR changes. If its disk is lost, so is the "
-        "metadata of the cluster.",
+        "While it is down, no leader is elected and no ISR changes. If its disk is lost, the "
+        "cluster cannot be managed: brokers keep copies of the metadata, but restoring them is "
+        "manual work.",
         f"Run three controllers, in three racks. {_CHANGE_VOTERS}",
     ),
 )

@@ -73,7 +73,7 @@ CREATED_TOPIC_RULES = (
         NOTE,
         "Kafka's own topics need more brokers than there are",
         "Kafka creates __consumer_offsets and __transaction_state when they are first used, with "
-        "three replicas unless set, as its sample server.properties does. With fewer brokers it "
+        "three replicas by default (its sample server.properties sets 1). With fewer brokers it "
         "cannot (since 0.11): consumer groups find no coordinator, and InitProducerId of "
         "transactional producers times out.",
         "Add brokers; or set offsets.topic.replication.factor and "

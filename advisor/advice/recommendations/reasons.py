@@ -204,7 +204,7 @@ def risk_words(best: Choice, choices: Sequence[Choice]) -> str:
     """Return what an audit calls a risk of the recommended setting, and why it is taken."""
     if not best.risks:
         return ""
-    why = "by your goals no setting without it is better"
+    why = "no setting without this risk does better on your goals"
     if best.meets_all and not any(c.meets_all and not c.risks for c in choices):
         why = "no setting without risks meets the goals"
     trades = (_trade(other, best) for other in _other_min_isr(best, choices))
@@ -269,6 +269,6 @@ def _both_rare(theirs: Reliability, ours: Reliability) -> str:
     """Return how two loss rates compare that are both too rare to be observed."""
     times = _years(ours) / _years(theirs)
     if not math.isfinite(times) or 0.5 < times < 2.0:
-        return "as rare"
+        return "equally rare"
     more = f"{significant(times)} times as often" if times > 1 else "less often"
     return f"{more}, but too rare to observe either way"

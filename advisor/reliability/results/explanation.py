@@ -129,7 +129,7 @@ def _loss(outlook: Outlook, missed: Mapping[str, float]) -> str:
         return unacknowledged(f"{bound}{dropped}")
     if not outlook.is_negligible:
         often = once_in(by.value)
-        return f"data loss {often if by.seen else often.replace('once', 'under once')}"
+        return f"data loss {often if by.seen else often.replace('once', 'less than once')}"
     if not by.seen and outlook.simulated and math.isinf(rest.value):
         return f"no data loss in {outlook.simulated:,} simulated years"
     times = missed.get(LOSSES, 0.0)
@@ -235,7 +235,7 @@ def _solved(result: ExactMeasures) -> str:
     if not result.model.uncertain:
         return "solved exactly; no ranges"
     most = median_well_above(result, STOPS)
-    half = f", where half of the draws refuse writes for more than {time_per_year(most)}"
+    half = f"; half of the draws exceed {time_per_year(most)} of refused writes in all"
     return f"solved exactly at the middle of each range; 95 %: over the ranges{half * (most > 0.0)}"
 
 
@@ -323,7 +323,7 @@ def numerical_error(result: ExactMeasures) -> str:
         entered = formatting.significant(result.truncated_entries_per_year)
         left = f"rare states, entered {entered} times a year, are left out"
     vague = [name for name in MEASURES if result.has_no_digit(name)]
-    magnitudes = f" Orders of magnitude, without a certain digit: {', '.join(vague)}."
+    magnitudes = f" Good to an order of magnitude only: {', '.join(vague)}."
     between = formatting.dependence(*result.bounds)
     return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
 
@@ -354,7 +354,7 @@ def explain(result: ExactMeasures, tornado: Callable[[str], Tornado]) -> str:
     if result.write_stalled:
         waits = time_per_year(result.write_stalled)
         within = formatting.interval(*map(time_per_year, result.interval("write_stalled")))
-        lines.append(f"acks=all waits {waits}{within} more for followers that leave the ISR.")
+        lines.append(f"acks=all also stalls {waits}{within}, until dead followers leave the ISR.")
     lines += parts_table(result)
     lines += ["", f"Card: {result.model.name}. Method: {result.method}."]
     lines.append(numerical_error(result))

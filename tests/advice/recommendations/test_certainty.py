@@ -51,8 +51,8 @@ def test_the_sentence_counts_each_goal(result):
     assert writes == both < 32
     one = Goals(loss_probability_per_year=None, write_unavailability=1e-4)
     assert certainty(choose(SETTING, result, one, rack_share=None)) == (
-        "How sure: with every number of the card drawn from its range, the goal for time without "
-        f"writes is met {writes} times of 32."
+        f"How sure: {writes} of 32 random draws of the card's numbers meet the goal for time "
+        "without writes."
     )
 
 
@@ -86,6 +86,6 @@ def test_the_median_of_the_draws_is_said_where_it_is_well_above_the_value():
     ]
     most = statistics.median(drawn)
     assert most > 1.2 * found.write_unavailability
-    assert f"half of the draws refuse writes for more than {time_per_year(most)}." in str(found)
+    assert f"; half of the draws exceed {time_per_year(most)} of refused writes" in str(found)
     single = FailureModel.from_dict({"broker": {"crash": CRASHES}})
     assert "half of the draws" not in str(evaluate(CLUSTER, SETTING, single))

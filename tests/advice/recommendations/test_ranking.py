@@ -295,7 +295,9 @@ def test_two_brokers_are_told_what_min_isr_two_would_do() -> None:
         f"min.insync.replicas 2 would lose data {significant(rarer)} times less "
         f"often, but refuse writes {downtime[0]} instead of {downtime[1]}."
     )
-    assert answer.caveats[-1].endswith(f"no setting without it is better. {trade}")
+    assert answer.caveats[-1].endswith(
+        f"no setting without this risk does better on your goals. {trade}"
+    )
     assert not any("With min.insync.replicas 2" in reason for reason in answer.why)
     assert trade in answer.explain()
     assert trade in repr(answer)

@@ -171,7 +171,7 @@ def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
     """From half of the value on, below the verdict and where the numerical error is stated."""
     vague, clear = off_by(found, 0.5), off_by(found, 0.49)
     for said in (vague.explain(), repr(vague), vague._repr_html_()):
-        assert "without a certain digit: loss_probability_per_year, loss_events" in said
+        assert "to an order of magnitude only: loss_probability_per_year, loss_events" in said
         assert ", an order of magnitude; main cause of loss: gray failures" in said
     for said in (clear.explain(), repr(clear), clear._repr_html_(), found.explain()):
         assert "digit:" not in said
