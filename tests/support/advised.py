@@ -15,10 +15,11 @@ MODEL = FailureModel.from_dict(
 
 
 def described(racks: dict[int, str] | None = None, topic: str = "orders") -> Cluster:
-    """Return three brokers with one topic of three partitions, RF 3, as described by Kafka."""
+    """Return three brokers with one topic of three partitions, RF 3, as described by Kafka 4."""
     lines = [f"Topic: {topic}\tPartitionCount: 3\tReplicationFactor: 3\tConfigs: "]
     lines += [
         f"\tTopic: {topic}\tPartition: {p}\tLeader: {p + 1}\tReplicas: {order}\tIsr: {order}"
+        "\tElr: \tLastKnownElr: "
         for p, order in enumerate(("1,2,3", "2,3,1", "3,1,2"))
     ]
     cluster = load_cluster("\n".join(lines) + "\n")

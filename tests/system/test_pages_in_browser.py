@@ -156,7 +156,7 @@ def test_the_report_answers_without_a_kernel(browser: Browser, report: Path) -> 
     assert picture.inner_html() != before
     page.get_by_role("combobox", name="replication factor").select_option("1")
     refusal = page.locator(".ae-refusal:not(:empty)").inner_text()
-    assert refusal.startswith("Kafka 2.7 refuses every write: “Messages are rejected since")
+    assert refusal.startswith("Kafka 2.3 refuses every write: “Messages are rejected since")
     assert page.locator(".ae-picture.ae-old").count() == 1
     assert page.troubles == []
 

@@ -177,7 +177,7 @@ def _set_date(rolling: RollingRestarts, sim: KernelState, rng: np.random.Generat
 
 def mark(plan: Plan, seed: int) -> str:
     """Identifies the rows of one run."""
-    return f"{plan.fingerprint()}-{seed}-{_LAYOUT}"
+    return f"{plan.fingerprint()}{_LAYOUT:x}-{seed}"
 
 
 def generator(block: Block) -> np.random.Generator:

@@ -94,7 +94,9 @@ def _waits(plan: Plan, entry: Mechanism) -> float:
     """Hours without a leader, and of waiting for a follower, however short the outage is."""
     moved, known, here = plan.failovers, plan.table, _occurrence(plan, entry)
     dead, hung = plan.stall_hours
-    hours = max(moved.broker, moved.rack) + moved.move + (hung if entry.effect in HANGING else dead)
+    hours = moved.broker if entry.scope is Scope.BROKER else max(moved.broker, moved.rack)
+    hours += moved.move if entry.effect is BrokerEvent.STOP else 0.0
+    hours += hung if entry.effect in HANGING else dead
     # What an outage turns into may change the leader again.
     for chance, turned in ((here.share, entry.turns_into), (here.dies, entry.ends_in)):
         if turned and chance > 0.0:
