@@ -258,7 +258,7 @@ _RULES = (
         "replica of these leads, for it would lead with an empty log and the others would throw "
         "theirs away (see KRA312 for how to elect one). Then start an empty broker with the same "
         "node.id (broker.id), under KRaft after kafka-storage.sh format with the cluster's id: it "
-        "copies what other brokers have. If it was a controller too, mend the quorum first. Or "
+        "copies what other brokers have. If it was a controller too, repair the quorum first. Or "
         "reassign its replicas with kafka-reassign-partitions.sh, which moves only partitions that "
         "have a leader. Partitions whose only replica it was are lost.",
     ),
