@@ -17,9 +17,12 @@ RACKS = {1: "a", 2: "b", 3: "c"}
 BYTES_PER_SECOND = 20_000
 # 40 MB take minutes: the quota window of 11 s lets one fetch of 1 MB through.
 RECORDS, RECORD_BYTES = 4_000, 10_000
+both_releases = pytest.mark.parametrize(
+    ("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")]
+)
 
 
-@pytest.mark.parametrize(("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")])
+@both_releases
 def test_throttled_reassignment_is_cancelled(
     real_cluster: Callable[[ClusterSpec], RealCluster],
     tmp_path: Path,
@@ -67,7 +70,7 @@ def test_throttled_reassignment_is_cancelled(
     assert "throttled" not in throttles.output
 
 
-@pytest.mark.parametrize(("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")])
+@both_releases
 def test_a_rollback_without_a_plan_goes_on_where_nothing_is_set(
     real_cluster: Callable[[ClusterSpec], RealCluster],
     tmp_path: Path,

@@ -55,7 +55,7 @@ def setting_json(
     said = outcomes(result, intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
     lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
-    lines += [certainty(choice)] if intervals and certainty(choice) else []
+    lines += filter(None, [certainty(choice) if intervals else ""])
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),
