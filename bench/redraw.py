@@ -17,7 +17,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,8 @@ CELL = (
     "advisor.explorer(advisor.Cluster.uniform(brokers=6, racks=3), 'three_az_cloud', load)"
 )
 WAIT_MS = 120_000
-# Control and values: what the page holds, and what the kernel computes.
+# Control and values: what the page holds, what the kernel computes. The first two begin with the
+# first picture, the others after `AHEAD_S`.
 KNOWN = (
     ("min_insync_replicas", ("1", "2", "3", "2")),
     ("replication_factor", ("1", "2", "3", "1", "3")),
@@ -44,7 +44,7 @@ ASKED = (
     ("delivery_timeout_ms", ("60000", "90000", "240000", "900000", "120000")),
 )
 AHEAD_S = 45
-LOOKED_AHEAD = (
+SOLVED_AHEAD = (
     ("eligible_leader_replicas", ("false", "default")),
     ("kafka_version", ("4.0", "3.9", "4.4")),
 )
@@ -152,6 +152,16 @@ def measured_at_once(page: Page) -> list[tuple[float, float]]:
     return found
 
 
+def report(what: str, times_ms: list[tuple[float, float]]) -> None:
+    """Print median and worst of the answers and of the pictures."""
+    answers, pictures = zip(*times_ms, strict=True)
+    for part, taken in (("all of it", answers), ("curves and verdict", pictures)):
+        print(
+            f"explorer, change to painted frame, {what}, {part}: median "
+            f"{statistics.median(taken):.0f} ms, worst {max(taken):.0f} ms of {len(taken)}"
+        )
+
+
 def main() -> None:
     """Print a line for the first picture and for each kind of change."""
     found = next((path for path in map(shutil.which, NAMES) if path), None)
@@ -168,21 +178,12 @@ def main() -> None:
         page.goto(address.format(name="explorer.ipynb"))
         print(f"explorer, first picture in JupyterLab, imports included: {run_all(page):.1f} s")
         page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
+        report("at once, from the page", measured(page, KNOWN))
+        report("at once, solved ahead", measured(page, SOLVED_AHEAD))
         page.wait_for_timeout(AHEAD_S * 1000)
-        kinds = [
-            ("from the page", partial(measured, page, KNOWN)),
-            (f"looked ahead in {AHEAD_S} s", partial(measured, page, LOOKED_AHEAD)),
-            ("asked of the kernel, how producers retry", partial(measured, page, ASKED)),
-            ("other elections and versions", partial(measured, page, NEW)),
-            ("two changes at once", partial(measured_at_once, page)),
-        ]
-        for what, measure in kinds:
-            answers, pictures = zip(*measure(), strict=True)
-            for part, taken in (("all of it", answers), ("curves and verdict", pictures)):
-                print(
-                    f"explorer, change to painted frame, {what}, {part}: median "
-                    f"{statistics.median(taken):.0f} ms, worst {max(taken):.0f} ms of {len(taken)}"
-                )
+        report("asked of the kernel, how producers retry", measured(page, ASKED))
+        report("other elections and versions", measured(page, NEW))
+        report("two changes at once", measured_at_once(page))
         if picture := os.environ.get("EXPLORER_PICTURE"):
             page.screenshot(path=picture)
         browser.close()

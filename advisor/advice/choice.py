@@ -189,16 +189,27 @@ def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) 
     return Judged(met, over, met and closest >= 1.0 / _NARROW)
 
 
-def certainty(choice: Choice) -> str:
-    """Return in how many draws of the card settings keep the goals' limits; "" without any."""
+def draws_kept(choice: Choice) -> tuple[int, int]:
+    """Return in how many draws of the card settings keep the goals' limits, and of how many.
+
+    Both are 0 without limits or for a card without ranges.
+    """
     if not choice.limits or not choice.reliability.model.uncertain:
+        return 0, 0
+    return draws_within(choice.reliability, choice.limits)
+
+
+def certainty(choice: Choice) -> str:
+    """Return the counts of `draws_kept` in words; "" without any."""
+    kept, draws = draws_kept(choice)
+    if not draws:
         return ""
-    kept, draws = draws_within(choice.reliability, choice.limits)
     drawn = f"How sure: {kept} of {draws} random draws of the card's numbers meet"
-    most = "; most draws miss them" if 2 * kept < draws else ""
+    missed = 2 * kept < draws
     if len(choice.limits) == 1:
         about = GOAL_WORDS[next(iter(choice.limits))]
-        return f"{drawn} the goal for {about}."
+        return f"{drawn} the goal for {about}{'; most draws miss it' if missed else ''}."
+    most = "; most draws miss them" if missed else ""
     each = [
         f"that for {GOAL_WORDS[name]}: {draws_within(choice.reliability, {name: limit})[0]}"
         for name, limit in choice.limits.items()

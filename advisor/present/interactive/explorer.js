@@ -289,8 +289,9 @@ function mount(root, data, ask) {
     whenIdle();
   }
   function judge(setting) {
-    badge.className = "ae-badge " + (setting.met ? "ae-met" : "ae-missed");
-    badge.textContent = (setting.met ? "✓ " : "✗ ") + text(setting.badge);
+    var met = setting.unsure ? "unsure" : setting.met ? "met" : "missed";
+    badge.className = "ae-badge ae-" + met;
+    badge.textContent = { unsure: "≈ ", met: "✓ ", missed: "✗ " }[met] + text(setting.badge);
     verdict.textContent = text(setting.verdict);
     beyond.textContent = text(setting.beyond);
   }

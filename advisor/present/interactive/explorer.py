@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
@@ -20,7 +20,7 @@ from advisor.advice.topic_settings import config_of as config_of_topic
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import expect
-from advisor.present.interactive.controls import NEW_TOPIC, SWITCHED_VERSIONS
+from advisor.present.interactive.controls import NEW_TOPIC, STILL, SWITCHED_VERSIONS
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel
 from advisor.present.interactive.fragment import html_fragment, source
 from advisor.present.interactive.frontend import watched_cell
@@ -65,7 +65,7 @@ class Explorer(anywidget.AnyWidget):
         self._updates: list[Callable[[], None]] = []
         self._later: dict[str, Any] | None = None
         self._beside = ThreadPoolExecutor(1)
-        self._prepared: Future[None] | None = None
+        self._prepared: list[tuple[Mapping[str, str], Future[None]]] = []
         explorer_model.answer(explorer_model.chosen)
         super().__init__(page=self._live(explorer_model.page()))
         self.on_msg(self._asked)
@@ -127,6 +127,9 @@ class Explorer(anywidget.AnyWidget):
         """Compute the page in background processes; send their answers, then update the outputs."""
         explorer_model, worker = self._explorer_model, self._worker
         topics, others = curves_elsewhere(explorer_model, *self._elsewhere)
+        # What one change leads to is solved here while the other processes start.
+        self._prepare(explorer_model.likely_next_settings(explorer_model.chosen))
+        wait([future for _, future in self._prepared])
         try:
             own = [with_intervals(explorer_model.chosen), *map(settings, explorer_model.offered())]
             for _ in worker.answers(own):
@@ -177,31 +180,40 @@ class Explorer(anywidget.AnyWidget):
                 self._later = content  # the page will hold nearly all likely next settings
             else:
                 self._compute_likely_next(content)
-                self._prepare(values)
+                self._prepare([values, *self._postpone()])
             return
         if content.get("kind") == "around":
             self._worker.compute_curve(values, lambda answer: self._reply(content, answer))
             return
-        answer = Answer({}, {})
+        answer, postponed = Answer({}, {}), list[Mapping[str, str]]()
         try:
-            self._await_chain_of(values)
+            postponed = self._await_chain_of(values)
             answer = Answer({explorer_model.key(values): explorer_model.setting(values)}, {})
         finally:
             # Also when interrupted: the page asks its next question after the reply.
             self._reply(content, answer)
+            self._prepare(postponed)
 
-    def _prepare(self, values: dict[str, str]) -> None:
-        """Solve a setting's chain beside the kernel's thread, which answers what is cached."""
-        if self._prepared is not None:
-            self._prepared.cancel()
-        self._prepared = self._beside.submit(self._explorer_model.prepare, values)
+    def _prepare(self, places: Iterable[Mapping[str, str]]) -> None:
+        """Solve chains beside the kernel's thread, which answers what is cached."""
+        prepare = self._explorer_model.prepare
+        added = [(values, self._beside.submit(prepare, values)) for values in places]
+        self._prepared = [each for each in self._prepared if not each[1].done()] + added
 
-    def _await_chain_of(self, values: dict[str, str]) -> None:
-        """Wait before an answer is computed: the chain being solved is likely the one it needs."""
-        if self._prepared is None or self._explorer_model.is_answered(values):
-            return
-        if not self._prepared.cancel():
-            wait([self._prepared])
+    def _postpone(self) -> list[Mapping[str, str]]:
+        """Take what waits to be solved out of the queue; return what has no answer yet."""
+        waiting = [values for values, future in self._prepared if future.cancel()]
+        return [values for values in waiting if not self._explorer_model.is_answered(values)]
+
+    def _await_chain_of(self, values: Mapping[str, str]) -> list[Mapping[str, str]]:
+        """Wait if the chain of a setting is being solved now; return the chains that come after."""
+        if self._explorer_model.is_answered(values):
+            return []
+        postponed = self._postpone()
+        for other, future in self._prepared:
+            if all(other[key] == values[key] for key in values if key not in STILL):
+                wait([future])
+        return postponed
 
     def _compute_likely_next(self, content: dict[str, Any]) -> None:
         values = {name: str(value) for name, value in content["values"].items()}

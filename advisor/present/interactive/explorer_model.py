@@ -148,7 +148,8 @@ class ExplorerModel:
     def prepare(self, values: Values) -> None:
         """Solve a setting's chain in this process; other retries and timeouts then reuse it."""
         with suppress(AdvisorError):
-            self._computed(values, intervals=False)
+            computed = self._computed(values, intervals=False)
+            self._settings.setdefault(self.key(values), computed)
 
     def without_cache(self) -> ExplorerModel:
         """Return a copy with an empty cache, to be sent to another process."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from advisor.advice.choice import GOAL_WORDS, Choice, certainty, judged
+from advisor.advice.choice import GOAL_WORDS, Choice, certainty, draws_kept, judged
 from advisor.advice.goals import Goals, limit_words
 from advisor.advice.phrases import listed
 from advisor.formatting import one_in
@@ -56,12 +56,14 @@ def setting_json(
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
     lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
     lines += filter(None, [certainty(choice) if intervals else ""])
+    kept, draws = draws_kept(choice) if intervals and choice.meets_all else (0, 0)
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),
         "at": [config.replication_factor, config.effective_min_insync_replicas],
         "met": choice.meets_all,
-        "badge": badge(choice),
+        "unsure": 2 * kept < draws,
+        "badge": _unsure(kept, draws) if 2 * kept < draws else badge(choice),
         "verdict": verdict(result.outlook, judged(choice) if choice.meets else None),
         "beyond": result.no_setting_changes,
         "lines": lines,
@@ -89,6 +91,10 @@ def badge(choice: Choice) -> str:
     if choice.meets_all:
         return "Meets your goals"
     return f"Misses your goals: {listed([GOAL_WORDS[goal] for goal in choice.unmet])}"
+
+
+def _unsure(kept: int, draws: int) -> str:
+    return f"Meets your goals at the card's middle values; {kept} of {draws} random draws do"
 
 
 def page_json(

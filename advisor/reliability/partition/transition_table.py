@@ -58,6 +58,10 @@ class PartitionTransitionTable:
             known = self._steps[key] = self._apply_rules(state, event, slots)
         return known
 
+    def forget_steps(self) -> None:
+        """Drop the steps, which can be computed again; states keep their numbers."""
+        self._steps.clear()
+
     def _apply_rules(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
         before = self.states[state]
         if event == POWER and not (

@@ -52,7 +52,7 @@ def test_the_sentence_counts_each_goal(result):
     one = Goals(loss_probability_per_year=None, write_unavailability=1e-4)
     assert certainty(choose(SETTING, result, one, rack_share=None)) == (
         f"How sure: {writes} of 32 random draws of the card's numbers meet the goal for time "
-        "without writes."
+        f"without writes{'; most draws miss it' if writes < 16 else ''}."
     )
 
 

@@ -79,6 +79,25 @@ def test_the_badge_names_the_missed_goal(explorer_model: ExplorerModel) -> None:
     assert (missed["met"], missed["badge"]) == (False, "Misses your goals: time without writes")
 
 
+def test_the_badge_says_when_most_draws_miss_the_goals() -> None:
+    """The verdict is that of the card's middle values; the badge is green only if draws agree."""
+    cluster, card = Cluster.uniform(brokers=3, racks=3), load_model("three_az_cloud")
+    at_middle = ExplorerModel(cluster, card, LOAD, Goals(), START)
+    writes = at_middle.setting(at_middle.chosen)["refused"][3]
+    for times, unsure in ((1.01, True), (100.0, False)):
+        goals = Goals(loss_probability_per_year=None, write_unavailability=times * writes)
+        model = ExplorerModel(cluster, card, LOAD, goals, START)
+        quick = model.setting(model.chosen)
+        assert (quick["unsure"], quick["badge"]) == (False, "Meets your goals")
+        setting = model.setting(model.chosen, intervals=True)
+        said = re.fullmatch(
+            r"Meets your goals at the card's middle values; (\d+) of 32 random draws do",
+            setting["badge"],
+        )
+        assert (setting["met"], setting["unsure"]) == (True, unsure)
+        assert (said is not None and int(said[1]) < 16) == unsure
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -106,14 +106,36 @@ def test_what_is_cached_is_answered_while_a_chain_is_solved(
     view.send = lambda content: order.put(content["id"])
     values = {**view._explorer_model.chosen, "retries": "9"}
     view._explorer_model.setting(values)
-    view._prepare(values)
+    view._prepare([values])
     view._asked(view, {"id": "cached", "values": values, "kind": "setting"}, [])
     assert order.get_nowait() == "cached"
-    # What is not cached most likely needs the chain that is being solved.
+    # How producers retry does not change the chain, which is being solved.
     threading.Timer(0.2, release.set).start()
     other = {**values, "retries": "10"}
     view._asked(view, {"id": "computed", "values": other, "kind": "setting"}, [])
     assert [order.get_nowait(), order.get_nowait()] == ["solved", "computed"]
+
+
+def test_a_chosen_setting_comes_before_those_that_wait(
+    view: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for no other chain; the settings that it overtook are solved after it."""
+    release, solved, sent = threading.Event(), Queue[str](), list[str]()
+
+    def slow(_explorer_model: ExplorerModel, values: Values) -> None:
+        release.wait(timeout=60)
+        solved.put(values["acks"])
+
+    monkeypatch.setattr(ExplorerModel, "prepare", slow)
+    view.send = lambda content: sent.append(content["id"])
+    chosen = {**view._explorer_model.chosen, "delivery_timeout_ms": "77000"}
+    view._prepare([{**chosen, "kafka_version": "3.0", "acks": acks} for acks in ("all", "1", "0")])
+    while not view._prepared[0][1].running():
+        time.sleep(0.01)
+    view._asked(view, {"id": "other chain", "values": chosen, "kind": "setting"}, [])
+    assert (sent, solved.empty()) == (["other chain"], True)
+    release.set()
+    assert [solved.get(timeout=60) for _ in range(3)] == ["all", "1", "0"]
 
 
 def test_background_processes_compute_the_likely_next_settings() -> None:

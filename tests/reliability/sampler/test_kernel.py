@@ -14,6 +14,7 @@ from advisor.reliability.partition.transition_table import partition_transition_
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.compiled import transition_tables
 from advisor.reliability.sampler.compiled.copy_kernel import note_copies
 from advisor.reliability.sampler.compiled.transition_tables import tables
 from advisor.reliability.sampler.estimators import merge
@@ -297,6 +298,20 @@ def test_a_block_is_the_same_whenever_it_is_run() -> None:
     assert run_block(plan, Block(7, 3, 50)) == first
     assert run_block(plan, Block(7, 4, 50)).causes != first.causes
     assert run_block(plan, Block(8, 3, 50)).causes != first.causes
+
+
+def test_a_full_table_forgets_and_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for a few transitions the rules are asked again, and the block stays the same."""
+    plan = plan_for(*CASES["racks"])
+    first = run_block(plan, Block(7, 3, 50))
+    known = tables(plan.constants, plan.replicas)
+    monkeypatch.setattr(transition_tables, "_MOST_ROWS", 64)
+    tables.cache_clear()
+    assert run_block(plan, Block(7, 3, 50)) == first
+    small = tables(plan.constants, plan.replicas)
+    held = [(each.table.keys != transition_tables.UNKNOWN).sum() for each in (small, known)]
+    assert held[0] <= 64 < held[1]
+    tables.cache_clear()
 
 
 def test_rows_are_merged_in_the_order_of_their_blocks() -> None:

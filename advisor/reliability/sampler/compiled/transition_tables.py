@@ -26,8 +26,9 @@ from advisor.reliability.partition.transition_table import (
 
 EVENTS = red.EVENTS
 UNKNOWN = -1
-# A larger table fills a worker's memory: 150 bytes a row here, and as much in Python.
+# More fill a worker's memory: 150 bytes a row here, and as much in Python; a kilobyte a state.
 _MOST_ROWS = 2**22
+_MOST_STATES = 2**22
 MASK_BITS = 16
 # Of the multiplicative hash (Knuth, The Art of Computer Programming, vol. 3, 6.4): 2**64 over the
 # golden ratio, as a signed number.
@@ -85,7 +86,7 @@ def place_of(keys: NDArray[np.int64], key: int) -> int:
 
 
 class Tables:
-    """Grows a `Table` on demand."""
+    """Grows a `Table` on demand; one that is full forgets its transitions, but no state."""
 
     def __init__(self, constants: ChainConstants, replicas: int) -> None:
         self.transition_table: PartitionTransitionTable = partition_transition_table(
@@ -104,6 +105,8 @@ class Tables:
         slots = tuple(slot for slot in range(self.replicas) if mask >> slot & 1)
         target, outcome = self.transition_table.step(state, event, slots)
         self._take_states()
+        if self._rows == _MOST_ROWS:
+            self._forget_transitions()
         row = self._rows
         if row == len(self.table.steps):
             self.table = self._longer(rows=2 * row)
@@ -124,9 +127,18 @@ class Tables:
         self.table.keys[place], self.table.rows[place] = key, row
         self._rows += 1
 
+    def _forget_transitions(self) -> None:
+        """Make room; the rules give the same transitions when they are needed again."""
+        self.transition_table.forget_steps()
+        self.table.keys[:] = self.table.rows[:] = UNKNOWN
+        self.table.gap_map[:] = GAP_CLOSED
+        self._rows = 0
+
     def _take_states(self) -> None:
         """Store the states that were met since the last call."""
         known = self.transition_table
+        if len(known.states) > _MOST_STATES:
+            raise AdvisorError(_TOO_MANY.format(self.replicas))
         if len(known.states) > len(self.table.states):
             self.table = self._longer(states=2 * len(known.states))
         for number in range(self._known, len(known.states)):
@@ -167,8 +179,6 @@ class Tables:
 
 
 def _empty(states: int, rows: int, replicas: int) -> Table:
-    if rows > _MOST_ROWS:
-        raise AdvisorError(_TOO_MANY.format(replicas))
     return Table(
         keys=np.full(2 * rows, UNKNOWN, dtype=np.int64),
         rows=np.full(2 * rows, UNKNOWN, dtype=np.int32),
