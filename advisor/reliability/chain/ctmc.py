@@ -25,7 +25,13 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transition
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
+from advisor.reliability.partition.transition_table import (
+    EXPLORING,
+    GAPS,
+    IN_SYNC,
+    READABLE,
+    WRITABLE,
+)
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
@@ -166,31 +172,34 @@ def structure(
     constants: ChainConstants, environment: fault_processes.FaultEnvironment, guide: NominalRates
 ) -> Structure:
     """The chain of the states that matter if rates are close to those of the guide."""
-    whole = graph(shared_constants(constants, environment), environment)
-    collecting = gc.isenabled()
-    # Nearly everything allocated here is kept; garbage collection would take a third of the time.
-    gc.disable()
-    try:
-        return _arrays(whole, select_states(whole, guide, constants), constants)
-    finally:
-        if collecting:
-            gc.enable()
+    with EXPLORING:
+        whole = graph(shared_constants(constants, environment), environment)
+        collecting = gc.isenabled()
+        # Nearly all that is allocated here is kept; garbage collection would take a third of the
+        # time.
+        gc.disable()
+        try:
+            return _arrays(whole, select_states(whole, guide, constants), constants)
+        finally:
+            if collecting:
+                gc.enable()
 
 
 def whole_structure(
     constants: ChainConstants, environment: fault_processes.FaultEnvironment
 ) -> Structure:
     """The chain of all states; only for small settings."""
-    whole = graph(shared_constants(constants, environment), environment)
-    kept = np.zeros(1, dtype=np.int64)
-    found = Moves.of(whole, kept, constants)
-    part = found.among(whole, kept)
-    while len(fresh := truncated_states(part)[0]):
-        more = Moves.of(whole, fresh, constants)
-        found = found.and_then(more, len(kept) + np.arange(len(fresh)))
-        kept = np.concatenate([kept, fresh])
+    with EXPLORING:
+        whole = graph(shared_constants(constants, environment), environment)
+        kept = np.zeros(1, dtype=np.int64)
+        found = Moves.of(whole, kept, constants)
         part = found.among(whole, kept)
-    return _arrays(whole, Selection(part, np.zeros(len(kept), dtype=bool)), constants)
+        while len(fresh := truncated_states(part)[0]):
+            more = Moves.of(whole, fresh, constants)
+            found = found.and_then(more, len(kept) + np.arange(len(fresh)))
+            kept = np.concatenate([kept, fresh])
+            part = found.among(whole, kept)
+        return _arrays(whole, Selection(part, np.zeros(len(kept), dtype=bool)), constants)
 
 
 def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> Structure:

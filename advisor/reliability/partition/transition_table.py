@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from functools import lru_cache
 
@@ -28,6 +29,9 @@ from advisor.reliability.solver.generator import IntArray
 # Rows of `PartitionTransitionTable.facts`.
 WRITABLE, READABLE, GAPS, IN_SYNC, COPIES = range(5)
 _FACTS = 5
+
+EXPLORING = threading.RLock()
+"""Held while states are numbered: all threads of a process share their tables and graphs."""
 
 
 class PartitionTransitionTable:

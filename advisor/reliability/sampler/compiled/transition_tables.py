@@ -20,6 +20,7 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.partition_state import CONTROLLER_WORKS
 from advisor.reliability.partition.transition_table import (
+    EXPLORING,
     PartitionTransitionTable,
     partition_transition_table,
 )
@@ -103,6 +104,10 @@ class Tables:
     def fill(self, state: int, event: int, mask: int) -> None:
         """Compute one transition by the rules and store it."""
         slots = tuple(slot for slot in range(self.replicas) if mask >> slot & 1)
+        with EXPLORING:
+            self._add(state, event, mask, slots)
+
+    def _add(self, state: int, event: int, mask: int, slots: tuple[int, ...]) -> None:
         target, outcome = self.transition_table.step(state, event, slots)
         self._take_states()
         if self._rows == _MOST_ROWS:
@@ -191,4 +196,5 @@ def _empty(states: int, rows: int, replicas: int) -> Table:
 @lru_cache(maxsize=16)
 def tables(constants: ChainConstants, replicas: int) -> Tables:
     """The one growing table of some constants in this process."""
-    return Tables(constants, replicas)
+    with EXPLORING:
+        return Tables(constants, replicas)
