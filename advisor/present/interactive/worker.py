@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessP
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context, parent_process
+from typing import NamedTuple
 
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 
@@ -79,28 +80,20 @@ class Worker:
             Called with each answer, from a thread.
         """
         _drop(self._next_futures)
-        model = self._explorer_model
-        likely = list(model.likely_next_settings(values))
-        later = list(model.likely_later_settings(values))
-        next_keys = {model.key(other) for other in likely}
-        grouped = {model.key(other) for group in later for other in group}
-        unsent = grouped - next_keys - {model.key(values)}
+        ahead = _Ahead.of(self._explorer_model, values)
 
         def on_next(answer: Answer) -> None:
-            sent = {key: each for key, each in answer.settings.items() if key not in unsent}
+            sent = {key: each for key, each in answer.settings.items() if key not in ahead.unsent}
             on_answer(replace(answer, settings=sent))
 
-        first = [group for group in later if model.key(group[0]) in next_keys]
-        tasks = [settings(group) for group in first]
-        tasks += [settings([other]) for other in likely if model.key(other) not in grouped]
-        if not model.has_intervals(values):
+        tasks = [*map(settings, ahead.shared), *(settings([other]) for other in ahead.single)]
+        if not self._explorer_model.has_intervals(values):
             # They take as long as ten settings; what is changed most often comes before them.
             tasks.insert(_BEFORE_INTERVALS, with_intervals(values))
-        rest = [settings(group) for group in later if group not in first]
         self._next_futures = [
             *self._submit_all(tasks, on_next),
-            *self._submit_all(rest, _keep),
-            *self._submit_all([curve(other) for other in likely], on_answer),
+            *self._submit_all([*map(settings, ahead.later)], _keep),
+            *self._submit_all([*map(curve, ahead.likely)], on_answer),
         ]
 
     def answers(self, tasks: Sequence[Task]) -> Iterator[Answer]:
@@ -150,6 +143,45 @@ class Worker:
                 _PROCESSES, get_context("spawn"), _begin, (self._explorer_model.without_cache(),)
             )
         return self._pool.submit(task)
+
+
+class _Ahead(NamedTuple):
+    """What is computed ahead of the next changes.
+
+    Attributes
+    ----------
+    likely : list of dict
+        Settings that one change leads to.
+    shared : list of list of dict
+        Some of these, each first in a group of settings that share its chain.
+    single : list of dict
+        The others of these.
+    later : list of list of dict
+        Groups that only several changes lead to.
+    unsent : set of str
+        Keys of settings in groups that one change does not lead to.
+    """
+
+    likely: list[dict[str, str]]
+    shared: list[list[dict[str, str]]]
+    single: list[dict[str, str]]
+    later: list[list[dict[str, str]]]
+    unsent: set[str]
+
+    @classmethod
+    def of(cls, model: ExplorerModel, values: Values) -> _Ahead:
+        likely = list(model.likely_next_settings(values))
+        groups = list(model.likely_later_settings(values))
+        next_keys = {model.key(other) for other in likely}
+        grouped = {model.key(other) for group in groups for other in group}
+        shared = [group for group in groups if model.key(group[0]) in next_keys]
+        return cls(
+            likely,
+            shared,
+            single=[other for other in likely if model.key(other) not in grouped],
+            later=[group for group in groups if group not in shared],
+            unsent=grouped - next_keys - {model.key(values)},
+        )
 
 
 def _keep(_answer: Answer) -> None:
