@@ -35,12 +35,19 @@ FEW = {
     "restarts": ("broker.crash", "broker.restart", "broker.destroyed", "rack.destroyed"),
     "lag and the site": ("broker.lag", "broker.destroyed", "cluster.power"),
 }
-PATTERNS = ((0, 0, 1, 2), (0, 0, 1, 1), (0, 1, 2, 3), (0, 0, 1, 1, 2), (0, 1, 2, 3, 4))
+Patterns = tuple[tuple[int, ...], ...]
+PATTERNS: Patterns = (
+    (0, 0, 1, 2),
+    (0, 0, 1, 1),
+    (0, 1, 2, 3),
+    (0, 0, 1, 1, 2),
+    (0, 1, 2, 3, 4),
+)
 SIX = (0, 0, 1, 1, 2, 2)
 # Where the order decides, chains that merge nothing are small enough up to four replicas.
 _SLOT_CLASSES = lumping.slot_classes
-ORDERED = ((0, 1, 2), (0, 1, 1), (0, 0, 1), (0, 0, 0))
-ORDERED_FEW = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 1, 2, 0))
+ORDERED: Patterns = ((0, 1, 2), (0, 1, 1), (0, 0, 1), (0, 0, 0))
+ORDERED_FEW: Patterns = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 1, 2, 0))
 
 
 class Setting(NamedTuple):
@@ -78,7 +85,8 @@ def cards() -> dict[str, FailureModel]:
 
 def settings(names: list[str]) -> Iterator[Setting]:
     """The grid: all mechanisms for three replicas, few for more, all for four without ELR."""
-    for name, least, elr, acks in product(names, (1, 2, 3), (True, False), ("all", 1)):
+    acknowledged: tuple[str | int, ...] = ("all", 1)
+    for name, least, elr, acks in product(names, (1, 2, 3), (True, False), acknowledged):
         few = ", " in name
         for pattern in ORDERED_FEW if few else ORDERED:
             yield Setting(name, pattern, _config(len(pattern), least, elr, acks, unclean=True))
@@ -153,7 +161,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", default="1/1", help="I/N: every Nth setting from the Ith on")
     first, step = map(int, parser.parse_args().part.split("/"))
-    known, tightest, vague = cards(), {}, []
+    known, vague = cards(), []
+    tightest = dict[str, tuple[float, str]]()
     asked = list(islice(settings(list(known)), first - 1, None, step))
     for number, setting in enumerate(asked, 1):
         found = judged(setting, known[setting.card])

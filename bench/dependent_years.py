@@ -51,7 +51,7 @@ def main() -> None:
             sampled = simulate(CLUSTER, CONFIG, card, years=years, seed=seed, engine="local")
             found = sampled.loss_probability_per_year
             lost = sum(each for _, each in sampled.history)
-            alone = share(lost, years)
+            alone = share(int(lost), years)
             covered += found.low <= exact <= found.high
             over_years += alone.low <= exact <= alone.high
             seen += found.seen

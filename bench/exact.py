@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -72,6 +73,14 @@ def grid_of_two_cards() -> list[tuple[Config, FailureModel]]:
 
 
 def _settings() -> list[Config]:
+    acknowledged: tuple[str | int, ...] = ("all", 1)
+    budgets: tuple[dict[str, Any], ...] = (
+        {},
+        {"delivery_timeout_ms": 60_000},
+        {"delivery_timeout_ms": 600_000},
+        {"delivery_timeout_ms": 1_800_000},
+        {"retries": 0},
+    )
     return [
         Config(
             kafka_version="4.2",
@@ -83,16 +92,10 @@ def _settings() -> list[Config]:
             **budget,
         )
         for replicas, acks, unclean, elr in product(
-            (3, 2), ("all", 1), (False, True), (True, False)
+            (3, 2), acknowledged, (False, True), (True, False)
         )
         for least in range(1, replicas + 1)
-        for budget in (
-            {},
-            {"delivery_timeout_ms": 60_000},
-            {"delivery_timeout_ms": 600_000},
-            {"delivery_timeout_ms": 1_800_000},
-            {"retries": 0},
-        )
+        for budget in budgets
     ]
 
 
@@ -148,15 +151,19 @@ def _replaced_yearly() -> generator.Generator:
     return generator.Generator(sparse.csr_array(rates), np.array([0.0, 0.0, 1.0 / YEAR]))
 
 
+def _solved_by_lu(system: Any, right: Any) -> Any:
+    return linalg.splu(system).solve(right)
+
+
 def peers() -> None:
     """Mean time to loss of two chains: ours, a sparse LU, and Storm."""
     for what, flow in (("birth and death", _replaced_yearly()), ("all mechanisms", _loss_flow())):
-        ours = seconds(lambda f=flow: first_passage.first_loss(f, YEAR), 3)
+        ours = seconds(partial(first_passage.first_loss, flow, YEAR), 3)
         mean = first_passage.first_loss(flow, YEAR).mean_hours
         system = sparse.csc_array(sparse.diags_array(flow.out) - flow.rates)
         ones = np.ones(system.shape[0])
-        lu = seconds(lambda a=system, b=ones: linalg.splu(a).solve(b), 3)
-        off = abs(float(linalg.splu(system).solve(ones)[0]) / mean - 1.0)
+        lu = seconds(partial(_solved_by_lu, system, ones), 3)
+        off = abs(float(_solved_by_lu(system, ones)[0]) / mean - 1.0)
         print(
             f"{what}, {len(flow.absorbed)} states, mean time to loss and its chance: "
             f"{ours * 1e3:.1f} ms; one sparse LU solve: {lu * 1e3:.2f} ms, ratio {ours / lu:.2g}; "

@@ -249,16 +249,16 @@ def _counts(run: Recording) -> Iterator[str]:
         yield f"isolations = {acts['isolate', broker]}"
         yield f"lags = {acts['lag', broker]}"
     for name, found in sorted(history.registrations.items()):
-        own = [d for d in changes if d.partition == name]
+        moved = [d for d in changes if d.partition == name]
         yield f'\n[partition."{name[0]}-{name[1]}"]'
         yield f"replicas = {_replicas(name)}"
-        yield f"isr_shrinks = {sum(bool(d.left) for d in own)}"
-        yield f"isr_shrinks_by_leader = {sum(_by_leader(d, run) for d in own)}"
-        yield f"isr_expansions = {sum(bool(d.joined) for d in own)}"
-        yield f"members_left = {sum(len(d.left) for d in own)}"
-        yield f"members_joined = {sum(len(d.joined) for d in own)}"
-        yield f"elections = {sum(d.elected for d in own)}"
-        yield f"leaderless = {sum(_lost_leader(d) for d in own)}"
+        yield f"isr_shrinks = {sum(bool(d.left) for d in moved)}"
+        yield f"isr_shrinks_by_leader = {sum(_by_leader(d, run) for d in moved)}"
+        yield f"isr_expansions = {sum(bool(d.joined) for d in moved)}"
+        yield f"members_left = {sum(len(d.left) for d in moved)}"
+        yield f"members_joined = {sum(len(d.joined) for d in moved)}"
+        yield f"elections = {sum(bool(d.elected) for d in moved)}"
+        yield f"leaderless = {sum(_lost_leader(d) for d in moved)}"
         yield f"final_leader_epoch = {found.leader_epoch}"
         yield f"final_isr = {sorted(found.isr)}"
     for at_ms, act, node in run.acts:

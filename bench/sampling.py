@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import simpy
@@ -30,6 +31,7 @@ ONE = Workload(partitions=1)
 TRIO = Cluster(brokers={1: "a", 2: "b", 3: "c"})
 SEED = 1
 Compared = tuple[str, float, str, float]
+Process = Generator[simpy.Event, object, None]
 
 
 def destroyed(per_year: float, hours: float) -> FailureModel:
@@ -52,7 +54,7 @@ def simpy_seconds_per_year(brokers: int, per_year: float, hours: float) -> float
     """Seconds a year of brokers that fail and are repaired in SimPy, without any partitions."""
     years = max(6_000 // brokers // max(round(per_year), 1), 1)
 
-    def broker(world: simpy.Environment, rng: np.random.Generator) -> object:
+    def broker(world: simpy.Environment, rng: np.random.Generator) -> Process:
         while True:
             yield world.timeout(rng.exponential(YEAR / per_year))
             yield world.timeout(rng.exponential(hours))
@@ -121,8 +123,8 @@ def sampled(
     blocks = cut_into_blocks(plan, years, SEED)
     rows = [run_block(plan, block) for block in blocks]
     taken = time.process_time() - begun
-    asked = {"config": CONFIG, "model": model, "load": ONE, "cluster": cluster}
-    return merge(rows, blocks, plan, **asked), taken
+    found = merge(rows, blocks, plan, config=CONFIG, model=model, load=ONE, cluster=cluster)
+    return found, taken
 
 
 def relative_variance(found: Sampled) -> float:
@@ -156,8 +158,8 @@ def rarely(name: str, slower: int, cluster: Cluster) -> None:
     )
     exact = evaluate(cluster, CONFIG, rare, ONE).loss_probability_per_year
     begun = time.process_time()
-    limits = {"years": 10**13, "relative_width": 0.1, "engine": "local"}
-    found = simulate(cluster, CONFIG, rare, ONE, method="importance", **limits)
+    asked = partial(simulate, cluster, CONFIG, rare, ONE, method="importance", engine="local")
+    found = asked(years=10**13, relative_width=0.1)
     print(
         f"p = {exact:.3g}, every mechanism of {name}: sampled {found.loss_probability_per_year} in "
         f"{time.process_time() - begun:.2g} s of one core"

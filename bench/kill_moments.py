@@ -1,7 +1,8 @@
 """Whether a sample has the same bytes after a SIGKILL at random moments.
 
-Run it with ``python bench/kills.py``; it takes some minutes. A Python worker, a standalone worker
-and the driver are each killed at ten moments; the driver is started again with the same checkpoint.
+Run it with ``python bench/kill_moments.py``; it takes some minutes. A Python worker, a standalone
+worker and the driver are each killed at ten moments; the driver is started again with the same
+checkpoint.
 """
 
 from __future__ import annotations
