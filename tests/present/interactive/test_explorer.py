@@ -84,7 +84,7 @@ def test_the_badge_says_when_most_draws_miss_the_goals() -> None:
     cluster, card = Cluster.uniform(brokers=3, racks=3), load_model("three_az_cloud")
     at_middle = ExplorerModel(cluster, card, LOAD, Goals(), START)
     writes = at_middle.setting(at_middle.chosen)["refused"][3]
-    for times, unsure in ((1.01, True), (100.0, False)):
+    for times, unsure in ((1.01, True), (4.0, False)):
         goals = Goals(loss_probability_per_year=None, write_unavailability=times * writes)
         model = ExplorerModel(cluster, card, LOAD, goals, START)
         quick = model.setting(model.chosen)
