@@ -165,7 +165,12 @@ def _computed(value: Callable[[str], float]) -> dict[str, float]:
     return measures
 
 
-def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) -> Judged:
+def judged(
+    choice: Choice,
+    goals: Goals | None = None,
+    met: bool | None = None,
+    draws: tuple[int, int] = (0, 0),
+) -> Judged:
     """Return the comparison of a choice with goals, for its verdict.
 
     Parameters
@@ -175,6 +180,8 @@ def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) 
         Those that it was held against; without them how far it misses them is not said.
     met : bool, optional
         Whether they are met; by default by the choice.
+    draws : tuple of int
+        As `draws_kept` returns them, if intervals are shown.
     """
     over = dict.fromkeys(choice.unmet, math.inf)
     limits = {} if goals is None else goals.limits
@@ -186,7 +193,7 @@ def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) 
     if not choice.meets_all:
         return Judged(met, over, all(times <= _NARROW for times in over.values()))
     closest = max((values[name] / limit for name, limit in limits.items() if limit), default=0.0)
-    return Judged(met, over, met and closest >= 1.0 / _NARROW)
+    return Judged(met, over, met and (closest >= 1.0 / _NARROW or 2 * draws[0] < draws[1]))
 
 
 def draws_kept(choice: Choice) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""A SIGKILL at a random moment changes no byte; `bench/kill_moments.py` kills at ten moments each."""
+"""A SIGKILL at a random moment changes no byte; `bench/kill_moments.py` kills more often."""
 
 import pytest
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from advisor.advice.beyond_settings import has_beyond
-from advisor.advice.choice import GOAL_WORDS, Choice, certainty, goals_for, judged
+from advisor.advice.choice import GOAL_WORDS, Choice, certainty, draws_kept, goals_for, judged
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals, limit_words
 from advisor.advice.phrases import count_in_words, dominant, listed
 from advisor.advice.recommendations.cost_words import more_stored
@@ -28,7 +28,8 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 
 def verdict(choice: Choice, goals: Goals, met: bool | None = None) -> str:
     """Return the verdict on a setting, with yes or no; `met` as for `judged`."""
-    return explanation.verdict(choice.reliability.outlook, judged(choice, goals, met))
+    draws = draws_kept(choice) if choice.meets_all else (0, 0)
+    return explanation.verdict(choice.reliability.outlook, judged(choice, goals, met, draws))
 
 
 def numbers(choice: Choice) -> list[str]:

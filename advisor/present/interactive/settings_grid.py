@@ -64,7 +64,9 @@ def setting_json(
         "met": choice.meets_all,
         "unsure": 2 * kept < draws,
         "badge": _unsure(kept, draws) if 2 * kept < draws else badge(choice),
-        "verdict": verdict(result.outlook, judged(choice) if choice.meets else None),
+        "verdict": verdict(
+            result.outlook, judged(choice, draws=(kept, draws)) if choice.meets else None
+        ),
         "beyond": result.no_setting_changes,
         "lines": lines,
         "notes": [list(note) for note in notes(config)],

@@ -240,7 +240,8 @@ class Judged(NamedTuple):
     times_over : mapping of str to float
         Missed measure to how many times its limit it is; infinite for a limit of 0.
     narrow : bool
-        Whether a few per cent would change `met`.
+        Whether a few per cent would change `met`, or most draws of the card miss goals that are
+        met.
     """
 
     met: bool
