@@ -53,9 +53,7 @@ types: $(READY)
 # The tests of one file are in one process: they share clusters. In the order of tests/conftest.py,
 # which lists what is slow: without the option the files with the fewest tests come last, and those
 # take longest.
-# One more process than cores, since tests on real brokers mostly wait.
-NUMBER := $(shell echo $$(( $$(nproc 2>/dev/null || echo 1) + 1 )))
-PROCESSES := -n $(NUMBER) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PROCESSES := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 check: style types
 	$(PY) -m pytest $(PROCESSES) -m "not slow" tests
 
