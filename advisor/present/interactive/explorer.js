@@ -19,7 +19,7 @@ function mount(root, data, ask) {
   var answered = ""; // the last answer, drawn or refused
   var waiting = 0;
   var idle = 0;
-  var lookedAhead = {};
+  var lookedAhead = null;
   var fields = {};
 
   function text(x) { return typeof x === "number" ? texts[x] : x; }
@@ -188,9 +188,9 @@ function mount(root, data, ask) {
     // another process works on both.
     clearTimeout(idle);
     var values = shown;
-    if (!ask || lookedAhead[key(values)]) { return; }
+    if (!ask || lookedAhead === key(values)) { return; }
     idle = setTimeout(function () {
-      lookedAhead[key(values)] = true;
+      lookedAhead = key(values);
       ask(values, function (reply) {
         Object.assign(settings, reply.settings);
         Object.assign(marks, reply.marks);
@@ -198,7 +198,7 @@ function mount(root, data, ask) {
           show(shown, settings[key(shown)]);
         }
       }, "ahead");
-    }, 400);
+    }, 700);
   }
   function complete(values) {
     return marks[context(values)] !== undefined && [values].concat(data.places.map(function (at) {

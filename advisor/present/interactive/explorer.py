@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -178,6 +179,7 @@ class Explorer(anywidget.AnyWidget):
         if content.get("kind") == "ahead":
             if self._completing and values == explorer_model.chosen:
                 self._later = content  # the page will hold nearly all likely next settings
+                self._prepare([values])
             else:
                 self._compute_likely_next(content)
                 self._prepare([values, *self._postpone()])
@@ -197,7 +199,9 @@ class Explorer(anywidget.AnyWidget):
     def _prepare(self, places: Iterable[Mapping[str, str]]) -> None:
         """Solve chains beside the kernel's thread, which answers what is cached."""
         prepare = self._explorer_model.prepare
-        added = [(values, self._beside.submit(prepare, values)) for values in places]
+        added = [
+            (values, self._beside.submit(_in_short_turns, prepare, values)) for values in places
+        ]
         self._prepared = [each for each in self._prepared if not each[1].done()] + added
 
     def _postpone(self) -> list[Mapping[str, str]]:
@@ -211,7 +215,10 @@ class Explorer(anywidget.AnyWidget):
             return []
         postponed = self._postpone()
         for other, future in self._prepared:
-            if all(other[key] == values[key] for key in values if key not in STILL):
+            # `wait` returns for a cancelled one only after the one that runs now.
+            if not future.cancelled() and all(
+                other[key] == values[key] for key in values if key not in STILL
+            ):
                 wait([future])
         return postponed
 
@@ -222,6 +229,24 @@ class Explorer(anywidget.AnyWidget):
     def _reply(self, content: dict[str, Any], answer: Answer) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)
         self.send({"id": content["id"], "settings": settings, "marks": marks})
+
+
+_TURN_S = 0.0005
+_USUAL_TURN_S = sys.getswitchinterval()
+
+
+def _in_short_turns(
+    prepare: Callable[[Mapping[str, str]], None], values: Mapping[str, str]
+) -> None:
+    """Work on the next settings, and let the kernel's threads interrupt it within a millisecond.
+
+    An answer passes through several of them, each of which waits for this one's turn to end.
+    """
+    sys.setswitchinterval(min(_TURN_S, _USUAL_TURN_S))
+    try:
+        prepare(values)
+    finally:
+        sys.setswitchinterval(_USUAL_TURN_S)
 
 
 _SHOWN: dict[str, Explorer] = {}

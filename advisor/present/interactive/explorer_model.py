@@ -51,7 +51,9 @@ from advisor.reliability.workload import Workload
 Values = Mapping[str, str]
 _LONG_TIMEOUT_MS = 600_000
 _MOST_AHEAD = 12
+_REPLICAS = ("min_insync_replicas", "replication_factor")
 _OFTEN_CHANGED = (
+    *_REPLICAS,
     "acks",
     "unclean_leader_election_enable",
     "eligible_leader_replicas",
@@ -147,6 +149,10 @@ class ExplorerModel:
 
     def prepare(self, values: Values) -> None:
         """Solve a setting's chain in this process; other retries and timeouts then reuse it."""
+        while self.is_answered(values):
+            # A known answer asks for no chain, and few chains are kept.
+            timeout_ms = int(values["delivery_timeout_ms"]) + 1
+            values = {**values, "delivery_timeout_ms": str(timeout_ms)}
         with suppress(AdvisorError):
             computed = self._computed(values, intervals=False)
             self._settings.setdefault(self.key(values), computed)
@@ -194,7 +200,7 @@ class ExplorerModel:
         """
         shown = {control["key"]: control.get("options", ()) for control in self.controls}
         for key in _OFTEN_CHANGED:
-            for option, _ in shown[key][:_MOST_AHEAD]:
+            for option, _ in shown[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_AHEAD]:
                 other = {**values, key: option}
                 if not self.is_computed(other):
                     yield other

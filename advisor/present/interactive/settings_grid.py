@@ -96,7 +96,9 @@ def badge(choice: Choice) -> str:
 
 
 def _unsure(kept: int, draws: int) -> str:
-    return f"Meets your goals at the card's middle values; {kept} of {draws} random draws do"
+    return (
+        f"Meets your goals at the card's middle values, but in only {kept} of {draws} random draws"
+    )
 
 
 def page_json(

@@ -71,7 +71,8 @@ def _combined(
     which : int
         0 as counted, 1 for the upper estimate of the mean time.
     """
-    return _remembered(
+    remembered = _few_sets if len(placement.sets) <= _MANY_SETS else _many_sets
+    return remembered(
         placement,
         case.exchangeable,
         case.chain.constants.acks != "all",
@@ -147,9 +148,7 @@ def chances_along(case: Case) -> tuple[tuple[str, float], ...]:
     return tuple((name, case.model.get(path, 0.0)) for name, path in paths.items() if path)
 
 
-# A placement of many partitions takes tens of megabytes, so only the last few are kept.
-@lru_cache(maxsize=8)
-def _remembered(
+def _all_sets(
     placement: Placement,
     exchangeable: Exchangeable,
     leader_tails: bool,
@@ -173,3 +172,8 @@ def _remembered(
         *(dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails),
         lambda name: chances.get(name, 0.0),
     )
+
+
+_few_sets = lru_cache(maxsize=128)(_all_sets)
+# A placement of many partitions takes tens of megabytes, so only the last few are kept.
+_many_sets = lru_cache(maxsize=8)(_all_sets)

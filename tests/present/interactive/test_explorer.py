@@ -91,7 +91,7 @@ def test_the_badge_says_when_most_draws_miss_the_goals() -> None:
         assert (quick["unsure"], quick["badge"]) == (False, "Meets your goals")
         setting = model.setting(model.chosen, intervals=True)
         said = re.fullmatch(
-            r"Meets your goals at the card's middle values; (\d+) of 32 random draws do",
+            r"Meets your goals at the card's middle values, but in only (\d+) of 32 random draws",
             setting["badge"],
         )
         assert (setting["met"], setting["unsure"]) == (True, unsure)

@@ -17,6 +17,7 @@ from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 from advisor.present.interactive.worker import Worker, settings
 from advisor.protocol.rules.config import Config
+from advisor.reliability.measures.replica_set import measure, solve
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=3)
@@ -129,13 +130,37 @@ def test_a_chosen_setting_comes_before_those_that_wait(
     monkeypatch.setattr(ExplorerModel, "prepare", slow)
     view.send = lambda content: sent.append(content["id"])
     chosen = {**view._explorer_model.chosen, "delivery_timeout_ms": "77000"}
-    view._prepare([{**chosen, "kafka_version": "3.0", "acks": acks} for acks in ("all", "1", "0")])
+    others = [{**chosen, "kafka_version": "3.0", "acks": acks} for acks in ("all", "1", "0")]
+    view._prepare([*others, {**chosen, "retries": "6"}])
     while not view._prepared[0][1].running():
         time.sleep(0.01)
     view._asked(view, {"id": "other chain", "values": chosen, "kind": "setting"}, [])
     assert (sent, solved.empty()) == (["other chain"], True)
     release.set()
-    assert [solved.get(timeout=60) for _ in range(3)] == ["all", "1", "0"]
+    assert [solved.get(timeout=60) for _ in range(4)] == ["all", "1", "0", "all"]
+
+
+def test_a_chain_that_was_forgotten_is_solved_again() -> None:
+    """A known answer needs no chain; other retries do, and few chains are kept."""
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    own.setting(own.chosen)
+    measure.cache_clear()
+    for retries in ("6", "7"):
+        solve.cache_clear()
+        own.prepare(own.chosen)
+        solved = solve.cache_info().misses
+        assert solved > 0
+        own.setting({**own.chosen, "retries": retries})
+        assert solve.cache_info().misses == solved
+
+
+def test_replication_factors_below_min_isr_are_solved_ahead() -> None:
+    """The first curve has none of them, though one change leads there."""
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    own.answer(own.chosen)
+    likely = list(own.likely_next_settings(own.chosen))
+    assert {**own.chosen, "replication_factor": "1"} in likely
+    assert max(int(other["replication_factor"]) for other in likely) == 3
 
 
 def test_background_processes_compute_the_likely_next_settings() -> None:
@@ -145,7 +170,7 @@ def test_background_processes_compute_the_likely_next_settings() -> None:
     found: Queue[Answer] = Queue()
     values = {**own.chosen, "retries": "7"}
     likely = list(own.likely_next_settings(values))
-    assert [other["acks"] for other in likely[:3]] == ["all", "1", "0"]
+    assert [other["acks"] for other in likely[6:9]] == ["all", "1", "0"]
     worker = Worker(own)
     worker.compute_likely_next(values, found.put)
     sent: dict[str, dict[str, Any]] = {}
