@@ -159,7 +159,7 @@ def rarely(name: str, slower: int, cluster: Cluster) -> None:
     exact = evaluate(cluster, CONFIG, rare, ONE).loss_probability_per_year
     begun = time.process_time()
     asked = partial(simulate, cluster, CONFIG, rare, ONE, method="importance", engine="local")
-    found = asked(years=10**13, relative_width=0.1)
+    found = asked(years=10**15, relative_width=0.1)
     print(
         f"p = {exact:.3g}, every mechanism of {name}: sampled {found.loss_probability_per_year} in "
         f"{time.process_time() - begun:.2g} s of one core"

@@ -62,7 +62,7 @@ _RARE = (LOST_BY_SETTINGS, RECORDS)
 # Of each probability: as it is, the same for all, and the rest as losses have it. Of those that
 # follow a course, some as losses have it after any course: after a course that seldom leads to a
 # loss, the pilot may have seen none.
-_NATURAL, _EVEN, _AFTER_ANY = 0.15, 0.1, 0.2
+_NATURAL, _EVEN, _AFTER_ANY = 0.15, 0.1, 0.5
 _REPEATED = 0.6
 
 
