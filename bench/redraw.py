@@ -49,6 +49,7 @@ SOLVED_AHEAD = (
     ("kafka_version", ("4.0", "3.9", "4.4")),
 )
 NEW = (
+    ("card", ("two_az", "single_rack", "three_az_cloud")),
     ("unclean_leader_election_enable", ("true",)),
     ("kafka_version", ("3.7", "3.6", "3.0")),
 )
@@ -182,7 +183,7 @@ def main() -> None:
         report("at once, solved ahead", measured(page, SOLVED_AHEAD))
         page.wait_for_timeout(AHEAD_S * 1000)
         report("asked of the kernel, how producers retry", measured(page, ASKED))
-        report("other elections and versions", measured(page, NEW))
+        report("other cards, elections and versions", measured(page, NEW))
         report("two changes at once", measured_at_once(page))
         if picture := os.environ.get("EXPLORER_PICTURE"):
             page.screenshot(path=picture)
