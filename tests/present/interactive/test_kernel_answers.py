@@ -13,6 +13,7 @@ import pytest
 
 from advised import MODEL, described
 from advisor.advice import Goals
+from advisor.errors import AdvisorError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 from advisor.present.interactive.worker import Worker, settings
@@ -152,6 +153,24 @@ def test_a_chain_that_was_forgotten_is_solved_again() -> None:
         assert solved > 0
         own.setting({**own.chosen, "retries": retries})
         assert solve.cache_info().misses == solved
+
+
+def test_threads_take_short_turns_only_while_chains_are_solved(
+    view: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's threads need many turns for an answer; the user's own code keeps its setting."""
+    usual, turns = sys.getswitchinterval(), Queue[float]()
+
+    def refused(_explorer_model: ExplorerModel, _values: Values) -> None:
+        turns.put(sys.getswitchinterval())
+        raise AdvisorError("refused")
+
+    monkeypatch.setattr(ExplorerModel, "prepare", refused)
+    view._prepare([view._explorer_model.chosen])
+    with pytest.raises(AdvisorError):
+        view._prepared[-1][1].result(timeout=60)
+    assert turns.get_nowait() == pytest.approx(0.0005)
+    assert sys.getswitchinterval() == usual
 
 
 def test_replication_factors_below_min_isr_are_solved_ahead() -> None:
