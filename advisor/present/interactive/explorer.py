@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
@@ -37,6 +37,15 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
+# Controls whose other values are computed while the kernel computes the first picture.
+_BEGUN_WITH = (
+    "unclean_leader_election_enable",
+    "eligible_leader_replicas",
+    "kafka_version",
+    "card",
+    "topic",
+)
+
 
 class Explorer(anywidget.AnyWidget):
     """The widget: `explorer.js` with a kernel that computes settings missing from its page.
@@ -67,9 +76,21 @@ class Explorer(anywidget.AnyWidget):
         self._later: dict[str, Any] | None = None
         self._beside = ThreadPoolExecutor(1)
         self._prepared: list[tuple[Mapping[str, str], Future[None]]] = []
-        explorer_model.answer(explorer_model.chosen)
+        if _cell_of_user() is None:
+            explorer_model.answer(explorer_model.chosen)
+        else:
+            self._begin(explorer_model.chosen)
         super().__init__(page=self._live(explorer_model.page()))
         self.on_msg(self._asked)
+
+    def _begin(self, first: Mapping[str, str]) -> None:
+        """Compute the first curve, and in other processes what users change most after it."""
+        # In a thread, since it returns when the first process has started.
+        begin = self._worker.begin
+        threading.Thread(target=begin, args=(first, _BEGUN_WITH), daemon=True).start()
+        self._explorer_model.answer(first)
+        for other in self._explorer_model.likely_next_settings(first, ("acks",)):
+            self._explorer_model.setting(other)
 
     @property
     def html(self) -> str:
@@ -105,7 +126,7 @@ class Explorer(anywidget.AnyWidget):
         def update() -> None:
             shell.display_pub.publish({**data, "text/html": self.html}, update=True, **same)
 
-        cell = watched_cell(shell)
+        cell = _cell_of_user()
         if cell is None:
             update()
             return
@@ -128,9 +149,7 @@ class Explorer(anywidget.AnyWidget):
         """Compute the page in background processes; send their answers, then update the outputs."""
         explorer_model, worker = self._explorer_model, self._worker
         topics, others = curves_elsewhere(explorer_model, *self._elsewhere)
-        # What one change leads to is solved here while the other processes start.
-        self._prepare(explorer_model.likely_next_settings(explorer_model.chosen))
-        wait([future for _, future in self._prepared])
+        self._prepare(explorer_model.chosen)
         try:
             own = [with_intervals(explorer_model.chosen), *map(settings, explorer_model.offered())]
             for _ in worker.answers(own):
@@ -179,48 +198,38 @@ class Explorer(anywidget.AnyWidget):
         if content.get("kind") == "ahead":
             if self._completing and values == explorer_model.chosen:
                 self._later = content  # the page will hold nearly all likely next settings
-                self._prepare([values])
+                self._prepare(values)
             else:
                 self._compute_likely_next(content)
-                self._prepare([values, *self._postpone()])
+                self._prepare(values)
             return
         if content.get("kind") == "around":
             self._worker.compute_curve(values, lambda answer: self._reply(content, answer))
             return
-        answer, postponed = Answer({}, {}), list[Mapping[str, str]]()
+        answer = Answer({}, {})
         try:
-            postponed = self._await_chain_of(values)
+            self._await_chain_of(values)
             answer = Answer({explorer_model.key(values): explorer_model.setting(values)}, {})
         finally:
             # Also when interrupted: the page asks its next question after the reply.
             self._reply(content, answer)
-            self._prepare(postponed)
 
-    def _prepare(self, places: Iterable[Mapping[str, str]]) -> None:
-        """Solve chains beside the kernel's thread, which answers what is cached."""
-        prepare = self._explorer_model.prepare
-        added = [
-            (values, self._beside.submit(_in_short_turns, prepare, values)) for values in places
-        ]
-        self._prepared = [each for each in self._prepared if not each[1].done()] + added
+    def _prepare(self, values: Mapping[str, str]) -> None:
+        """Solve a setting's chain beside the kernel's thread, for other retries and timeouts."""
+        waiting = [each for each in self._prepared if not each[1].cancel() and not each[1].done()]
+        future = self._beside.submit(_in_short_turns, self._explorer_model.prepare, values)
+        self._prepared = [*waiting, (values, future)]
 
-    def _postpone(self) -> list[Mapping[str, str]]:
-        """Take what waits to be solved out of the queue; return what has no answer yet."""
-        waiting = [values for values, future in self._prepared if future.cancel()]
-        return [values for values in waiting if not self._explorer_model.is_answered(values)]
-
-    def _await_chain_of(self, values: Mapping[str, str]) -> list[Mapping[str, str]]:
-        """Wait if the chain of a setting is being solved now; return the chains that come after."""
+    def _await_chain_of(self, values: Mapping[str, str]) -> None:
+        """Wait if the chain of a setting without an answer is being solved now."""
         if self._explorer_model.is_answered(values):
-            return []
-        postponed = self._postpone()
+            return
         for other, future in self._prepared:
             # `wait` returns for a cancelled one only after the one that runs now.
-            if not future.cancelled() and all(
+            if not future.cancel() and all(
                 other[key] == values[key] for key in values if key not in STILL
             ):
                 wait([future])
-        return postponed
 
     def _compute_likely_next(self, content: dict[str, Any]) -> None:
         values = {name: str(value) for name, value in content["values"].items()}
@@ -247,6 +256,12 @@ def _in_short_turns(
         prepare(values)
     finally:
         sys.setswitchinterval(_USUAL_TURN_S)
+
+
+def _cell_of_user() -> str | None:
+    """Return the identity of the running cell; None if no user sees it."""
+    shell: Any = get_ipython()
+    return None if getattr(shell, "kernel", None) is None else watched_cell(shell)
 
 
 _SHOWN: dict[str, Explorer] = {}

@@ -55,10 +55,10 @@ _REPLICAS = ("min_insync_replicas", "replication_factor")
 _OFTEN_CHANGED = (
     *_REPLICAS,
     "acks",
-    "unclean_leader_election_enable",
     "eligible_leader_replicas",
-    "card",
     "kafka_version",
+    "unclean_leader_election_enable",
+    "card",
     "topic",
 )
 
@@ -193,16 +193,18 @@ class ExplorerModel:
         """Return a setting with its intervals, which takes seconds."""
         return Answer({self.key(values): self.setting(values, intervals=True)}, {})
 
-    def likely_next_settings(self, values: Values) -> Iterator[dict[str, str]]:
+    def likely_next_settings(
+        self, values: Values, changed: Sequence[str] = _OFTEN_CHANGED
+    ) -> Iterator[dict[str, str]]:
         """Yield the settings that one change of a control leads to and that are not computed.
 
         The controls that users change most come first.
         """
         shown = {control["key"]: control.get("options", ()) for control in self.controls}
-        for key in _OFTEN_CHANGED:
+        for key in changed:
             for option, _ in shown[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_AHEAD]:
                 other = {**values, key: option}
-                if not self.is_computed(other):
+                if other != values and not self.is_computed(other):
                     yield other
 
     def combinations(self, values: Values) -> Iterator[list[dict[str, str]]]:

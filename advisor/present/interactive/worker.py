@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.context import BaseContext
 from typing import NamedTuple
 
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 
 Task = Callable[[], Answer]
 _PROCESSES = min(2, os.cpu_count() or 1)
-# Other acks, unclean election or not, eligible leader replicas or not.
-_BEFORE_INTERVALS = 5
 
 
 class Worker:
@@ -42,6 +41,24 @@ class Worker:
         self._curve_futures: list[Future[Answer]] = []
         self._next_futures: list[Future[Answer]] = []
         self.stopped = False
+
+    def begin(self, values: Values, changed: Sequence[str]) -> None:
+        """Start the processes, and cache what one change of some controls leads to.
+
+        Parameters
+        ----------
+        values : mapping of str to str
+            Value of each control.
+        changed : sequence of str
+            The controls.
+        """
+        model = self._explorer_model
+        likely = list(model.likely_next_settings(values, changed))
+        groups = [
+            [other for other in group if other in likely] for group in model.combinations(values)
+        ]
+        groups += [[other] for other in likely if not any(other in group for group in groups)]
+        self._submit_all([settings(group) for group in groups if group], _keep)
 
     def compute_curve(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
         """Pass on what is computed of a setting's curve and its marks, and compute the rest.
@@ -88,8 +105,8 @@ class Worker:
 
         tasks = [*map(settings, ahead.shared), *(settings([other]) for other in ahead.single)]
         if not self._explorer_model.has_intervals(values):
-            # They take as long as ten settings; what is changed most often comes before them.
-            tasks.insert(_BEFORE_INTERVALS, with_intervals(values))
+            # They take as long as ten settings, so what one change leads to comes before them.
+            tasks.append(with_intervals(values))
         self._next_futures = [
             *self._submit_all(tasks, on_next),
             *self._submit_all([*map(settings, ahead.later)], _keep),
@@ -140,7 +157,7 @@ class Worker:
     def _submit(self, task: Task) -> Future[Answer]:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
-                _PROCESSES, get_context("spawn"), _begin, (self._explorer_model.without_cache(),)
+                _PROCESSES, _context(), _begin, (self._explorer_model.without_cache(),)
             )
         return self._pool.submit(task)
 
@@ -182,6 +199,18 @@ class _Ahead(NamedTuple):
             later=[group for group in groups if group not in shared],
             unsent=grouped - next_keys - {model.key(values)},
         )
+
+
+def _context() -> BaseContext:
+    """Return how processes start: where it can, one imports this module for all of them.
+
+    Not by a fork of the kernel, whose threads may hold locks.
+    """
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
 
 
 def _keep(_answer: Answer) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse, special
 
 from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY
 from advisor.reliability.common_cause.outage_class import TransitionArrays
@@ -91,7 +91,10 @@ class PickedLosses(NamedTuple):
 
 def _binomial(brokers: int, share: float) -> Vector:
     """Probability of each number of picked brokers, from 0 to all."""
-    found: Vector = stats.binom.pmf(np.arange(brokers + 1), brokers, share)
+    picked, left = np.arange(brokers + 1.0), np.arange(brokers, -1.0, -1.0)
+    # n! / (k! (n - k)!) = 1 / ((n + 1) B(k + 1, n - k + 1)), which does not overflow.
+    log = special.xlogy(picked, share) + special.xlog1py(left, -share)
+    found: Vector = np.exp(log - special.betaln(picked + 1.0, left + 1.0)) / (brokers + 1.0)
     return found
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
@@ -102,7 +102,7 @@ class StaggeredReplacement:
             The probability.
         """
         counts = np.arange(1, self._cluster + 1)
-        hours = stats.binom.sf(counts - 1, self._cluster, share) / counts
+        hours = special.bdtrc(counts - 1, self._cluster, share) / counts
         return self._share(rates, sizes / share**sizes, self._out_by_count[..., 1:] @ hours)
 
     def _share(self, rates: Vector, per_rate: Vector, out: Vector) -> tuple[float, float]:

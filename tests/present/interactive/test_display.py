@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
@@ -107,6 +108,27 @@ def test_a_users_cell_ends_with_the_first_picture(notebook: Any) -> None:
     assert shell.ids[0] == shell.ids[1]
     assert shell.shown[1]["text/html"] == example(cards=["two_az"]).html
     view._worker.stop()
+
+
+def test_processes_begin_before_the_first_curve_where_a_user_waits(
+    notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first picture comes with every acks; a program that runs the notebook needs neither."""
+    begun = Queue[list[dict[str, str]]]()
+
+    def noted(worker: Worker, values: dict[str, str], changed: Sequence[str]) -> None:
+        model = worker._explorer_model
+        begun.put(list(model.likely_next_settings(values, changed)))
+
+    monkeypatch.setattr(Worker, "begin", noted)
+    notebook(user=False)
+    assert len(example().page["settings"]) == 6
+    assert begun.empty()
+    notebook(user=True)
+    view = example()
+    later = begun.get(timeout=60)
+    assert {"two_az"} < {other["card"] for other in later}
+    assert len(view.page["settings"]) == 8
 
 
 def test_a_second_output_of_the_same_explorer_is_completed_too(

@@ -5,6 +5,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import wait
+from functools import partial
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -16,7 +19,7 @@ from advisor.advice import Goals
 from advisor.errors import AdvisorError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
-from advisor.present.interactive.worker import Worker, settings
+from advisor.present.interactive.worker import Task, Worker, settings
 from advisor.protocol.rules.config import Config
 from advisor.reliability.measures.replica_set import measure, solve
 from advisor.reliability.workload import Workload
@@ -108,7 +111,7 @@ def test_what_is_cached_is_answered_while_a_chain_is_solved(
     view.send = lambda content: order.put(content["id"])
     values = {**view._explorer_model.chosen, "retries": "9"}
     view._explorer_model.setting(values)
-    view._prepare([values])
+    view._prepare(values)
     view._asked(view, {"id": "cached", "values": values, "kind": "setting"}, [])
     assert order.get_nowait() == "cached"
     # How producers retry does not change the chain, which is being solved.
@@ -118,10 +121,10 @@ def test_what_is_cached_is_answered_while_a_chain_is_solved(
     assert [order.get_nowait(), order.get_nowait()] == ["solved", "computed"]
 
 
-def test_a_chosen_setting_comes_before_those_that_wait(
+def test_a_chosen_setting_waits_for_no_other_chain(
     view: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It waits for no other chain; the settings that it overtook are solved after it."""
+    """Chains of settings that are not on the screen any more, and that wait, are not solved."""
     release, solved, sent = threading.Event(), Queue[str](), list[str]()
 
     def slow(_explorer_model: ExplorerModel, values: Values) -> None:
@@ -131,14 +134,15 @@ def test_a_chosen_setting_comes_before_those_that_wait(
     monkeypatch.setattr(ExplorerModel, "prepare", slow)
     view.send = lambda content: sent.append(content["id"])
     chosen = {**view._explorer_model.chosen, "delivery_timeout_ms": "77000"}
-    others = [{**chosen, "kafka_version": "3.0", "acks": acks} for acks in ("all", "1", "0")]
-    view._prepare([*others, {**chosen, "retries": "6"}])
-    while not view._prepared[0][1].running():
-        time.sleep(0.01)
+    for acks in ("all", "1", "0"):
+        view._prepare({**chosen, "kafka_version": "3.0", "acks": acks})
+        while not view._prepared[0][1].running():
+            time.sleep(0.01)
     view._asked(view, {"id": "other chain", "values": chosen, "kind": "setting"}, [])
     assert (sent, solved.empty()) == (["other chain"], True)
     release.set()
-    assert [solved.get(timeout=60) for _ in range(4)] == ["all", "1", "0", "all"]
+    wait([future for _, future in view._prepared], timeout=60)
+    assert (solved.get_nowait(), solved.empty()) == ("all", True)
 
 
 def test_a_chain_that_was_forgotten_is_solved_again() -> None:
@@ -166,7 +170,7 @@ def test_threads_take_short_turns_only_while_chains_are_solved(
         raise AdvisorError("refused")
 
     monkeypatch.setattr(ExplorerModel, "prepare", refused)
-    view._prepare([view._explorer_model.chosen])
+    view._prepare(view._explorer_model.chosen)
     with pytest.raises(AdvisorError):
         view._prepared[-1][1].result(timeout=60)
     assert turns.get_nowait() == pytest.approx(0.0005)
@@ -182,6 +186,28 @@ def test_replication_factors_below_min_isr_are_solved_ahead() -> None:
     assert max(int(other["replication_factor"]) for other in likely) == 3
 
 
+def test_processes_begin_with_what_one_change_leads_to() -> None:
+    """Settings that share a chain are one task; nothing is computed for the other controls."""
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    worker, changed = Worker(own), ("eligible_leader_replicas", "kafka_version", "topic")
+    likely = list(own.likely_next_settings(own.chosen, changed))
+    begun = list[list[Values]]()
+
+    def noted(tasks: Sequence[Task], _on_answer: object) -> None:
+        begun.extend(task.args[0] for task in tasks if isinstance(task, partial))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "_submit_all", noted)
+        worker.begin(own.chosen, changed)
+    key = own.key
+    assert sorted(key(other) for task in begun for other in task) == sorted(map(key, likely))
+    assert len(begun) < len(likely)
+    worker.begin(own.chosen, changed)
+    while not all(own.is_answered(other) for other in likely):
+        time.sleep(0.05)
+    worker.stop()
+
+
 def test_background_processes_compute_the_likely_next_settings() -> None:
     """They send a setting's intervals and all that one change needs; both are cached."""
     goals = Goals(loss_probability_per_year=1e-3, write_unavailability=1e-5)
@@ -189,7 +215,8 @@ def test_background_processes_compute_the_likely_next_settings() -> None:
     found: Queue[Answer] = Queue()
     values = {**own.chosen, "retries": "7"}
     likely = list(own.likely_next_settings(values))
-    assert [other["acks"] for other in likely[6:9]] == ["all", "1", "0"]
+    assert values not in likely
+    assert [other["acks"] for other in likely if other["acks"] != values["acks"]] == ["1", "0"]
     worker = Worker(own)
     worker.compute_likely_next(values, found.put)
     sent: dict[str, dict[str, Any]] = {}

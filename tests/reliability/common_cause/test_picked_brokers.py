@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -90,6 +91,17 @@ def test_sampled_choices_agree_with_all_of_them(
     assert 0.0 < sampled.error < 0.03 * exact.probability
     assert abs(sampled.probability - exact.probability) < 4.0 * sampled.error
     assert sampled == any_picked(sets, chances, share)
+
+
+@pytest.mark.parametrize("brokers", [1, 6, 30, 1500])
+@pytest.mark.parametrize("share", [0.0, 1e-6, 0.3, 1.0])
+def test_the_number_of_picked_brokers_is_binomial(brokers: int, share: float) -> None:
+    """Against exact fractions, on a cluster whose binomial coefficients overflow as well."""
+    found, odds = picked_brokers._binomial(brokers, share), Fraction(share)
+    for picked in {0, 1, brokers // 2, brokers - 1, brokers}:
+        exact = math.comb(brokers, picked) * odds**picked * (1 - odds) ** (brokers - picked)
+        wanted = float(exact) if exact > Fraction(1, 10**300) else 0.0
+        assert found[picked] == pytest.approx(wanted, rel=1e-11, abs=1e-299)
 
 
 @pytest.mark.parametrize("name", ["erased", "wiped"])
