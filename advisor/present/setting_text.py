@@ -1,42 +1,11 @@
-"""One setting in sentences: verdict, warnings, tolerated failures, loss of a rack."""
+"""One setting in sentences: warnings, tolerated failures, loss of a rack."""
 
 from __future__ import annotations
 
-from advisor.advice.choice import choose, judged
-from advisor.advice.goals import Goals
 from advisor.advice.tolerance import fatal_racks, largest_share, quorum_words, survival
 from advisor.cluster.model import Cluster
 from advisor.protocol.rules.config import Config
-from advisor.reliability.results import explanation
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.sampled import Sampled
-
-
-def verdict(result: Reliability | Sampled, goals: Goals | None = None) -> str:
-    """Return the verdict on a setting, in at most 25 words; with yes or no if goals are given.
-
-    Parameters
-    ----------
-    result : Reliability or Sampled
-    goals : Goals, optional
-        Of a result of `evaluate`; what a sample decides is not held against goals.
-
-    Raises
-    ------
-    InputError
-        If the loss of a rack must be survived and a rack is unknown.
-    """
-    if goals is None or isinstance(result, Sampled):
-        return result.verdict
-    config, brokers = result.config, result.cluster.brokers
-    share = largest_share(brokers, config.replication_factor or 1, str(config.mode))
-    choice = choose(config, result, goals, share)
-    return explanation.verdict(result.outlook, judged(choice, goals))
-
-
-def no_setting_changes(result: Reliability | Sampled) -> str:
-    """Return one sentence on losses and outages beyond settings, shown below the verdict."""
-    return result.no_setting_changes
 
 
 def notes(config: Config) -> tuple[tuple[str, str], ...]:

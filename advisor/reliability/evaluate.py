@@ -26,6 +26,7 @@ from advisor.reliability.measures.first_losses import (
     fitted_to,
     measure_sets,
     scaled_from_fewer,
+    solve_chains,
 )
 from advisor.reliability.measures.likeliest_loss import likeliest_loss
 from advisor.reliability.measures.solved_chain import SetMeasures
@@ -33,6 +34,7 @@ from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.cost import cost_of
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import beyond, without_beyond
 from advisor.reliability.workload import Workload
 
 Pattern = tuple[int, ...]
@@ -113,6 +115,19 @@ def evaluate(
     cluster, model = cluster_of(cluster), model_of(model)
     check_inputs(cluster, config, model, load, placement)
     return _answer(Case.read(cluster, config, model, load, placement), compute_first_losses)
+
+
+def prepare(
+    cluster: Brokers, config: Config, model: FailureModel, load: Workload | None = None
+) -> None:
+    """Solve the chains of a configuration, which other timeouts of producers share.
+
+    Few chains are cached, so that one may be gone although `evaluate` still knows its answer.
+    """
+    case = Case.read(cluster, config, model, load)
+    solve_chains(case)
+    if beyond(model):
+        solve_chains(case.with_card(without_beyond(model)))
 
 
 def topic_evaluator(known: FirstLossRegression | None = None) -> Callable[..., Reliability]:

@@ -22,7 +22,7 @@ from advisor.present.labels import (
 )
 from advisor.present.nines_axis import loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
-from advisor.present.setting_text import tolerance_words, verdict
+from advisor.present.setting_text import tolerance_words
 
 SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
 
@@ -165,7 +165,7 @@ def test_rare_losses_are_qualified(hours: float, words: str) -> None:
     load = advisor.Workload(record_bytes=1, records_per_second=1e-3)
     result = advisor.evaluate(advisor.Cluster.uniform(2, 2), config, card, load)
     assert (result.mean_years_to_loss > 1e6) == (hours < 1)
-    assert words in verdict(result)
+    assert words in result.verdict
 
 
 def test_a_setting_that_never_writes_has_no_negative_number() -> None:
@@ -174,7 +174,7 @@ def test_a_setting_that_never_writes_has_no_negative_number() -> None:
     card = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 5}}})
     result = advisor.evaluate(advisor.Cluster.uniform(3, 3), config, card)
     assert dict(tolerance_words(result))["while writes go on"] == "not even 0"
-    assert "Kafka 3.6 refuses every write" in verdict(result)
+    assert "Kafka 3.6 refuses every write" in result.verdict
 
 
 def test_ends_of_many_values_share_their_words() -> None:

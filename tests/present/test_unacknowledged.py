@@ -8,7 +8,7 @@ from advisor.advice.audits.audit import audit
 from advisor.formatting import significant
 from advisor.pipeline.simulate import simulate
 from advisor.present.outcome import compared_outcomes, outcomes
-from advisor.present.setting_text import rack_words, tolerance_words, verdict
+from advisor.present.setting_text import rack_words, tolerance_words
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import load_model
@@ -34,13 +34,12 @@ def test_every_sentence_says_it(result: Reliability) -> None:
     described = advisor.load_cluster(FILE, racks=RACKS)
     audited = audit(described, CARD, producer={"acks": 0})
     orders = next(t for t in audited.topics if t.topic.name == "orders")
-    for text in (result.verdict, verdict(result), sampled.verdict, orders.sentence):
+    for text in (result.verdict, sampled.verdict, orders.sentence):
         assert SAID in text
         assert " records lost a year" in text
         assert not [wrong for wrong in WRONG if wrong in text]
     dropped = significant(result.records_dropped_per_year)
     assert f"{dropped} records lost a year" in result.verdict
-    assert f"{dropped} records lost a year" in verdict(result)
     assert "none acknowledged" in audited._repr_html_()
 
 

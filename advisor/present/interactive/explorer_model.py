@@ -42,7 +42,7 @@ from advisor.present.interactive.settings_grid import (
 )
 from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
-from advisor.reliability.evaluate import evaluate
+from advisor.reliability.evaluate import evaluate, prepare
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.reliability import Reliability
@@ -148,14 +148,11 @@ class ExplorerModel:
         return self._settings[key]
 
     def prepare(self, values: Values) -> None:
-        """Solve a setting's chain in this process; other retries and timeouts then reuse it."""
-        while self.is_answered(values):
-            # A known answer asks for no chain, and few chains are kept.
-            timeout_ms = int(values["delivery_timeout_ms"]) + 1
-            values = {**values, "delivery_timeout_ms": str(timeout_ms)}
+        """Solve a setting's chains in this process; other retries and timeouts then reuse them."""
         with suppress(AdvisorError):
-            computed = self._computed(values, intervals=False)
-            self._settings.setdefault(self.key(values), computed)
+            config = config_of(values, self.start)
+            if not min_isr_refusal(config):
+                prepare(self.cluster, config, self._card(values), self._load(values))
 
     def without_cache(self) -> ExplorerModel:
         """Return a copy with an empty cache, to be sent to another process."""

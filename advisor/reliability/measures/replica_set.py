@@ -38,6 +38,17 @@ def measure(
     NotComputedError
         If producers retry for too long against what ends soonest.
     """
+    return measure_again(pattern, parameters, timeouts, stalls, partitions)
+
+
+def measure_again(
+    pattern: tuple[int, ...],
+    parameters: ChainParameters,
+    timeouts: ProducerTimeouts,
+    stalls: IsrStalls,
+    partitions: float = 1.0,
+) -> SetMeasures:
+    """Do what `measure` does, also if its answer is cached: the chain may not be any more."""
     try:
         solved = solve(pattern, _as_if_acknowledged(parameters))
         found = solved.measures(timeouts, stalls, partitions)

@@ -21,7 +21,7 @@ from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 from advisor.present.interactive.worker import Task, Worker, settings
 from advisor.protocol.rules.config import Config
-from advisor.reliability.measures.replica_set import measure, solve
+from advisor.reliability.measures.replica_set import solve
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=3)
@@ -145,17 +145,19 @@ def test_a_chosen_setting_waits_for_no_other_chain(
     assert (solved.get_nowait(), solved.empty()) == ("all", True)
 
 
-def test_a_chain_that_was_forgotten_is_solved_again() -> None:
+@pytest.mark.parametrize("card", [MODEL.name, "three_az_cloud"])
+def test_a_chain_that_was_forgotten_is_solved_again(card: str) -> None:
     """A known answer needs no chain; other retries do, and few chains are kept."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    own.setting(own.chosen)
-    measure.cache_clear()
+    values = {**own.chosen, "card": card}
+    own.setting(values)
     for retries in ("6", "7"):
         solve.cache_clear()
-        own.prepare(own.chosen)
+        own.prepare(values)
         solved = solve.cache_info().misses
-        assert solved > 0
-        own.setting({**own.chosen, "retries": retries})
+        # One chain of the whole card, and one without what is beyond settings.
+        assert solved == (1 if card == MODEL.name else 2)
+        own.setting({**values, "retries": retries})
         assert solve.cache_info().misses == solved
 
 

@@ -18,7 +18,6 @@ from advisor.present.outcome import compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.page import render_report
 from advisor.present.report.schemes import records_in_words, schemes_compared
-from advisor.present.setting_text import verdict
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.cost import in_bytes
@@ -201,7 +200,7 @@ def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> No
     assert lost.value.endswith(f" / year, {told}")
     assert lost.interval == f"95 %: once in {low} to {high}"
     assert schemes_compared(result)[0]["measures"][0] == (told, lost.interval)
-    assert told in verdict(result)
+    assert told in result.verdict
     assert largest_swings(result)[0]["low"].startswith("once in ")
     assert not re.search(r"[0-9]%", result.explain())
     assert re.search(r"[0-9] %  lost disks", result.explain())
