@@ -104,7 +104,7 @@ def test_an_interrupted_command_says_how_to_go_on(engine: str, tmp_path: Path) -
     card, folder = tmp_path / "card.toml", tmp_path / "blocks"
     card.write_text(CARD)
     line = [sys.executable, "-m", "advisor", "simulate", good(tmp_path), "--model", str(card)]
-    line += ["--engine", engine, "--years", "8000000", "--method", "crude", "--json"]
+    line += ["--engine", engine, "--years", "24000000", "--method", "crude", "--json"]
     line += ["--checkpoint", str(folder)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     asked = subprocess.Popen(line, **pipes, start_new_session=True)
@@ -114,7 +114,7 @@ def test_an_interrupted_command_says_how_to_go_on(engine: str, tmp_path: Path) -
     # A terminal sends it to everything that the command has started, too.
     os.killpg(asked.pid, signal.SIGINT)
     out, err = asked.communicate(timeout=AT_MOST_S)
-    assert (asked.returncode, out) == (130, "")
+    assert (asked.returncode, out) == (130, ""), err
     *_, sentence = err.splitlines()
     assert sentence.startswith(f"Interrupted; {folder} keeps the finished blocks: repeat the same ")
     assert "Traceback" not in err
