@@ -19,10 +19,11 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_mode
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.cycles.block import run_block
+from advisor.reliability.sampler.cycles.block import run_block, sample
+from advisor.reliability.sampler.cycles.memory import LOST_BY_SETTINGS
 from advisor.reliability.sampler.cycles.pilot import find_bias
 from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 
 YEAR = 8760.0
@@ -133,6 +134,14 @@ def relative_variance(found: Sampled) -> float:
     return (math.log(chance.high / chance.low) / 3.92) ** 2
 
 
+def variance_of_a_cycle(model: FailureModel, cycles: int = 200_000) -> float:
+    """Of the losses in a sampled cycle, as a multiple of their squared mean."""
+    plan = biased(plan_for(TRIO, CONFIG, model, ONE))
+    done, _ = sample(plan, plan.bias, cycles, Block(SEED, 0, 1))
+    mean = done.means[LOST_BY_SETTINGS] / cycles
+    return float(done.second_moments[LOST_BY_SETTINGS] @ done.base**2 / cycles / mean**2 - 1.0)
+
+
 def main() -> None:
     """Print what rare losses take."""
     model = destroyed(1.0, 12.0)
@@ -144,6 +153,11 @@ def main() -> None:
     print(
         f"p = {exact:.3g}: sampled {found.loss_probability_per_year} in {taken:.2g} s; variance "
         f"times seconds {crude / (relative_variance(found) * taken):,.0f} times lower than crude"
+    )
+    varied = variance_of_a_cycle(model)
+    print(
+        f"  a cycle varies {varied:.2g} times its squared mean, {1.0 / exact / varied:,.0f} times less "
+        "than a year as it comes"
     )
     for name, slower, racks in (("three_az_cloud", 13_000, 3), ("single_rack", 8, 3)):
         rarely(name, slower, Cluster.uniform(6, racks))
