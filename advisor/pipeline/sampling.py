@@ -38,6 +38,8 @@ _TAG = "kafka-replication-advisor"
 _BLOCKS_PER_CORE_IN_WAVE = 8
 _BLOCKS_PER_CORE_IN_SHORT_WAVE = 2
 _MOST_TIMES_LONGER = 8
+# A task costs a Python worker about 20 ms, and the end of a wave waits for the last one.
+_MOST_TASKS_PER_CORE = 8
 
 
 def never(_done: int) -> bool:
@@ -126,7 +128,7 @@ def sample_in_session(
     should_stop : callable
         Called before each wave; if it returns True, no more blocks are run.
     partitions : int, optional
-        Partitions of each wave; default: one per block.
+        Partitions of each wave; default: one per block, at most `_MOST_TASKS_PER_CORE` per core.
     runner : callable
         Runs one block.
 
@@ -147,13 +149,15 @@ def sample_in_session(
     remaining = [block for block in blocks if block.index not in done]
     per_core = _BLOCKS_PER_CORE_IN_WAVE if should_stop is never else _BLOCKS_PER_CORE_IN_SHORT_WAVE
     size = per_core * context.defaultParallelism
+    most_tasks = _MOST_TASKS_PER_CORE * context.defaultParallelism
     run = _collected if here or checkpoint is None else _through_spark
     longest = size if should_stop is not never else _MOST_TIMES_LONGER * size
     for wave in _waves(remaining, size, longest):
         if should_stop(len(_unbroken(done, blocks))):
             break
         with in_one_sentence(session, checkpoint), cancelled_if_interrupted(context):
-            found = run(session, plan, wave, checkpoint, partitions or len(wave), runner)
+            tasks = partitions or min(len(wave), most_tasks)
+            found = run(session, plan, wave, checkpoint, tasks, runner)
         done |= found
         on_rows([*found.values()])
     return _unbroken(done, blocks)
