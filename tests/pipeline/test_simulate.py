@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -395,3 +396,20 @@ def test_waves_grow_and_hold_every_block_once(longest: int) -> None:
     lengths = [len(wave) for wave in waves]
     assert lengths[:-1] == [min(2 * 2**n, longest) for n in range(len(lengths) - 1)]
     assert lengths[-1] <= longest
+
+
+def test_a_longer_wave_has_no_more_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each task costs its Python worker some time, however many blocks it runs."""
+    begun: list[tuple[int, int]] = []
+
+    def noted(*given: Any) -> dict[int, Row]:
+        begun.append((len(given[2]), given[4]))
+        return {}
+
+    ignored = dict.fromkeys(("addJobTag", "removeJobTag"), lambda _tag: None)
+    context = SimpleNamespace(defaultParallelism=1, master="local", **ignored)
+    monkeypatch.setattr(sampling, "_collected", noted)
+    session: Any = SimpleNamespace(sparkContext=context)
+    blocks = [replace(BLOCKS[0], index=index) for index in range(30)]
+    sampling.sample_in_session(session, PLAN, blocks, None, lambda _rows: None)
+    assert begun == [(8, 8), (16, 8), (6, 6)]
