@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -386,30 +385,3 @@ def test_years_without_events_are_limited_too() -> None:
     assert len(cut_into_blocks(still, 100 * years_per_block(still), seed=1)) == 100
     with pytest.raises(InputError, match="at most about"):
         simulate(CLUSTER, CONFIG, STILL, LOAD, 1e99, engine="local")
-
-
-@pytest.mark.parametrize("longest", [2, 8, 100])
-def test_waves_grow_and_hold_every_block_once(longest: int) -> None:
-    """Each is twice as long as the last until the longest, so that few cores wait."""
-    waves = [*sampling._waves(BLOCKS, 2, longest)]
-    assert [block for wave in waves for block in wave] == [*BLOCKS]
-    lengths = [len(wave) for wave in waves]
-    assert lengths[:-1] == [min(2 * 2**n, longest) for n in range(len(lengths) - 1)]
-    assert lengths[-1] <= longest
-
-
-def test_a_longer_wave_has_no_more_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each task costs its Python worker some time, however many blocks it runs."""
-    begun: list[tuple[int, int]] = []
-
-    def noted(*given: Any) -> dict[int, Row]:
-        begun.append((len(given[2]), given[4]))
-        return {}
-
-    ignored = dict.fromkeys(("addJobTag", "removeJobTag"), lambda _tag: None)
-    context = SimpleNamespace(defaultParallelism=1, master="local", **ignored)
-    monkeypatch.setattr(sampling, "_collected", noted)
-    session: Any = SimpleNamespace(sparkContext=context)
-    blocks = [replace(BLOCKS[0], index=index) for index in range(30)]
-    sampling.sample_in_session(session, PLAN, blocks, None, lambda _rows: None)
-    assert begun == [(8, 8), (16, 8), (6, 6)]

@@ -198,10 +198,9 @@ class Explorer(anywidget.AnyWidget):
         if content.get("kind") == "ahead":
             if self._completing and values == explorer_model.chosen:
                 self._later = content  # the page will hold nearly all likely next settings
-                self._prepare(values)
             else:
                 self._compute_likely_next(content)
-                self._prepare(values)
+            self._prepare(values)
             return
         if content.get("kind") == "around":
             self._worker.compute_curve(values, lambda answer: self._reply(content, answer))

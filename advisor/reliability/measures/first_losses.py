@@ -18,7 +18,7 @@ from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
-from advisor.reliability.measures.replica_set import measure, measure_again
+from advisor.reliability.measures.replica_set import compute_measures, measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 
 Pattern = tuple[int, ...]
@@ -42,7 +42,7 @@ def solve_chains(case: Case) -> None:
     """Solve the chains of a case that are not cached, for other timeouts of producers."""
     together = case.partitions_together
     for pattern in case.patterns:
-        measure_again(pattern, case.chain, case.timeouts, case.stalls, together)
+        compute_measures(pattern, case.chain, case.timeouts, case.stalls, together)
 
 
 def compute_first_losses(

@@ -16,8 +16,7 @@ from advisor.reliability.measures.solved_chain import SetMeasures, SolvedChain
 from advisor.reliability.solver.sojourn_time import TooManyStepsError
 
 
-@lru_cache(maxsize=2048)
-def measure(
+def compute_measures(
     pattern: tuple[int, ...],
     parameters: ChainParameters,
     timeouts: ProducerTimeouts,
@@ -38,23 +37,16 @@ def measure(
     NotComputedError
         If producers retry for too long against what ends soonest.
     """
-    return measure_again(pattern, parameters, timeouts, stalls, partitions)
-
-
-def measure_again(
-    pattern: tuple[int, ...],
-    parameters: ChainParameters,
-    timeouts: ProducerTimeouts,
-    stalls: IsrStalls,
-    partitions: float = 1.0,
-) -> SetMeasures:
-    """Do what `measure` does, also if its answer is cached: the chain may not be any more."""
     try:
         solved = solve(pattern, _as_if_acknowledged(parameters))
         found = solved.measures(timeouts, stalls, partitions)
     except TooManyStepsError as error:
         raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
     return found.dropped if parameters.constants.acks == 0 else found
+
+
+measure = lru_cache(maxsize=2048)(compute_measures)
+"""Do what `compute_measures` does, and cache the measures, which outlive the chain."""
 
 
 def _as_if_acknowledged(parameters: ChainParameters) -> ChainParameters:
