@@ -190,6 +190,17 @@ def _happens(rng: Generator, sim: KernelState, natural: float, biased: float) ->
 
 
 @inlined
+def _spreads(rng: Generator, sim: KernelState, natural: float, biased: float) -> bool:
+    """Draw whether a failure spreads to another rack, as `_happens` draws other chances."""
+    control, x = sim.control[0], rng.random()
+    if control.bias_mode == UNBIASED:
+        return bool(x < natural)
+    spreads = x < (biased if control.biased_spread else natural)
+    control.spread_odds *= biased / natural if spreads else (1.0 - biased) / (1.0 - natural)
+    return bool(spreads)
+
+
+@inlined
 def _severity(sim: KernelState, b: int) -> int:
     """How far a broker is out of service, on the scale of `Strikes`."""
     return int(sim.outages[sim.brokers[b].condition].severity)
@@ -220,7 +231,7 @@ def _strike_racks(rng: Generator, sim: KernelState, number: int, first: int) -> 
     """Strike a rack, and each other rack by chance."""
     spreads, biased = sim.strikes[number].spreads, sim.strikes[number].biased_spreads
     for rack in range(len(sim.racks)):
-        if rack == first or (spreads > 0.0 and _happens(rng, sim, spreads, biased)):
+        if rack == first or (spreads > 0.0 and _spreads(rng, sim, spreads, biased)):
             for i in range(sim.racks[rack].start, sim.racks[rack].end):
                 _strike_one_of_several(rng, sim, number, sim.members[i])
 

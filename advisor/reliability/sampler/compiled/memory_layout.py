@@ -99,8 +99,10 @@ _TOTALS: list[tuple[str, type]] = [
 _IMPORTANCE: list[tuple[str, type]] = [
     ("bias_mode", _WHOLE),  # UNBIASED, BIASED or PLAIN.
     ("likelihood_ratio", _REAL),  # Natural over biased probability of the cycle up to now.
-    ("biased_chances", _WHOLE),  # Flag: chances of this failure are drawn with the biased ones.
-    ("chance_odds", _REAL),  # Biased over natural probability of the chances drawn for it.
+    ("biased_spread", _WHOLE),  # Flag: whether it spreads to a rack is drawn with a biased chance.
+    ("spread_odds", _REAL),  # Biased over natural probability of these draws.
+    ("biased_chances", _WHOLE),  # The same of all other chances of this failure,
+    ("chance_odds", _REAL),  # and of the draws for them.
     ("started_clock", _WHOLE),  # The clock of the outage that began last; -1 for none.
 ]
 _ROLLING_RESTARTS: list[tuple[str, type]] = [

@@ -168,17 +168,24 @@ def _bias_length(rng: Generator, sim: KernelState, share: float) -> None:
 
 @inlined
 def _choose_chances(rng: Generator, sim: KernelState) -> None:
-    """Choose whether the chances of what comes now are biased: in half of all cases."""
+    """Choose which chances of what comes now are biased: each kind in half of all cases.
+
+    Most losses need one of two kinds: an outage that spreads to other racks, and brokers that fare
+    worse than the rest.
+    """
     control = sim.control[0]
-    control.biased_chances, control.chance_odds = 0, 1.0
-    if control.bias_mode == BIASED and rng.random() < _BIASED_CHANCES:
-        control.biased_chances = 1
+    control.biased_spread = control.biased_chances = 0
+    control.spread_odds = control.chance_odds = 1.0
+    if control.bias_mode == BIASED:
+        control.biased_spread = int(rng.random() < _BIASED_CHANCES)
+        control.biased_chances = int(rng.random() < _BIASED_CHANCES)
 
 
 @inlined
 def _weigh_chances(sim: KernelState) -> None:
-    """Weigh the chances that were drawn by the mixture of biased and natural ones."""
+    """Weigh what was drawn by chance, each kind by its mixture of biased and natural chances."""
     control = sim.control[0]
+    control.likelihood_ratio /= 1.0 - _BIASED_CHANCES + _BIASED_CHANCES * control.spread_odds
     control.likelihood_ratio /= 1.0 - _BIASED_CHANCES + _BIASED_CHANCES * control.chance_odds
 
 

@@ -139,6 +139,26 @@ def test_weights_average_to_one() -> None:
     assert found.write_unavailability.low < truth < found.write_unavailability.high
 
 
+def test_outages_that_spread_and_logs_that_do_not_return_are_biased_apart() -> None:
+    """A power outage of a rack that spreads loses unflushed records; the racks' logs return.
+
+    Were both chances biased together, few losses would have most of the weight.
+    """
+    spreading = card(
+        rack_power={"per_year": 0.05, "minutes": 464.0, "spreads": 0.001, "not_returning": 0.0023},
+        broker_destroyed={"per_year": 1e-6, "hours": 2.0},
+        broker_restart={"per_year": 12.0, "minutes": 8.0},
+        flush={"seconds": 35.0},
+    )
+    config, load = Config(replication_factor=4, min_insync_replicas=3), replace(QUIET, partitions=1)
+    cluster = Cluster.uniform(brokers=6, racks=6)
+    exact = evaluate(cluster, config, spreading, load).loss_probability_per_year
+    found = sampled(cluster, config, spreading, load, 100_000)
+    assert found.weights is not None
+    assert found.weights.effective > 15.0
+    assert found.loss_probability_per_year.low < exact < found.loss_probability_per_year.high
+
+
 @pytest.mark.parametrize("name", ["single_rack", "three_az_cloud"])
 def test_a_bias_is_finite_after_outages_that_end_together(name: str) -> None:
     """Brokers of one outage come back at the same moment; no failure can come in between."""
