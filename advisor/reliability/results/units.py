@@ -247,8 +247,9 @@ class Weights:
     losses : int
         Cycles or paths with a loss that were drawn.
     effective : float
-        Effective sample size of the weighted losses: (sum of weights)^2 / sum of squares (Kish,
-        Survey Sampling, 1965).
+        Effective sample size of the weighted losses: (sum of weights)^2 over the variance of this
+        sum, which is the sum of their squares if they are independent (Kish, Survey Sampling,
+        1965); at most as many as were drawn.
     largest_share : float
         Share of the heaviest loss in the total weight. Much more than 1 / ``effective`` means that
         a rare loss with a large weight may be missing.
@@ -263,11 +264,11 @@ class Weights:
     parts: tuple[Weights, ...] = ()
 
     @classmethod
-    def of(cls, losses: int, total: float, squares: float, largest: float) -> Weights:
-        """From sums over the losses: of their weights, and of the squares; and the largest."""
+    def of(cls, losses: int, total: float, variance: float, largest: float) -> Weights:
+        """From the sum of the weights, the variance of this sum, and the largest weight."""
         if not total > 0.0:
             return cls(losses, 0.0, 0.0)
-        return cls(losses, total * total / squares, largest / total)
+        return cls(losses, min(total * total / variance, losses), largest / total)
 
     @property
     def in_words(self) -> str:

@@ -38,9 +38,9 @@ _ENTRIES_IN_A_ROW = 100
 
 
 # To be raised when a field of `Row` changes its meaning: older checkpoints are then refused.
-_LAYOUT = 2
+_LAYOUT = 3
 # Places in `Row.cycles`.
-CYCLES, WEIGHTS, SQUARES, LARGEST = range(4)
+CYCLES, WEIGHTS, VARIANCE, LARGEST = range(4)
 # Of cycles; from the last place on, both parts of the first losses.
 TO_LOSS, AT_RISK_SQUARED, PARTS = 4, 5, 6
 # Of paths that split.
@@ -77,11 +77,11 @@ class Row(NamedTuple):
     cycles : tuple of float
         Empty for years as they come. Of :mod:`advisor.reliability.sampler.cycles`, where all the
         above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
-        there were; of all first losses the sum of the weights, of their squares, and the largest;
+        there were; of all first losses the sum of the weights, its variance, and the largest;
         the years at risk before these losses, each from the end of the cycle before, and the sum of
         the squares of the years at risk of every cycle, counted in the same way; and of the first
         losses that settings decide, and of those that they do not, the number, the sum of the
-        weights, of their squares, and the largest. Of
+        weights, its variance, and the largest. Of
         :mod:`advisor.reliability.sampler.splitting` the first four, with retrials for cycles, then
         the years with a loss, and the years that they are of.
     """

@@ -171,12 +171,12 @@ class BlockTotals:
         return Ratio(amounts, measured.exposures, most, heavier, events)
 
     def _events(self, parts: tuple[int, ...]) -> tuple[float, float] | None:
-        """Squares and largest of the weights of first losses; None if they are not independent."""
+        """Variance and largest weight of the first losses; None if they are not independent."""
         if self._dependent:
             return None
         if self.largest_weight is None:
             return math.fsum(self.totals[:, list(parts), FIRST_LOSSES].ravel()), 1.0
-        # Of both parts: number, weights, squares and largest.
+        # Of both parts: number, weights, variance and largest.
         known = self._weights[:, list(parts)]
         return math.fsum(known[:, :, 2].ravel()), float(known[:, :, 3].max())
 

@@ -135,9 +135,9 @@ def _weights(rows: Sequence[Row]) -> Weights:
     """How well the weighted losses stand for the real ones."""
 
     def of_losses(numbers: Sequence[float], first: int) -> Weights:
-        # From its first place on, a row has the sum of the weights, of their squares, the largest.
-        total, squares, largest = zip(*(row.cycles[first : first + 3] for row in rows), strict=True)
-        return Weights.of(round(sum(numbers)), math.fsum(total), math.fsum(squares), max(largest))
+        # From its first place on, a row has the sum of the weights, its variance, and the largest.
+        total, varied, largest = zip(*(row.cycles[first : first + 3] for row in rows), strict=True)
+        return Weights.of(round(sum(numbers)), math.fsum(total), math.fsum(varied), max(largest))
 
     width = len(rows[0].cycles)
     parts = tuple(

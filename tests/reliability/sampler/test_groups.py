@@ -37,7 +37,7 @@ def both(plan: Plan, years: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Row, 
     for fewest in (10**9, 0):
         monkeypatch.setattr(plans, "_FEWEST_BY_GROUP", fewest)
         initial_state._first_state.cache_clear()
-        rows.append(run_block(plan, Block(7, 0, years)))
+        rows.append(run_block(plan, Block(11, 0, years)))
     initial_state._first_state.cache_clear()
     return rows[0], rows[1]
 

@@ -226,9 +226,14 @@ def join_all(sim: KernelState) -> None:
 
 @inlined
 def _join_groups(sim: KernelState, s: int) -> None:
-    """Let groups stand for a set, unless one of them is not as at the start."""
+    """Let groups stand for a set, unless one of them, or a broker, is not as at the start.
+
+    A broker that lags while the quorum is lost leaves its sets as they are.
+    """
     for slot in range(sim.slots.shape[1]):
         _rest(sim, sim.slots[s, slot])
+        if sim.brokers[sim.slots[s, slot]].condition != _WELL:
+            return
     if _other_active(sim, s, -1) >= 0:
         return
     sim.control[0].followed_count -= 1

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.sampler import block as years
 from advisor.reliability.sampler.block import Row, generator, mark, run_with_tables
-from advisor.reliability.sampler.cycles.memory import LARGEST, Cycles, new_cycles
+from advisor.reliability.sampler.cycles.memory import (
+    LARGEST,
+    SQUARES,
+    WEIGHTS,
+    Cycles,
+    new_cycles,
+)
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 
@@ -39,8 +45,12 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     # Mean hours from the end of a cycle until the next one begins.
     well = 1.0 / control["strikes_per_hour"]
     waited = float(cycle["done"]) * well
-    losses = done.first_losses
-    number, weights, squares, _ = losses.sum(axis=0).tolist()
+    begun = _begun_by(bias, cycles)
+    of_parts = [_sum_losses(part, begun) for part in done.first_losses]
+    either = done.first_losses.sum(axis=0)
+    either[:, LARGEST] = done.first_losses[:, :, LARGEST].max(axis=0)
+    of_all = _sum_losses(either, begun)
+    number, weights, *_ = of_all
     to_loss = weights * well + cycle["to_loss"]
     at_risk_squared = 2.0 * well * (waited + cycle["at_risk"]) + cycle["at_risk_squared"]
     return Row(
@@ -56,12 +66,40 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
         causes=tuple(done.totals.ravel().tolist()),
         outages=tuple(done.outages_by_length.tolist()),
         cycles=(
-            *(float(cycle["done"]), weights, squares, float(losses[:, LARGEST].max())),
+            *(float(cycle["done"]), *of_all[WEIGHTS:]),
             float(to_loss / HOURS_PER_YEAR),
             float(at_risk_squared / HOURS_PER_YEAR**2),
-            *losses.ravel().tolist(),
+            *(sum_ for part in of_parts for sum_ in part),
         ),
     )
+
+
+def _sum_losses(by_course: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple[float, ...]:
+    """Sum first losses over the courses that began their cycles.
+
+    How many cycles a course begins is fixed, so the sum of the weights varies less than if each
+    loss came by chance. Its variance by strata (Cochran, Sampling Techniques, 1977, 5.3) takes the
+    place of the sum of the squares, and is at least that of as many equal weights as cycles.
+
+    Parameters
+    ----------
+    by_course : array of float, shape (courses, 4)
+        As in `Cycles`.
+    begun : array of int, shape (courses,)
+        Cycles that each course began.
+
+    Returns
+    -------
+    tuple of float
+        Number, sum of the weights, variance of this sum, largest weight.
+    """
+    number, weights, *_ = by_course.sum(axis=0).tolist()
+    sums, squares = by_course[:, WEIGHTS], by_course[:, SQUARES]
+    unequal = squares - sums**2 / np.maximum(begun, 1)
+    variances = np.where(begun > 1, unequal * begun / np.maximum(begun - 1, 1), squares)
+    least = weights**2 / max(int(begun.sum()), 1)
+    variance = max(math.fsum(np.maximum(variances, 0.0)), least)
+    return number, weights, variance, float(by_course[:, LARGEST].max())
 
 
 def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles, Any]:

@@ -295,7 +295,7 @@ def _note_loss(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.to_loss += weight * hours
     cycle.at_risk += weight * hours
     cycle.at_risk_squared += weight * hours * hours
-    losses = all_cycles.first_losses[cycle.beyond_settings]
+    losses = all_cycles.first_losses[cycle.beyond_settings, cycle.first_course]
     losses[NUMBER] += 1.0
     losses[WEIGHTS] += weight
     losses[SQUARES] += weight * weight

@@ -50,9 +50,9 @@ class Cycles(NamedTuple):
         that are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours
         ``at_risk`` and the sum of their squares over the cycles (``at_risk_squared``), hours with
         an outage, and cycles with ``overlaps`` of outages.
-    first_losses : array of float, shape (2, 4)
-        First losses of cycles, which settings decide and which they do not: their NUMBER, the sum
-        of their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
+    first_losses : array of float, shape (2, courses, 4)
+        First losses of cycles, which settings decide and which they do not, by the first course:
+        their NUMBER, the sum of their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
     left : array of int, shape (courses,)
         Cycles still to be begun by each course.
     base : array of float, shape (courses,)
@@ -135,7 +135,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     base[some] = natural[some] * cycles / begun_by[some]
     return Cycles(
         cycle=cycle,
-        first_losses=np.zeros((2, 4)),
+        first_losses=np.zeros((2, courses, 4)),
         left=begun_by.copy(),
         base=base,
         natural=natural,

@@ -41,7 +41,7 @@ def loss_chance(
     ----------
     history : sequence of tuple of float
         Of each block: its years, and those with a loss. Of cycles and of paths that split the years
-        at risk, and of all first losses the sum of the weights, of their squares, and the largest;
+        at risk, and of all first losses the sum of the weights, its variance, and the largest;
         then, of cycles, the years at risk before these losses and the sum of the squares of the
         years at risk of each cycle; of paths, the weight of the years with a loss, and the years.
     years : int
@@ -68,11 +68,11 @@ def loss_chance(
 
 def _of_cycles(history: Sequence[tuple[float, ...]], years: int, largest_weight: float) -> Estimate:
     """From the rate of the first losses: cycles are independent, and each has one, if any."""
-    at_risk, weights, squares, largest, to_loss, at_risk_squared = zip(*history, strict=True)
+    at_risk, weights, variances, largest, to_loss, at_risk_squared = zip(*history, strict=True)
     exposure, losses = math.fsum(at_risk), math.fsum(weights)
     # Fewer cycles are drawn than begin in these years.
     most = largest_weight * years / exposure
-    events = math.fsum(squares), max(largest)
+    events = math.fsum(variances), max(largest)
     found = rate(Ratio(weights, at_risk, most, events=events), years)
     # How much less often years lose that begin healthy; where nothing was seen, no less.
     of_rate, method = 1.0, found.method

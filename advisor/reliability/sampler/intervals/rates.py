@@ -54,7 +54,7 @@ class Ratio:
         The upper end from few events allows for one more; this is its weight, in units of the
         heaviest seen.
     events : (float, float), optional
-        Sum of the squares of the weights of all events, and the largest weight, where events are
+        Variance of the sum of the weights of all events, and the largest weight, where events are
         independent and these are known; else a block counts as one event.
     """
 
