@@ -40,6 +40,9 @@ class Worker:
         self._pool: ProcessPoolExecutor | None = None
         self._curve_futures: list[Future[Answer]] = []
         self._next_futures: list[Future[Answer]] = []
+        # Threads submit tasks, and one may be starting the processes when they are to stop.
+        self._starting = threading.Lock()
+        self._ended = False
         self.stopped = False
 
     def begin(self, values: Values, changed: Sequence[str]) -> None:
@@ -132,11 +135,13 @@ class Worker:
             self._pool, self.stopped = None, True
 
     def stop(self) -> None:
-        """End the processes and their tasks."""
+        """End the processes and their tasks; later tasks are cancelled at once."""
         self.stopped = True
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        with self._starting:
+            self._ended = True
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._pool = None
 
     def _submit_all(
         self, tasks: Sequence[Task], on_answer: Callable[[Answer], None]
@@ -155,11 +160,17 @@ class Worker:
         return futures
 
     def _submit(self, task: Task) -> Future[Answer]:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                _PROCESSES, _context(), _begin, (self._explorer_model.without_cache(),)
-            )
-        return self._pool.submit(task)
+        with self._starting:
+            if self._ended:
+                refused = Future[Answer]()
+                refused.cancel()
+                refused.set_running_or_notify_cancel()  # or `wait` never returns it
+                return refused
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    _PROCESSES, _context(), _begin, (self._explorer_model.without_cache(),)
+                )
+            return self._pool.submit(task)
 
 
 class _Ahead(NamedTuple):

@@ -19,7 +19,7 @@ from advisor.advice import Goals
 from advisor.errors import AdvisorError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
-from advisor.present.interactive.worker import Task, Worker, settings
+from advisor.present.interactive.worker import Task, Worker, marks, settings
 from advisor.protocol.rules.config import Config
 from advisor.reliability.measures.replica_set import solve
 from advisor.reliability.workload import Workload
@@ -208,6 +208,18 @@ def test_processes_begin_with_what_one_change_leads_to() -> None:
     while not all(own.is_answered(other) for other in likely):
         time.sleep(0.05)
     worker.stop()
+
+
+def test_a_task_does_not_start_processes_that_were_stopped() -> None:
+    """A thread may submit it while the same cell shows another explorer already."""
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    worker, found = Worker(own), list[Answer]()
+    worker.stop()
+    worker.compute_curve(own.chosen, found.append)
+    worker.begin(own.chosen, ("acks",))
+    assert worker._pool is None
+    assert found == []
+    assert list(worker.answers([marks(own.chosen)])) == []
 
 
 def test_background_processes_compute_the_likely_next_settings() -> None:
