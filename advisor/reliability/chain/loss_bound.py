@@ -289,7 +289,7 @@ class Limits:
         # Of a broker in each outage, the probability that it dies in the end.
         self._deaths = np.zeros(table().waits)
         for condition, entry in table().outages.items():
-            self._deaths[condition] = drift_bound.deaths(entry.course, rates)
+            self._deaths[condition] = drift_bound.deaths(entry.full_name, rates)
         self._alone = constants.page_cache and constants.policy.min_isr <= 1
         self._clean = not constants.policy.unclean
         self._acks_all = constants.acks == "all"

@@ -154,7 +154,7 @@ def ends(brokers: BrokerStates, environment: FaultEnvironment) -> tuple[Change, 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Failure:
-    """A course of a mechanism, compiled; hashed by identity, as it is looked up very often.
+    """A kind of failure, compiled; hashed by identity, as it is looked up very often.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class _Process(NamedTuple):
 @lru_cache(maxsize=256)
 def _process(known: Table, mechanisms: frozenset[str]) -> _Process:
     def failures(scope: Scope) -> tuple[_Failure, ...]:
-        happen = [c for c in known.courses if c.name in mechanisms and c.scope is scope]
+        happen = [c for c in known.kinds if c.name in mechanisms and c.scope is scope]
         chosen = [c for c in happen if not c.variant or f"{c.name}.{c.variant}" in mechanisms]
         # Destruction last, whatever the order of the results.
         chosen.sort(key=lambda entry: entry.effect is BrokerEvent.DESTROY)
@@ -276,14 +276,14 @@ def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Fai
         return frozenset(c for c in range(known.conditions) if known.severity(c) <= strikes)
 
     other = known[entry.turns_into] if entry.turns_into else None
-    courses = known[entry.name].courses if entry.exclusive else ()
+    kinds = known[entry.name].kinds if entry.exclusive else ()
     strikes = conditions(entry.strikes)
     picked = conditions(other.strikes if other else entry.strikes)
     return _Failure(
-        entry.course,
+        entry.full_name,
         int(entry.effect),
         known.condition_of(entry),
-        frozenset(c for course in courses for c in known.stages(course.condition)),
+        frozenset(c for kind in kinds for c in known.stages(kind.condition)),
         entry.share_path in mechanisms,
         entry.path(entry.spreads) in mechanisms,
         entry.path(entry.overlaps) in mechanisms,

@@ -134,7 +134,7 @@ def per_hour(key: str) -> float:
 
 
 class Variant(NamedTuple):
-    """Another course that an event of a mechanism may take.
+    """Another way in which a mechanism may strike.
 
     Attributes
     ----------
@@ -191,9 +191,9 @@ class Mechanism:
         The mechanism in whose outage this one's ends with probability ``dies``.
     dies : Number or None
     variants : tuple of Variant
-        Other courses that an event may take.
+        Other ways in which it may strike.
     variant : str
-        Of an entry made from a variant, the key of its probability; see `Table.courses`.
+        Of an entry made from a variant, the key of its probability; see `Table.kinds`.
     by_hand : bool
         Someone has to come and end it: its repairs wait where the card limits the crews.
     outlasted : bool
@@ -247,7 +247,7 @@ class Mechanism:
         return tuple(self.path(number) for number in self.numbers if number.probability)
 
     @property
-    def course(self) -> str:
+    def full_name(self) -> str:
         """Its name, with that of the variant: the name of the rate at which it strikes."""
         return f"{self.name} {self.variant}".rstrip() + f" {PROLONGED}" * self.prolonged
 
@@ -265,8 +265,8 @@ class Mechanism:
         return "", 1.0
 
     @property
-    def courses(self) -> tuple[Mechanism, ...]:
-        """The entry itself, and one for each variant."""
+    def kinds(self) -> tuple[Mechanism, ...]:
+        """The kinds of failure that it causes: the entry itself, and one for each variant."""
         return (self, *map(self._with_variant, self.variants))
 
     def _with_variant(self, variant: Variant) -> Mechanism:

@@ -128,14 +128,14 @@ class Table:
         return tuple(self._by_name)
 
     @cached_property
-    def courses(self) -> tuple[Mechanism, ...]:
-        """The entries, each followed by those of its variants."""
-        return tuple(course for entry in self.entries for course in entry.courses)
+    def kinds(self) -> tuple[Mechanism, ...]:
+        """Kinds of failure: the entries, each followed by those of its variants."""
+        return tuple(kind for entry in self.entries for kind in entry.kinds)
 
     @cached_property
     def begun(self) -> Mapping[int, Mechanism]:
         """Mechanism of each condition in which an outage can begin, ascending from 1."""
-        own = sorted((entry for entry in self.courses if entry.condition), key=_condition)
+        own = sorted((entry for entry in self.kinds if entry.condition), key=_condition)
         if [entry.condition for entry in own] != list(range(1, len(own) + 1)):
             raise ValueError(f"conditions must be 1, 2, ...: {[*map(_condition, own)]}")
         return {entry.condition: entry for entry in own}
@@ -276,7 +276,7 @@ def _condition(entry: Mechanism) -> int:
 
 def repair_of(entry: Mechanism) -> str:
     """Name of the rate at which its outages end."""
-    return f"{_REPAIR}{entry.course}"
+    return f"{_REPAIR}{entry.full_name}"
 
 
 def death_of(entry: Mechanism) -> str:
@@ -287,7 +287,7 @@ def death_of(entry: Mechanism) -> str:
 
 def prolonging(entry: Mechanism) -> str:
     """Name of the rate at which its outages go on to their second stage."""
-    return f"{_PROLONG}{entry.course}"
+    return f"{_PROLONG}{entry.full_name}"
 
 
 def pair_of(entry: Mechanism) -> str:
@@ -305,7 +305,7 @@ def striking(
     For example "rack.power 1 of 3 racks 0 of 2".
     """
     of_racks = f" {racks[0]} of {racks[1]} racks" if racks else ""
-    return f"{entry.course}{of_racks}" + (f" {chosen[0]} of {chosen[1]}" if chosen else "")
+    return f"{entry.full_name}{of_racks}" + (f" {chosen[0]} of {chosen[1]}" if chosen else "")
 
 
 @lru_cache(maxsize=4096)
@@ -337,11 +337,11 @@ def transition_of(table: Table, rate: str) -> Transition:
         return Transition(entry, pair=True)
     if ends and entry.dies and word == entry.dies.key:
         return Transition(entry, ends=True, dies=True)
-    (course,) = (each for each in entry.courses if each.variant == (word or ""))
+    (kind,) = (each for each in entry.kinds if each.variant == (word or ""))
     if found["prolonged"]:
-        course = table.outages[table.prolonged[course.condition]]
+        kind = table.outages[table.prolonged[kind.condition]]
     groups = ("racks", "racks_among", "chosen", "among")
     racks, racks_among, chosen, among = (-1 if found[g] is None else int(found[g]) for g in groups)
     return Transition(
-        course, ends, False, False, False, racks, racks_among, chosen, among, prolongs=prolongs
+        kind, ends, False, False, False, racks, racks_among, chosen, among, prolongs=prolongs
     )

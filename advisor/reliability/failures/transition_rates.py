@@ -85,17 +85,17 @@ def names(
     """
     known = table()
     entries = [entry for entry in known.entries if entry.name in mechanisms]
-    courses = [
-        course
+    kinds = [
+        kind
         for entry in entries
-        for course in entry.courses
-        if not course.variant or f"{course.name}.{course.variant}" in mechanisms
+        for kind in entry.kinds
+        if not kind.variant or f"{kind.name}.{kind.variant}" in mechanisms
     ]
     found = sorted(
-        name for course in courses for name in _strikes(course, mechanisms, replicas, voter_racks)
+        name for kind in kinds for name in _strikes(kind, mechanisms, replicas, voter_racks)
     )
     ending = {entry.ends_as: known[entry.ends_as] for entry in entries if entry.ends_as}
-    ending |= {course.course: course for course in courses if course.condition}
+    ending |= {kind.full_name: kind for kind in kinds if kind.condition}
     for entry in entries:
         if entry.turns_into and entry.share_path in mechanisms:
             ending[entry.turns_into] = known[entry.turns_into]
@@ -103,31 +103,31 @@ def names(
             ending[entry.ends_in] = known[entry.ends_in]
             found.append(death_of(entry))
     found += [repair_of(ending[name]) for name in sorted(ending)]
-    for course in (ending[name] for name in sorted(ending)):
-        if course.shape_path in mechanisms:
-            second = known.outages[known.prolonged[course.condition]]
-            found += [prolonging(course), repair_of(second)]
+    for kind in (ending[name] for name in sorted(ending)):
+        if kind.shape_path in mechanisms:
+            second = known.outages[known.prolonged[kind.condition]]
+            found += [prolonging(kind), repair_of(second)]
     return (*found, *([COPY] if copying else []), *([DECISION] if operator else []))
 
 
 def _strikes(
-    course: Mechanism, mechanisms: frozenset[str], replicas: int, voter_racks: int
+    kind: Mechanism, mechanisms: frozenset[str], replicas: int, voter_racks: int
 ) -> Iterator[str]:
-    """Names of the rates at which a course of a mechanism strikes."""
-    by_chance = course.share_path in mechanisms
-    if course.share is not None and not course.turns_into and not by_chance:
+    """Names of the rates at which a kind of failure strikes."""
+    by_chance = kind.share_path in mechanisms
+    if kind.share is not None and not kind.turns_into and not by_chance:
         return
-    spreads = course.path(course.spreads) in mechanisms
+    spreads = kind.path(kind.spreads) in mechanisms
     most = replicas + voter_racks
     racks = [(k, m) for m in range(1, most + 1) for k in range(1, m + 1)] if spreads else [None]
     picks = [(k, m) for m in range(replicas + 1) for k in range(m + 1)] if by_chance else [None]
     if by_chance and voter_racks:
         # A rack without replicas has no broker that could be picked.
-        yield from (striking(course, each) for each in racks)
+        yield from (striking(kind, each) for each in racks)
     for each in racks:
-        yield from (striking(course, each, picked) for picked in picks)
-    if course.path(course.overlaps) in mechanisms and replicas > 1:
-        yield pair_of(course)
+        yield from (striking(kind, each, picked) for picked in picks)
+    if kind.path(kind.overlaps) in mechanisms and replicas > 1:
+        yield pair_of(kind)
 
 
 class Sizes(NamedTuple):
@@ -219,7 +219,7 @@ def spreading_factor(
 
 
 def strikes_per_hour(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
-    """How often a course of a mechanism strikes one broker, rack or cluster, per hour.
+    """How often a kind of failure strikes one broker, rack or cluster, per hour.
 
     Parameters
     ----------
@@ -242,8 +242,8 @@ def strikes_per_hour(entry: Mechanism, model: FailureModel, brokers: int, togeth
 
 def events_per_year(name: str, model: FailureModel, brokers: int, together: int) -> float:
     """Rate at which a mechanism strikes one broker, rack or cluster, all variants together."""
-    courses = table()[name].courses
-    per_hour = (strikes_per_hour(course, model, brokers, together) for course in courses)
+    kinds = table()[name].kinds
+    per_hour = (strikes_per_hour(kind, model, brokers, together) for kind in kinds)
     return sum(per_hour) * HOURS_PER_YEAR
 
 

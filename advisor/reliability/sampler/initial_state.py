@@ -35,7 +35,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     STRIKE,
     KernelState,
 )
-from advisor.reliability.sampler.plan import Occurrence, Plan, RollingRestarts
+from advisor.reliability.sampler.plan import FailureParameters, Plan, RollingRestarts
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
 # Of what stands in no rack.
@@ -67,7 +67,7 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
     slots = _slots(plan, grouped)
     entries = len(slots)
     columns = len(plan.table.names) + EXTRA_COLUMNS
-    kinds = len(plan.table.courses) * len(plan.racks)
+    isolated_kinds = len(plan.table.kinds) * len(plan.racks)
     distributions = _Distributions()
     outages, clocks = _outages(plan, distributions)
     renewals = _renewals(plan, distributions)
@@ -106,8 +106,8 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
         outages_by_length=np.zeros(OUTAGE_BINS),
         other_totals=np.zeros((ENTRIES, columns)),
         traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
-        isolated=np.zeros(kinds, dtype=ISOLATED),
-        isolated_totals=np.zeros((kinds, ENTRIES)),
+        isolated=np.zeros(isolated_kinds, dtype=ISOLATED),
+        isolated_totals=np.zeros((isolated_kinds, ENTRIES)),
         replayed_totals=np.zeros((ENTRIES, columns)),
         replayed_outages=np.zeros(OUTAGE_BINS),
     )
@@ -219,7 +219,7 @@ def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None
     """Store what rolling restarts do, and in which order."""
     known, control = plan.table, sim.control[0]
     (entry,) = known.with_effect(BrokerEvent.STOP)
-    clean, hard = entry.courses
+    clean, hard = entry.kinds
     constants = {
         "roll_waits": rolling.waits,
         "roll_cause": known.names.index(entry.name),
@@ -247,16 +247,16 @@ def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None
 
 
 def _strikes(plan: Plan) -> NDArray[Any]:
-    """What each course of a mechanism does, from the table of mechanisms."""
+    """What each kind of failure does, from the table of mechanisms."""
     known = plan.table
-    strikes = np.zeros(len(known.courses), dtype=STRIKE)
-    for row, entry in zip(strikes, known.courses, strict=True):
-        found = plan.mechanisms.get(entry.course, Occurrence())
+    strikes = np.zeros(len(known.kinds), dtype=STRIKE)
+    for row, entry in zip(strikes, known.kinds, strict=True):
+        found = plan.mechanisms.get(entry.full_name, FailureParameters())
         row["cause"] = known.names.index(entry.name)
         targets = plan.targets(entry.scope)
         row["targets"] = targets
         if entry.name in plan.lifetimes:
-            whole = (plan.mechanisms[each.course].per_hour for each in known[entry.name].courses)
+            whole = (plan.mechanisms[each.full_name].per_hour for each in known[entry.name].kinds)
             row["probability"] = found.per_hour / math.fsum(whole)
         else:
             row["per_hour"] = found.per_hour * targets
@@ -267,7 +267,7 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         row["beyond_settings"] = entry.beyond_settings
         row["condition"], row["of_quorum"] = known.condition_of(entry), entry.effect.of_quorum
         if entry.exclusive:
-            row["excluded"] = sum(1 << each.condition for each in known[entry.name].courses)
+            row["excluded"] = sum(1 << each.condition for each in known[entry.name].kinds)
         row["by_chance"], row["share"] = entry.share is not None, found.share
         row["spreads"], row["overlaps"] = found.spreads, found.overlaps
         row["turned"] = WELL
@@ -306,14 +306,14 @@ class _Distributions:
 
 def _renewals(plan: Plan, distributions: _Distributions) -> NDArray[Any]:
     """The clocks of the mechanisms whose events do not follow a Poisson process."""
-    courses, rows = plan.table.courses, []
+    kinds, rows = plan.table.kinds, []
     for entry in plan.table.entries:
         if entry.name in plan.lifetimes:
             lifetime = plan.lifetimes[entry.name]
             distribution = distributions.add(lifetime.distribution, lifetime.hours)
-            first, targets = courses.index(entry), range(plan.targets(entry.scope))
+            first, targets = kinds.index(entry), range(plan.targets(entry.scope))
             rows += [
-                (distribution, first, len(entry.courses), target, 0, 0.0, 0.0) for target in targets
+                (distribution, first, len(entry.kinds), target, 0, 0.0, 0.0) for target in targets
             ]
     return np.array(rows, dtype=RENEWAL)
 
@@ -325,7 +325,7 @@ def _outages(plan: Plan, distributions: _Distributions) -> tuple[NDArray[Any], N
     outages["first_clock"] = -1
     joint: list[tuple[int, int]] = []
     for condition, entry in known.begun.items():
-        found, row = plan.mechanisms.get(entry.course, Occurrence()), outages[condition]
+        found, row = plan.mechanisms.get(entry.full_name, FailureParameters()), outages[condition]
         row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
         row["begin"] = PARTITION_EVENT[entry.effect]
         row["end"] = PARTITION_EVENT[entry.effect.end]

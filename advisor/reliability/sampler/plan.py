@@ -24,8 +24,8 @@ _FEWEST_BY_GROUP = 4
 
 
 @dataclass(frozen=True)
-class Occurrence:
-    """How often a course of a mechanism strikes one broker, rack or cluster; how long it lasts.
+class FailureParameters:
+    """How often a kind of failure strikes one broker, rack or cluster; how long it lasts.
 
     Attributes
     ----------
@@ -112,9 +112,9 @@ class Bias:
     Attributes
     ----------
     beginning : tuple of float
-        Share of the cycles that each course of a mechanism begins.
+        Share of the cycles that each kind of failure begins.
     following : tuple of tuple of float
-        Probability of each course for a forced failure, by the rarest one before.
+        Probability of each kind for a forced failure, by the rarest one before.
     boost : float
         Forcing probability: that a failure is forced before the outages end.
     lengthened : float
@@ -174,8 +174,8 @@ class Plan:
         The distinct ordered replica sets: broker numbers, preferred leader first.
     partitions : tuple of int
         How many partitions each set holds.
-    mechanisms : dict of str to Occurrence
-        By course, such as "broker.crash" or "broker.restart unclean"; one that is left out does
+    mechanisms : dict of str to FailureParameters
+        By kind, such as "broker.crash" or "broker.restart unclean"; one that is left out does
         not happen.
     table : Table
         What each mechanism does.
@@ -224,7 +224,7 @@ class Plan:
     racks: tuple[int, ...]
     sets: tuple[tuple[int, ...], ...]
     partitions: tuple[int, ...]
-    mechanisms: dict[str, Occurrence]
+    mechanisms: dict[str, FailureParameters]
     table: Table = field(default_factory=table)
     copies_per_hour: float = 0.0
     records_per_hour: float = 0.0
@@ -291,25 +291,25 @@ class Plan:
     def strikes_per_year_by_chance(self) -> float:
         """How often anything happens anywhere, what a calendar does left out."""
         return HOURS_PER_YEAR * math.fsum(
-            self.mechanisms[course.course].per_hour * self.targets(course.scope)
-            for course in self.table.courses
-            if course.course in self.mechanisms
+            self.mechanisms[kind.full_name].per_hour * self.targets(kind.scope)
+            for kind in self.table.kinds
+            if kind.full_name in self.mechanisms
         )
 
     @property
     def unforced_failures_per_year(self) -> tuple[float, ...]:
         """Failures a year of each kind that splitting does not force, cluster-wide.
 
-        Strikes of each course, and those that come with one of its probabilities: a leader that
+        Strikes of each kind, and those that come with one of its probabilities: a leader that
         limps and dies, an outage that spreads. Empty for the other two methods: importance sampling
         makes these failures likelier, and crude sampling widens its intervals for unseen events.
         """
         if self.splitting is None:
             return ()
         found = []
-        for course in self.table.courses:
-            here = self.mechanisms.get(course.course, Occurrence())
-            strikes = HOURS_PER_YEAR * here.per_hour * self.targets(course.scope)
+        for kind in self.table.kinds:
+            here = self.mechanisms.get(kind.full_name, FailureParameters())
+            strikes = HOURS_PER_YEAR * here.per_hour * self.targets(kind.scope)
             chances = (1.0, here.share, here.spreads, here.overlaps, here.dies)
             found += [strikes * chance for chance in chances if strikes * chance > 0.0]
         return tuple(found)
@@ -344,10 +344,10 @@ class Plan:
             return 1.0
         if self.bias is None:
             return None
-        begun = zip(self.table.courses, self.bias.beginning, strict=True)
+        begun = zip(self.table.kinds, self.bias.beginning, strict=True)
         shares = (
-            self.mechanisms[course.course].per_hour * self.targets(course.scope) / share
-            for course, share in begun
+            self.mechanisms[kind.full_name].per_hour * self.targets(kind.scope) / share
+            for kind, share in begun
             if share > 0.0
         )
         return max(shares) * HOURS_PER_YEAR / self.strikes_per_year / self.bias.plain

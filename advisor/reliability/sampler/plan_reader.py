@@ -13,7 +13,7 @@ from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, table
 from advisor.reliability.failures.times.card_times import CREWS_PATH, DURATION, LIFETIME
 from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
-from advisor.reliability.sampler.plan import Lifetime, Occurrence, Plan, RollingRestarts
+from advisor.reliability.sampler.plan import FailureParameters, Lifetime, Plan, RollingRestarts
 from advisor.reliability.workload import Workload
 
 
@@ -82,26 +82,26 @@ def _lifetimes(model: FailureModel, brokers: int) -> dict[str, Lifetime]:
     return found
 
 
-def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
+def _mechanisms(model: FailureModel, brokers: int) -> dict[str, FailureParameters]:
     found = {}
-    for course in table().courses:
-        rate, happens = 0.0, course.name in model.mechanisms
-        by_calendar = model.calendar is not None and course.name == _planned().name
+    for kind in table().kinds:
+        rate, happens = 0.0, kind.name in model.mechanisms
+        by_calendar = model.calendar is not None and kind.name == _planned().name
         if happens:
             rate = (
                 0.0
                 if by_calendar
-                else transition_rates.strikes_per_hour(course, model, brokers, brokers)
+                else transition_rates.strikes_per_hour(kind, model, brokers, brokers)
             )
-        elif not _lasts(course, model):
+        elif not _lasts(kind, model):
             continue
-        chances = (course.share, course.spreads, course.overlaps, course.dies)
-        share, spreads, overlaps, dies = (model.get(course.path(each), 0.0) for each in chances)
+        chances = (kind.share, kind.spreads, kind.overlaps, kind.dies)
+        share, spreads, overlaps, dies = (model.get(kind.path(each), 0.0) for each in chances)
         # Where another mechanism's duration counts, it has none of its own.
-        hours = model.outage_hours(course) if course.condition else 0.0
-        shape = model.shape(course.name)
-        duration = model.times.get(f"{course.name}.{DURATION}")
-        found[course.course] = Occurrence(
+        hours = model.outage_hours(kind) if kind.condition else 0.0
+        shape = model.shape(kind.name)
+        duration = model.times.get(f"{kind.name}.{DURATION}")
+        found[kind.full_name] = FailureParameters(
             rate, hours, shape, share, spreads, overlaps, dies, duration
         )
     return found
@@ -148,12 +148,12 @@ def _batches(calendar: Calendar, cluster: Brokers) -> tuple[tuple[int, ...], ...
     )
 
 
-def _lasts(course: Mechanism, model: FailureModel) -> bool:
+def _lasts(kind: Mechanism, model: FailureModel) -> bool:
     """Whether other mechanisms may leave brokers in its condition.
 
     The brokers of a destroyed rack take the hours of one that is destroyed alone, even if none
     ever is.
     """
-    ending = (e for e in table().entries if course.name == e.ends_in and not course.variant)
+    ending = (e for e in table().entries if kind.name == e.ends_in and not kind.variant)
     dying = any(model.get(e.path(e.dies), 0.0) > 0.0 for e in ending)
-    return dying or course.duration[0] in model.quantities
+    return dying or kind.duration[0] in model.quantities

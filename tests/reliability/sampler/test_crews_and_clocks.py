@@ -140,7 +140,7 @@ def test_restarts_that_are_due_wait_for_each_other() -> None:
     assert not found.write_unavailability.seen
 
 
-def test_a_mechanism_has_one_clock_for_all_its_courses() -> None:
+def test_a_mechanism_has_one_clock_for_all_its_kinds() -> None:
     """Restarts that end hard are a share of the restarts, whatever the time between them."""
     restart = {
         "per_year": 50.0,

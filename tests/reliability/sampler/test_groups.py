@@ -70,7 +70,7 @@ def test_so_it_is_in_cycles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures that are brought about find the same sets, whether groups stand for them or not."""
     load = Workload(partitions=60, records_per_second=1e9)
     plan = plan_for(Cluster.uniform(6, 3), CONFIGS[name], OFTEN, load)
-    happens = np.array([course.per_hour > 0.0 for course in strikes(plan)])
+    happens = np.array([kind.per_hour > 0.0 for kind in strikes(plan)])
     even = tuple((happens / happens.sum()).tolist())
     bias = Bias(even, (even,) * len(even), 0.5, 0.5, 0.2, 1.0, True, 1.0, 0.0)
     each, grouped = both(replace(plan, bias=bias), 2, monkeypatch)

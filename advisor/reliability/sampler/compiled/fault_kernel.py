@@ -25,7 +25,7 @@ from advisor.reliability.sampler.compiled.memory_layout import SCOPES, UNBIASED,
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.renewal_kernel import (
     NO_CLOCK,
-    NO_COURSE,
+    NO_KIND,
     begin_special,
     draw,
     hold,
@@ -80,8 +80,8 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         if clock >= 0 and not renewed:
             repair(rng, sim, clock)
             break
-        course = _fail(rng, sim, renewed)
-        if control.counts_isolated == 0 or not is_accounted_for(sim, course, until):
+        kind = _fail(rng, sim, renewed)
+        if control.counts_isolated == 0 or not is_accounted_for(sim, kind, until):
             break
         b = sim.brokers[0].marked
         control.now = sim.clocks[b].due
@@ -104,7 +104,7 @@ def _memoryless_end(rng: Generator, sim: KernelState) -> float:
 
 @inlined
 def _fail(rng: Generator, sim: KernelState, renewed: bool) -> int:
-    """Take the event of the clock that is due, or else of the Poisson process; its course."""
+    """Take the event of the clock that is due, or else of the Poisson process; its kind."""
     control = sim.control[0]
     if renewed:
         number = pick_renewed(rng, sim)
@@ -112,9 +112,9 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> int:
     else:
         control.next_strike = control.now + wait(rng, control.strikes_per_hour)
         number, target = _pick(rng, sim)
-    if number != NO_COURSE:
+    if number != NO_KIND:
         strike(rng, sim, number, target)
-    if renewed and number != NO_COURSE:
+    if renewed and number != NO_KIND:
         renew(rng, sim)
     return int(number)
 
@@ -127,11 +127,11 @@ def wait(rng: Generator, per_hour: float) -> float:
 
 @inlined
 def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
-    """Choose the course and the target of an event of the Poisson process, or NO_COURSE."""
+    """Choose the kind and the target of an event of the Poisson process, or NO_KIND."""
     control = sim.control[0]
-    if control.drawn_course != 0:
-        # It was drawn with the time of the event; courses count from 1.
-        number, control.drawn_course = control.drawn_course - 1, 0
+    if control.drawn_kind != 0:
+        # It was drawn with the time of the event; kinds count from 1.
+        number, control.drawn_kind = control.drawn_kind - 1, 0
         return number, any_target(rng, sim, number)
     x = rng.random() * control.strikes_per_hour
     number = 0
@@ -140,20 +140,20 @@ def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
         number += 1
     struck = sim.strikes[number]
     if struck.per_hour <= 0.0:
-        return NO_COURSE, 0
+        return NO_KIND, 0
     return number, min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
 
 
 @inlined
 def any_target(rng: Generator, sim: KernelState, number: int) -> int:
-    """Draw the target of a course, each with equal probability."""
+    """Draw the target of a kind, each with equal probability."""
     targets = sim.strikes[number].targets
     return int(min(int(rng.random() * targets), targets - 1))
 
 
 @inlined
 def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
-    """Let a course of a mechanism strike one of its targets."""
+    """Let a kind of failure strike one of its targets."""
     control, struck = sim.control[0], sim.strikes[number]
     control.cause = struck.cause
     control.event = struck.event

@@ -27,12 +27,12 @@ _NONE = 0
 
 
 @inlined
-def is_accounted_for(sim: KernelState, course: int, until: float) -> bool:
+def is_accounted_for(sim: KernelState, kind: int, until: float) -> bool:
     """Count the outage that has just begun, if it is isolated and what it adds is known.
 
     Parameters
     ----------
-    course : int
+    kind : int
         What began it.
     until : float
         What happens at that time is not isolated from it.
@@ -43,11 +43,11 @@ def is_accounted_for(sim: KernelState, course: int, until: float) -> bool:
         return False
     b = sim.brokers[0].marked
     outage = sim.outages[sim.brokers[b].condition]
-    if outage.first_clock >= 0 or outage.dies > 0.0 or sim.strikes[course].beyond_settings:
+    if outage.first_clock >= 0 or outage.dies > 0.0 or sim.strikes[kind].beyond_settings:
         return False
     if sim.clocks[b].due >= min(control.next_strike, until) or sim.brokers[b].struck != 1:
         return False
-    place = course * control.brokers + b
+    place = kind * control.brokers + b
     if sim.isolated[place].state == _UNKNOWN:
         control.replaying = place + 1
         _exchange(sim)
@@ -116,8 +116,8 @@ def _is_writable(table: Table, sim: KernelState, b: int) -> bool:
 @inlined
 def _is_noted(sim: KernelState, place: int) -> bool:
     """Note what a replay added; False where it lost records, or is more than fits."""
-    one, course = sim.isolated[place], place // sim.control[0].brokers
-    cause = sim.strikes[course].cause
+    one, kind = sim.isolated[place], place // sim.control[0].brokers
+    cause = sim.strikes[kind].cause
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
             if column != cause and sim.replayed_totals[row, column] != 0.0:

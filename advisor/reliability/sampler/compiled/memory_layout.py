@@ -75,7 +75,7 @@ _CLUSTER_STATE: list[tuple[str, type]] = [
     ("free_crews", _WHOLE),  # Repair crews without work.
     ("repairs_queued", _WHOLE),  # Repairs that ever waited for a crew: the next place in the queue.
     ("next_strike", _REAL),  # Next event of the Poisson process; -1: to be drawn.
-    ("drawn_course", _WHOLE),  # Its course, from 1, if it is drawn already; else 0.
+    ("drawn_kind", _WHOLE),  # Its kind, from 1, if it is drawn already; else 0.
     ("next_renewal", _REAL),  # When the first clock of `renewals` is due.
     ("striking_renewal", _WHOLE),  # The clock of `renewals` that strikes now, from 1; else 0.
 ]
@@ -196,7 +196,7 @@ COPY = record_dtype("broker running place filling", "")
 CLOCK = record_dtype("place held condition rack queued", "due")
 DISTRIBUTION = record_dtype("kind start end", "scale parameter")
 ISOLATED = record_dtype("state times length", "outages")
-RENEWAL = record_dtype("distribution course courses target held", "due since")
+RENEWAL = record_dtype("distribution kind kinds target held", "due since")
 SET = record_dtype(
     "state mask second_mask deferred_mask deferred_second_mask stall_cause not_healthy followed "
     "place undecided",
@@ -210,7 +210,7 @@ class KernelState(NamedTuple):
     Attributes
     ----------
     control : array of CONTROL, shape (1,)
-    strikes : array of STRIKE, shape (courses of mechanisms,)
+    strikes : array of STRIKE, shape (kinds of mechanisms,)
         ``targets`` brokers, racks or clusters (``scope``) are struck ``per_hour`` altogether:
         those out of service no further than ``reach``, by ``event``; they get ``condition``. If it
         is ``by_chance``, each is struck with probability ``share``, or, if ``turned`` is not WELL,
@@ -218,7 +218,7 @@ class KernelState(NamedTuple):
         ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
         second broker with ``overlaps``; ``biased_`` probabilities are those with bias. A new leader
         is elected after ``failover_hours``. A mechanism with clocks has ``per_hour`` 0; then
-        ``probability`` is that of this course, given an event of the mechanism.
+        ``probability`` is that of this kind, given an event of the mechanism.
     outages : array of OUTAGE, shape (conditions,)
         By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
         beginning and end, mean hours and gamma shape (0 if the duration has a ``distribution``),
@@ -260,7 +260,7 @@ class KernelState(NamedTuple):
     values : array of float
         Observed times in units of their mean, one list after the other.
     renewals : array of RENEWAL, shape (clocks of mechanisms that are not exponential,)
-        The distribution of its times, the first of the mechanism's courses and their number, the
+        The distribution of its times, the first of the mechanism's kinds and their number, the
         broker, rack or cluster that it strikes, how many brokers are out by it, when it is due
         (infinite while any is), and since when it runs (infinite if it only waits for an outage to
         end).
@@ -296,11 +296,11 @@ class KernelState(NamedTuple):
         What settings do not decide; while that flag is set, what they decide.
     traffic : array of float, shape (25,)
         Hours of mean traffic from midnight to each full hour.
-    isolated : array of ISOLATED, shape (courses * brokers,)
-        Outages of one broker that begin and end with all else healthy, by course and broker: the
+    isolated : array of ISOLATED, shape (kinds * brokers,)
+        Outages of one broker that begin and end with all else healthy, by kind and broker: the
         ``state`` of what is known about them, how many ``times`` one was counted and not replayed,
         and how many ``outages`` of writes it brings, all of one ``length``.
-    isolated_totals : array of float, shape (courses * brokers, ENTRIES)
+    isolated_totals : array of float, shape (kinds * brokers, ENTRIES)
         What one adds to the totals of its cause.
     replayed_totals, replayed_outages : arrays of float
         As ``totals`` and ``outages_by_length``, and in their place while one is replayed.

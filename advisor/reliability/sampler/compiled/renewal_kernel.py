@@ -17,16 +17,20 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from advisor.reliability.failures.times import time_distribution as kinds
+from advisor.reliability.failures.times import time_distribution as times
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.jit import called, inlined
 
-_WEIBULL, _LOGNORMAL, _GAMMA = kinds.WEIBULL, kinds.LOGNORMAL, kinds.GAMMA
-_FIXED, _EMPIRICAL = kinds.FIXED, kinds.EMPIRICAL
+_WEIBULL, _LOGNORMAL, _GAMMA = (
+    times.WEIBULL,
+    times.LOGNORMAL,
+    times.GAMMA,
+)
+_FIXED, _EMPIRICAL = times.FIXED, times.EMPIRICAL
 
 NO_CLOCK = 0
 """Of `BROKER.struck_by`: the Poisson process, or nothing; clocks count from 1."""
-NO_COURSE = -1
+NO_KIND = -1
 
 
 @called
@@ -118,26 +122,26 @@ def target_of_due(sim: KernelState) -> int:
 
 @called
 def pick_renewed(rng: Generator, sim: KernelState) -> int:
-    """The course that the clock that is due takes, or NO_COURSE.
+    """The kind that the clock that is due takes, or NO_KIND.
 
     Where one broker of the cluster at a time may be out for it, it waits for the one that is.
     """
     control = sim.control[0]
     number = _due(sim)
     clock = sim.renewals[number]
-    waits = _until_allowed(sim, sim.strikes[clock.course].excluded)
+    waits = _until_allowed(sim, sim.strikes[clock.kind].excluded)
     if waits > control.now:
         sim.renewals[number].since = np.inf
         _set_due(sim, number, waits)
-        return NO_COURSE
-    course, last = clock.course, clock.course + clock.courses - 1
-    if course < last:
+        return NO_KIND
+    kind, last = clock.kind, clock.kind + clock.kinds - 1
+    if kind < last:
         x = rng.random()
-        while course < last and x >= sim.strikes[course].probability:
-            x -= sim.strikes[course].probability
-            course += 1
+        while kind < last and x >= sim.strikes[kind].probability:
+            x -= sim.strikes[kind].probability
+            kind += 1
     control.striking_renewal = number + 1
-    return int(course)
+    return int(kind)
 
 
 @called

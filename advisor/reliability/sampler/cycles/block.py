@@ -21,7 +21,7 @@ from advisor.reliability.sampler.cycles.memory import (
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 
-_FEWEST_OF_A_COURSE = 2
+_FEWEST_OF_A_KIND = 2
 
 
 def run_block(plan: Plan, block: Block) -> Row:
@@ -74,32 +74,32 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     )
 
 
-def _sum_losses(by_course: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple[float, ...]:
-    """Sum first losses over the courses that began their cycles.
+def _sum_losses(by_kind: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple[float, ...]:
+    """Sum first losses over the kinds that began their cycles.
 
-    How many cycles a course begins is fixed, so the sum of the weights varies less than if each
+    How many cycles a kind begins is fixed, so the sum of the weights varies less than if each
     loss came by chance. Its variance by strata (Cochran, Sampling Techniques, 1977, 5.3) takes the
     place of the sum of the squares, and is at least that of as many equal weights as cycles.
 
     Parameters
     ----------
-    by_course : array of float, shape (courses, 4)
+    by_kind : array of float, shape (kinds, 4)
         As in `Cycles`.
-    begun : array of int, shape (courses,)
-        Cycles that each course began.
+    begun : array of int, shape (kinds,)
+        Cycles that each kind began.
 
     Returns
     -------
     tuple of float
         Number, sum of the weights, variance of this sum, largest weight.
     """
-    number, weights, *_ = by_course.sum(axis=0).tolist()
-    sums, squares = by_course[:, WEIGHTS], by_course[:, SQUARES]
+    number, weights, *_ = by_kind.sum(axis=0).tolist()
+    sums, squares = by_kind[:, WEIGHTS], by_kind[:, SQUARES]
     unequal = squares - sums**2 / np.maximum(begun, 1)
     variances = np.where(begun > 1, unequal * begun / np.maximum(begun - 1, 1), squares)
     least = weights**2 / max(int(begun.sum()), 1)
     variance = max(math.fsum(np.maximum(variances, 0.0)), least)
-    return number, weights, variance, float(by_course[:, LARGEST].max())
+    return number, weights, variance, float(by_kind[:, LARGEST].max())
 
 
 def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles, Any]:
@@ -122,10 +122,10 @@ def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles,
 
 
 def _begun_by(bias: Bias, cycles: float) -> NDArray[np.int64]:
-    """Return how many cycles each course begins; a few at least, where it happens at all."""
+    """Return how many cycles each kind begins; a few at least, where it happens at all."""
     return np.array(
         [
-            max(math.floor(share * cycles), _FEWEST_OF_A_COURSE) if share > 0.0 else 0
+            max(math.floor(share * cycles), _FEWEST_OF_A_KIND) if share > 0.0 else 0
             for share in bias.beginning
         ],
         dtype=np.int64,

@@ -107,33 +107,33 @@ def _take_next(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycle
 def _begin(rng: Generator, sim: KernelState, all_cycles: Cycles) -> bool:
     """Let a failure strike the healthy cluster; False if no cycle is left."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    while cycle.first_course < len(all_cycles.left) and all_cycles.left[cycle.first_course] == 0:
-        cycle.first_course += 1
-    if cycle.first_course == len(all_cycles.left):
+    while cycle.first_kind < len(all_cycles.left) and all_cycles.left[cycle.first_kind] == 0:
+        cycle.first_kind += 1
+    if cycle.first_kind == len(all_cycles.left):
         return False
-    all_cycles.left[cycle.first_course] -= 1
+    all_cycles.left[cycle.first_kind] -= 1
     control.now += 1.0 / control.strikes_per_hour
     cycle.running, cycle.begun_at = 1, control.now
     control.bias_mode = PLAIN if rng.random() < cycle.plain_share else BIASED
-    control.likelihood_ratio, cycle.base_weight = 1.0, all_cycles.base[cycle.first_course]
-    course = cycle.first_course
+    control.likelihood_ratio, cycle.base_weight = 1.0, all_cycles.base[cycle.first_kind]
+    kind = cycle.first_kind
     cycle.later_failures, cycle.lost, cycle.beyond_settings = 0, 0, 0
-    cycle.rarest_course = course
+    cycle.rarest_kind = kind
     all_cycles.struck[:] = 0
-    _strike_target(rng, sim, all_cycles, course, any_target(rng, sim, course))
+    _strike_target(rng, sim, all_cycles, kind, any_target(rng, sim, kind))
     return True
 
 
 @called
 def _strike_target(
-    rng: Generator, sim: KernelState, all_cycles: Cycles, course: int, target: int
+    rng: Generator, sim: KernelState, all_cycles: Cycles, kind: int, target: int
 ) -> None:
-    """Let a course strike a broker, rack or cluster."""
+    """Let a kind strike a broker, rack or cluster."""
     sim.control[0].second_event = NOTHING
-    note_struck(sim, all_cycles, course, target)
+    note_struck(sim, all_cycles, kind, target)
     _choose_chances(rng, sim)
     sim.control[0].started_clock = _NONE
-    strike(rng, sim, course, target)
+    strike(rng, sim, kind, target)
     _weigh_chances(sim)
     if sim.control[0].bias_mode != UNBIASED and sim.control[0].started_clock != _NONE:
         share = all_cycles.cycle[0].length_biased_share
@@ -217,7 +217,7 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
     control.second_event = NOTHING
     control.failover_hours = control.broker_failover_hours
     if failing >= 0.0:
-        _strike_target(rng, sim, all_cycles, cycle.next_course, cycle.next_target)
+        _strike_target(rng, sim, all_cycles, cycle.next_kind, cycle.next_target)
         cycle.later_failures += 1
         if cycle.later_failures == len(all_cycles.path):
             _weigh(sim, all_cycles)
@@ -281,8 +281,8 @@ def _score(all_cycles: Cycles, objective: int, amount: float) -> None:
     """Note that an objective of the bias was reached, and which failures came before."""
     all_cycles.values[objective] += amount
     for place in range(min(all_cycles.cycle[0].later_failures, len(all_cycles.path))):
-        before, course = all_cycles.path_before[place], all_cycles.path[place]
-        all_cycles.scores[objective, before, course] += amount * all_cycles.forced[place]
+        before, kind = all_cycles.path_before[place], all_cycles.path[place]
+        all_cycles.scores[objective, before, kind] += amount * all_cycles.forced[place]
 
 
 @called
@@ -295,7 +295,7 @@ def _note_loss(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.to_loss += weight * hours
     cycle.at_risk += weight * hours
     cycle.at_risk_squared += weight * hours * hours
-    losses = all_cycles.first_losses[cycle.beyond_settings, cycle.first_course]
+    losses = all_cycles.first_losses[cycle.beyond_settings, cycle.first_kind]
     losses[NUMBER] += 1.0
     losses[WEIGHTS] += weight
     losses[SQUARES] += weight * weight
@@ -328,7 +328,7 @@ def _end(sim: KernelState, all_cycles: Cycles) -> None:
         if value != 0.0:
             all_cycles.means[objective] += value
             value /= cycle.base_weight
-            all_cycles.second_moments[objective, cycle.first_course] += value * value
+            all_cycles.second_moments[objective, cycle.first_kind] += value * value
             all_cycles.values[objective] = 0.0
     cycle.running = 0
     cycle.done += 1

@@ -27,8 +27,7 @@ _BIASED_CHANCE = 0.5
 
 
 CYCLE = record_dtype(
-    "running first_course later_failures rarest_course next_course next_target lost "
-    "beyond_settings done",
+    "running first_kind later_failures rarest_kind next_kind next_target lost beyond_settings done",
     "begun_at base_weight weight plain_share forcing_probability length_biased_share to_loss "
     "at_risk at_risk_squared hours overlaps",
 )
@@ -41,42 +40,42 @@ class Cycles(NamedTuple):
     Attributes
     ----------
     cycle : array of CYCLE, shape (1,)
-        The current cycle: whether it runs, its first course, how many failures followed the first,
-        the rarest course of all, course and target of the next, whether it ``lost`` and is
-        ``beyond_settings``, when it began; the weight of its first course (``base_weight``), and
+        The current cycle: whether it runs, its first kind, how many failures followed the first,
+        the rarest kind of all, kind and target of the next, whether it ``lost`` and is
+        ``beyond_settings``, when it began; the weight of its first kind (``base_weight``), and
         its weight now. Constants: the share of cycles without bias (``plain_share``), the
         probability that a failure is forced before the outages end (``forcing_probability``), and
         that the duration of an outage is length-biased (``length_biased_share``). Totals: cycles
         that are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours
         ``at_risk`` and the sum of their squares over the cycles (``at_risk_squared``), hours with
         an outage, and cycles with ``overlaps`` of outages.
-    first_losses : array of float, shape (2, courses, 4)
-        First losses of cycles, which settings decide and which they do not, by the first course:
+    first_losses : array of float, shape (2, kinds, 4)
+        First losses of cycles, which settings decide and which they do not, by the first kind:
         their NUMBER, the sum of their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
-    left : array of int, shape (courses,)
-        Cycles still to be begun by each course.
-    base : array of float, shape (courses,)
-        Weight of a cycle that this course begins.
-    natural : array of float, shape (courses,)
-        Probability of each course.
-    biased : array of float, shape (courses, courses)
-        The same of a forced failure, by the rarest course before.
+    left : array of int, shape (kinds,)
+        Cycles still to be begun by each kind.
+    base : array of float, shape (kinds,)
+        Weight of a cycle that this kind begins.
+    natural : array of float, shape (kinds,)
+        Probability of each kind.
+    biased : array of float, shape (kinds, kinds)
+        The same of a forced failure, by the rarest kind before.
     struck : array of int, shape (brokers,)
         Brokers that a failure of this cycle struck.
     target_weights : array of float, shape (brokers,)
         Weight of each as the target of the next forced failure.
     path, path_before : array of int, shape (MOST_FAILURES,)
-        Courses of the failures after the first, and the rarest before each.
+        Kinds of the failures after the first, and the rarest before each.
     forced : array of float, shape (MOST_FAILURES,)
         Probability that each was forced, given what it is.
     values : array of float, shape (OBJECTIVES,)
         What this cycle added, by weight.
-    second_moments : array of float, shape (OBJECTIVES, courses)
-        Sum of the squares of the values, by the first course, without its weight.
+    second_moments : array of float, shape (OBJECTIVES, kinds)
+        Sum of the squares of the values, by the first kind, without its weight.
     means : array of float, shape (OBJECTIVES,)
         Sum of the values.
-    scores : array of float, shape (OBJECTIVES, courses, courses)
-        Values of the cycles in which a forced failure of a course came, by the rarest before it.
+    scores : array of float, shape (OBJECTIVES, kinds, kinds)
+        Values of the cycles in which a forced failure of a kind came, by the rarest before it.
     totals : array of float, shape (2, ENTRIES, columns)
         What settings decide and what they do not, by weight; see `KernelState.totals`.
     outages_by_length : array of float, shape (OUTAGE_BINS,)
@@ -110,8 +109,8 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     sim : KernelState
         Of the cluster.
     bias : Bias
-    begun_by : array of int, shape (courses,)
-        Cycles to be begun by each course.
+    begun_by : array of int, shape (kinds,)
+        Cycles to be begun by each kind.
     """
     brokers_of_a_rack = max(sim.control[0]["brokers"] / max(len(sim.racks), 1), 1.0)
     for records, chance, biased in (
@@ -128,14 +127,14 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     cycle["plain_share"], cycle["forcing_probability"] = bias.plain, bias.boost
     cycle["length_biased_share"] = bias.lengthened
     following = np.array(bias.following)
-    courses = len(following)
+    kinds = len(following)
     cycles = int(begun_by.sum())
-    base = np.zeros(courses)
+    base = np.zeros(kinds)
     some = begun_by > 0
     base[some] = natural[some] * cycles / begun_by[some]
     return Cycles(
         cycle=cycle,
-        first_losses=np.zeros((2, courses, 4)),
+        first_losses=np.zeros((2, kinds, 4)),
         left=begun_by.copy(),
         base=base,
         natural=natural,
@@ -146,9 +145,9 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         struck=np.zeros(sim.control[0]["brokers"], dtype=np.int64),
         target_weights=np.zeros(sim.control[0]["brokers"]),
         values=np.zeros(OBJECTIVES),
-        second_moments=np.zeros((OBJECTIVES, courses)),
+        second_moments=np.zeros((OBJECTIVES, kinds)),
         means=np.zeros(OBJECTIVES),
-        scores=np.zeros((OBJECTIVES, courses, courses)),
+        scores=np.zeros((OBJECTIVES, kinds, kinds)),
         totals=np.zeros((2, *sim.totals.shape)),
         outages_by_length=np.zeros(OUTAGE_BINS),
     )

@@ -1,4 +1,4 @@
-"""The next failure of a biased cycle, compiled: its time, its course and its target.
+"""The next failure of a biased cycle, compiled: its time, its kind and its target.
 
 Until the next outage ends, a failure is forced with some probability (forcing; Lewis and Boehm,
 Nucl. Eng. Des. 77, 1984); otherwise failures come at their natural rates. Frequent failures that
@@ -45,7 +45,7 @@ _EACH_LACKING = 3
 def next_failure(
     rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles, hours: float
 ) -> float:
-    """Hours until the next failure, whose course and target are set; -1 if none comes so soon."""
+    """Hours until the next failure, whose kind and target are set; -1 if none comes so soon."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     # No failure can come between outages that end at the same moment.
     biased = control.bias_mode != UNBIASED and 0.0 < hours < np.inf
@@ -54,7 +54,7 @@ def next_failure(
     if biased and control.bias_mode == BIASED and rng.random() < share:
         total_weight = _set_target_weights(table, sim, all_cycles)
         found = _draw_soon(rng, sim, hours)
-        cycle.next_course = _draw(all_cycles.biased[cycle.rarest_course], rng.random())
+        cycle.next_kind = _draw(all_cycles.biased[cycle.rarest_kind], rng.random())
         cycle.next_target = _next_target(rng, sim, all_cycles, total_weight)
     else:
         found = wait(rng, control.strikes_per_hour)
@@ -64,8 +64,8 @@ def next_failure(
             return -1.0
         if biased:
             total_weight = _set_target_weights(table, sim, all_cycles)
-        cycle.next_course = _draw(all_cycles.natural, rng.random())
-        cycle.next_target = any_target(rng, sim, cycle.next_course)
+        cycle.next_kind = _draw(all_cycles.natural, rng.random())
+        cycle.next_target = any_target(rng, sim, cycle.next_kind)
     if biased:
         odds = _density_ratio(sim, all_cycles, found, hours, total_weight)
         control.likelihood_ratio /= 1.0 - share + share * odds
@@ -118,11 +118,11 @@ def _density_ratio(
     soon = min(hours, control.flush_hours)
     if in_window > 0.0 and found < soon:
         times += in_window / -math.expm1(-control.strikes_per_hour * soon)
-    course = cycle.next_course
-    courses = all_cycles.biased[cycle.rarest_course, course] / all_cycles.natural[course]
-    if not _is_targeted(sim, course, total_weight):
-        return float(times * courses)
-    weight, struck = 0.0, sim.strikes[course]
+    kind = cycle.next_kind
+    kinds = all_cycles.biased[cycle.rarest_kind, kind] / all_cycles.natural[kind]
+    if not _is_targeted(sim, kind, total_weight):
+        return float(times * kinds)
+    weight, struck = 0.0, sim.strikes[kind]
     if struck.scope == _RACK:
         for i in range(sim.racks[cycle.next_target].start, sim.racks[cycle.next_target].end):
             if sim.members[i] < control.brokers:
@@ -130,7 +130,7 @@ def _density_ratio(
     else:
         weight = all_cycles.target_weights[cycle.next_target]
     return float(
-        times * courses * (1.0 - _TARGETED + _TARGETED * weight / total_weight * struck.targets)
+        times * kinds * (1.0 - _TARGETED + _TARGETED * weight / total_weight * struck.targets)
     )
 
 
@@ -138,28 +138,28 @@ def _density_ratio(
 def _note_failure(all_cycles: Cycles, forced: float) -> None:
     """Note a failure of this cycle, and the probability that it was forced, given what it is."""
     cycle = all_cycles.cycle[0]
-    place, course = cycle.later_failures, cycle.next_course
-    all_cycles.path[place] = course
-    all_cycles.path_before[place] = cycle.rarest_course
+    place, kind = cycle.later_failures, cycle.next_kind
+    all_cycles.path[place] = kind
+    all_cycles.path_before[place] = cycle.rarest_kind
     all_cycles.forced[place] = forced
-    if all_cycles.natural[course] < all_cycles.natural[cycle.rarest_course]:
-        cycle.rarest_course = course
+    if all_cycles.natural[kind] < all_cycles.natural[cycle.rarest_kind]:
+        cycle.rarest_kind = kind
 
 
 @inlined
 def _next_target(rng: Generator, sim: KernelState, all_cycles: Cycles, total_weight: float) -> int:
     """Draw the target of a forced failure."""
-    course = all_cycles.cycle[0].next_course
-    if not _is_targeted(sim, course, total_weight) or rng.random() >= _TARGETED:
-        return int(any_target(rng, sim, course))
+    kind = all_cycles.cycle[0].next_kind
+    if not _is_targeted(sim, kind, total_weight) or rng.random() >= _TARGETED:
+        return int(any_target(rng, sim, kind))
     target = _draw(all_cycles.target_weights, rng.random() * total_weight)
-    return int(sim.brokers[target].rack if sim.strikes[course].scope == _RACK else target)
+    return int(sim.brokers[target].rack if sim.strikes[kind].scope == _RACK else target)
 
 
 @inlined
-def _is_targeted(sim: KernelState, course: int, total_weight: float) -> bool:
+def _is_targeted(sim: KernelState, kind: int, total_weight: float) -> bool:
     """Whether a failure has several targets, and their weights differ."""
-    struck = sim.strikes[course]
+    struck = sim.strikes[kind]
     several = struck.targets > 1 and not struck.of_quorum and struck.scope != _CLUSTER
     return bool(several and total_weight > 0.0)
 
@@ -178,9 +178,9 @@ def _draw(weights: Weights, x: float) -> int:
 
 
 @called
-def note_struck(sim: KernelState, all_cycles: Cycles, course: int, target: int) -> None:
+def note_struck(sim: KernelState, all_cycles: Cycles, kind: int, target: int) -> None:
     """Remember the brokers that a failure strikes."""
-    struck = sim.strikes[course]
+    struck = sim.strikes[kind]
     if struck.of_quorum or struck.scope == _CLUSTER:
         return
     if struck.scope == _RACK:

@@ -60,7 +60,7 @@ _LEARNED = 0.5
 # Where these objectives are never reached, losses that settings do not decide take their place.
 _RARE = (LOST_BY_SETTINGS, RECORDS)
 # Of each probability: as it is, the same for all, and the rest as losses have it. Of those that
-# follow a course, some as losses have it after any course: after a course that seldom leads to a
+# follow a kind, some as losses have it after any kind: after a kind that seldom leads to a
 # loss, the pilot may have seen none.
 _NATURAL, _EVEN, _AFTER_ANY = 0.15, 0.1, 0.5
 _REPEATED = 0.6
@@ -86,14 +86,14 @@ class _Knowledge:
 
     Attributes
     ----------
-    natural : array of float, shape (courses,)
-        Probability of each course.
-    beginning : array of float, shape (courses,)
-        Which course begins cycles that lose.
-    following : array of float, shape (courses, courses)
-        Which course comes next in them, by the rarest one before.
-    after_any : array of float, shape (courses,)
-        Which course comes next in them, whatever came before.
+    natural : array of float, shape (kinds,)
+        Probability of each kind.
+    beginning : array of float, shape (kinds,)
+        Which kind begins cycles that lose.
+    following : array of float, shape (kinds, kinds)
+        Which kind comes next in them, by the rarest one before.
+    after_any : array of float, shape (kinds,)
+        Which kind comes next in them, whatever came before.
     overlaps : float
         As in `Bias`.
     effective : float
@@ -189,7 +189,7 @@ class _Seen:
     ----------
     effective : float
         Effective number of times that it was reached.
-    scores : array of float, shape (courses, courses)
+    scores : array of float, shape (kinds, kinds)
         As in `Cycles`, in units of what was reached.
     """
 
@@ -255,7 +255,7 @@ def _with_better_bias(plan: Plan, known: _Knowledge, cycles: int, seed: int) -> 
 
 
 def _nothing_known(plan: Plan) -> _Knowledge:
-    """All courses are equally likely to lead to a loss, and to repeat."""
+    """All kinds are equally likely to lead to a loss, and to repeat."""
     rates = new_state(plan).strikes["per_hour"]
     natural = rates / rates.sum()
     even = _even(natural)

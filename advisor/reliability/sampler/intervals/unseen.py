@@ -15,7 +15,7 @@ from advisor.reliability.failures.mechanism import HANGING, Mechanism
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.intervals.rates import NONE_SEEN
-from advisor.reliability.sampler.plan import Occurrence, Plan
+from advisor.reliability.sampler.plan import FailureParameters, Plan
 
 # What is expected so often is missed by one run in 150.
 _SURELY_SEEN = 5.0
@@ -54,14 +54,14 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
     shares = []
     for beyond in (False, True):
         every = unseen = 0.0
-        for course in plan.table.courses:
-            per_hour = _occurrence(plan, course).per_hour * plan.targets(course.scope)
-            if course.beyond_settings is not beyond or per_hour == 0.0:
+        for kind in plan.table.kinds:
+            per_hour = _parameters(plan, kind).per_hour * plan.targets(kind.scope)
+            if kind.beyond_settings is not beyond or per_hour == 0.0:
                 continue
-            struck = 1 if course.scope is Scope.BROKER else plan.replicas
-            hours = _hours(plan, course) * harmonic + struck * _waits(plan, course)
+            struck = 1 if kind.scope is Scope.BROKER else plan.replicas
+            hours = _hours(plan, kind) * harmonic + struck * _waits(plan, kind)
             share = per_hour * hours
-            if course.scope is Scope.BROKER:
+            if kind.scope is Scope.BROKER:
                 # Of those brokers that a partition has.
                 share *= plan.replicas / len(plan.racks)
             every += share
@@ -71,19 +71,19 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
     return shares[0], shares[1]
 
 
-def _occurrence(plan: Plan, entry: Mechanism) -> Occurrence:
-    return plan.mechanisms.get(entry.course, Occurrence())
+def _parameters(plan: Plan, entry: Mechanism) -> FailureParameters:
+    return plan.mechanisms.get(entry.full_name, FailureParameters())
 
 
 def _hours(plan: Plan, entry: Mechanism) -> float:
     """Mean hours until a struck broker is back and has its logs."""
     known = plan.table
-    hours = _occurrence(plan, known.begun[known.condition_of(entry)]).hours
+    hours = _parameters(plan, known.begun[known.condition_of(entry)]).hours
     if entry.effect is BrokerEvent.DESTROY and plan.copies_per_hour > 0.0:
         hours += 1.0 / plan.copies_per_hour
     for chance, turned in (
-        (_occurrence(plan, entry).share, entry.turns_into),
-        (_occurrence(plan, entry).dies, entry.ends_in),
+        (_parameters(plan, entry).share, entry.turns_into),
+        (_parameters(plan, entry).dies, entry.ends_in),
     ):
         if turned and chance > 0.0:
             hours += chance * _hours(plan, known[turned])
@@ -92,7 +92,7 @@ def _hours(plan: Plan, entry: Mechanism) -> float:
 
 def _waits(plan: Plan, entry: Mechanism) -> float:
     """Hours without a leader, and of waiting for a follower, however short the outage is."""
-    moved, known, here = plan.failovers, plan.table, _occurrence(plan, entry)
+    moved, known, here = plan.failovers, plan.table, _parameters(plan, entry)
     dead, hung = plan.stall_hours
     hours = moved.broker if entry.scope is Scope.BROKER else max(moved.broker, moved.rack)
     hours += moved.move if entry.effect is BrokerEvent.STOP else 0.0
@@ -134,7 +134,7 @@ def most_lost_at_once(plan: Plan) -> float:
         turned = entry.turns_into or entry.ends_in
         return entry.effect is BrokerEvent.DESTROY or bool(turned and destroys(known[turned]))
 
-    happens = [entry for entry in known.courses if _occurrence(plan, entry).per_hour > 0.0]
+    happens = [entry for entry in known.kinds if _parameters(plan, entry).per_hour > 0.0]
     if plan.constants.policy.unclean or any(map(destroys, happens)):
         return plan.retained_records
     latest = plan.unflushed_hours + plan.tail_hours

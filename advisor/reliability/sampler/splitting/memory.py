@@ -14,7 +14,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 
 PATH = record_dtype(
-    "depth level mechanisms_with_clocks courses_without_clocks main_events retrial_events lost "
+    "depth level mechanisms_with_clocks kinds_without_clocks main_events retrial_events lost "
     "loss_moments",
     "weight next_split counted_until due at_risk weights squares largest",
 )
@@ -93,8 +93,8 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
     depth, sets = len(retrials), len(sim.sets)
     path = np.zeros(1, dtype=PATH)
     path["weight"], path["next_split"] = 1.0, np.inf
-    path["mechanisms_with_clocks"] = len(set(sim.renewals["course"].tolist()))
-    path["courses_without_clocks"] = np.count_nonzero(sim.strikes["per_hour"])
+    path["mechanisms_with_clocks"] = len(set(sim.renewals["kind"].tolist()))
+    path["kinds_without_clocks"] = np.count_nonzero(sim.strikes["per_hour"])
     levels = np.zeros(depth + 1, dtype=LEVEL)
     levels["sets"][0] = sets
     levels["retrials"][1:] = retrials

@@ -67,7 +67,7 @@ def split(
     left += rng.random() < mean - left
     due = sim.control[0].next_strike <= now + hours or sim.control[0].next_renewal <= now + hours
     if due or left > 0:
-        _draw_course(rng, sim, hours)
+        _draw_kind(rng, sim, hours)
         kept = 1.0 / (1.0 + mean * _density_ratio(sim, paths, path.depth))
     frame.mean = mean
     frame.floor, frame.level, frame.left = before + 1, level, left
@@ -134,12 +134,12 @@ def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
     frame.left -= 1
     paths.levels[frame.level].begun += 1
     now, hours = control.now, frame.hours
-    chosen, course = _choose(rng, sim, paths, place)
-    control.next_strike, control.drawn_course = now + wait(rng, control.strikes_per_hour), 0
-    if course != _NONE:
+    chosen, kind = _choose(rng, sim, paths, place)
+    control.next_strike, control.drawn_kind = now + wait(rng, control.strikes_per_hour), 0
+    if kind != _NONE:
         soon = -math.expm1(-control.strikes_per_hour * hours)
         left = -math.log1p(-soon * rng.random()) / control.strikes_per_hour
-        control.next_strike, control.drawn_course = now + min(left, hours), course + 1
+        control.next_strike, control.drawn_kind = now + min(left, hours), kind + 1
     for number in range(len(sim.renewals)):
         clock = sim.renewals[number]
         if number == chosen:
@@ -148,7 +148,7 @@ def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
         elif clock.due != np.inf and clock.since != np.inf:
             clock.due = draw_due(rng, sim, number)
     _play_tournament(sim)
-    _draw_course(rng, sim, hours)
+    _draw_kind(rng, sim, hours)
     frame.factor = 1.0 / (1.0 + frame.mean * _density_ratio(sim, paths, place))
 
 
@@ -187,36 +187,36 @@ def _set_chances(sim: KernelState, paths: Paths, place: int) -> float:
 
 @called
 def _even_shares(paths: Paths, place: int) -> tuple[float, float]:
-    """Share of the retrials that each course without clock gets, and each clock that can be due."""
+    """Share of the retrials that each kind without clock gets, and each clock that can be due."""
     path, clocks = paths.path[0], 0
     for number in range(paths.chances.shape[1]):
         clocks += paths.chances[place, number] > 0.0
     if clocks == 0:
-        return 1.0 / max(path.courses_without_clocks, 1), 0.0
+        return 1.0 / max(path.kinds_without_clocks, 1), 0.0
     mechanisms = path.mechanisms_with_clocks
-    both = path.courses_without_clocks + mechanisms
+    both = path.kinds_without_clocks + mechanisms
     return 1.0 / both, mechanisms / both / clocks
 
 
 @called
 def _choose(rng: Generator, sim: KernelState, paths: Paths, place: int) -> tuple[int, int]:
-    """Choose what fails during the outages: a clock, or a course without clock."""
+    """Choose what fails during the outages: a clock, or a kind without clock."""
     strikes, hours = sim.control[0].strikes_per_hour, paths.frames[place].hours
-    of_course, of_clock = _even_shares(paths, place)
+    of_kind, of_clock = _even_shares(paths, place)
     soon = -math.expm1(-strikes * hours) / max(strikes, 1e-300)
     within, natural = paths.frames[place].within, rng.random() < _NATURAL
-    x, chosen, course = rng.random(), _NONE, _NONE
+    x, chosen, kind = rng.random(), _NONE, _NONE
     for number in range(len(sim.strikes)):
         rate = sim.strikes[number].per_hour
         if rate > 0.0 and x >= 0.0:
-            x -= rate * soon / within if natural else of_course
-            chosen, course = _NONE, number
+            x -= rate * soon / within if natural else of_kind
+            chosen, kind = _NONE, number
     for number in range(paths.chances.shape[1]):
         chance = paths.chances[place, number]
         if chance > 0.0 and x >= 0.0:
             x -= chance / within if natural else of_clock
-            chosen, course = number, _NONE
-    return chosen, course
+            chosen, kind = number, _NONE
+    return chosen, kind
 
 
 @called
@@ -225,11 +225,11 @@ def _density_ratio(sim: KernelState, paths: Paths, place: int) -> float:
     control = sim.control[0]
     hours, within, found = paths.frames[place].hours, paths.frames[place].within, 0.0
     end = control.now + hours
-    of_course, of_clock = _even_shares(paths, place)
-    if control.next_strike <= end and control.drawn_course != 0:
-        rate = sim.strikes[control.drawn_course - 1].per_hour / control.strikes_per_hour
+    of_kind, of_clock = _even_shares(paths, place)
+    if control.next_strike <= end and control.drawn_kind != 0:
+        rate = sim.strikes[control.drawn_kind - 1].per_hour / control.strikes_per_hour
         soon = -math.expm1(-control.strikes_per_hour * hours)
-        found += _NATURAL / within + (1.0 - _NATURAL) * of_course / (rate * soon)
+        found += _NATURAL / within + (1.0 - _NATURAL) * of_kind / (rate * soon)
     for number in range(paths.chances.shape[1]):
         chance = paths.chances[place, number]
         if chance > 0.0 and sim.renewals[number].due <= end:
@@ -238,10 +238,10 @@ def _density_ratio(sim: KernelState, paths: Paths, place: int) -> float:
 
 
 @called
-def _draw_course(rng: Generator, sim: KernelState, hours: float) -> None:
+def _draw_kind(rng: Generator, sim: KernelState, hours: float) -> None:
     """Draw what the next event without clock is, if it comes within some hours."""
     control = sim.control[0]
-    if control.drawn_course != 0 or control.next_strike > control.now + hours:
+    if control.drawn_kind != 0 or control.next_strike > control.now + hours:
         return
     x, last = rng.random() * control.strikes_per_hour, _NONE
     for number in range(len(sim.strikes)):
@@ -249,7 +249,7 @@ def _draw_course(rng: Generator, sim: KernelState, hours: float) -> None:
         if rate > 0.0 and x >= 0.0:
             x -= rate
             last = number
-    control.drawn_course = last + 1
+    control.drawn_kind = last + 1
 
 
 @called
