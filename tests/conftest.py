@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,10 @@ LONGEST = (
 )
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# A shell's background job ignores interrupts, and so would all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example's time depends on the load of the machine, not on the code's correctness.
 settings.register_profile("advisor", settings(), deadline=None)
