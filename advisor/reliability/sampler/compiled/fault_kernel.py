@@ -181,23 +181,29 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
 @inlined
 def _happens(rng: Generator, sim: KernelState, natural: float, biased: float) -> bool:
     """Draw a chance; where cycles are weighed, note its biased over its natural probability."""
-    control, x = sim.control[0], rng.random()
-    if control.bias_mode == UNBIASED:
-        return bool(x < natural)
-    happens = x < (biased if control.biased_chances else natural)
-    control.chance_odds *= biased / natural if happens else (1.0 - biased) / (1.0 - natural)
+    happens, odds = _draw_chance(rng, sim, natural, biased, sim.control[0].biased_chances)
+    sim.control[0].chance_odds *= odds
     return bool(happens)
 
 
 @inlined
 def _spreads(rng: Generator, sim: KernelState, natural: float, biased: float) -> bool:
-    """Draw whether a failure spreads to another rack, as `_happens` draws other chances."""
-    control, x = sim.control[0], rng.random()
-    if control.bias_mode == UNBIASED:
-        return bool(x < natural)
-    spreads = x < (biased if control.biased_spread else natural)
-    control.spread_odds *= biased / natural if spreads else (1.0 - biased) / (1.0 - natural)
+    """Draw whether a failure spreads to another rack, which is biased apart from other chances."""
+    spreads, odds = _draw_chance(rng, sim, natural, biased, sim.control[0].biased_spread)
+    sim.control[0].spread_odds *= odds
     return bool(spreads)
+
+
+@inlined
+def _draw_chance(
+    rng: Generator, sim: KernelState, natural: float, biased: float, is_biased: int
+) -> tuple[bool, float]:
+    """Draw a chance, and its biased over its natural probability; 1 where nothing is weighed."""
+    x = rng.random()
+    if sim.control[0].bias_mode == UNBIASED:
+        return x < natural, 1.0
+    happens = x < (biased if is_biased else natural)
+    return happens, biased / natural if happens else (1.0 - biased) / (1.0 - natural)
 
 
 @inlined
