@@ -6,7 +6,7 @@ import math
 
 from advisor.errors import InputError, shown
 from advisor.reliability.failures.mechanisms import Scope
-from advisor.reliability.sampler.plan import Block, FailureParameters, Plan
+from advisor.reliability.sampler.plan import Block, Plan
 
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
 _SECONDS_PER_EVENT = 70e-9
@@ -114,7 +114,7 @@ def _counted_share(plan: Plan) -> float:
         # What refuses writes or loses records is replayed.
         return 0.0
     of_brokers = [entry for entry in plan.table.kinds if entry.scope is Scope.BROKER]
-    each = [plan.mechanisms.get(entry.full_name, FailureParameters()) for entry in of_brokers]
+    each = [plan.parameters_of(entry) for entry in of_brokers]
     out = len(plan.racks) * sum(found.per_hour * found.hours for found in each)
     # Nothing is out when it begins, and nothing fails before it ends.
     return math.exp(-2.0 * out)

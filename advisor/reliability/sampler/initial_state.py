@@ -35,7 +35,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     STRIKE,
     KernelState,
 )
-from advisor.reliability.sampler.plan import FailureParameters, Plan, RollingRestarts
+from advisor.reliability.sampler.plan import Plan, RollingRestarts
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
 # Of what stands in no rack.
@@ -251,7 +251,7 @@ def _strikes(plan: Plan) -> NDArray[Any]:
     known = plan.table
     strikes = np.zeros(len(known.kinds), dtype=STRIKE)
     for row, entry in zip(strikes, known.kinds, strict=True):
-        found = plan.mechanisms.get(entry.full_name, FailureParameters())
+        found = plan.parameters_of(entry)
         row["cause"] = known.names.index(entry.name)
         targets = plan.targets(entry.scope)
         row["targets"] = targets
@@ -325,7 +325,7 @@ def _outages(plan: Plan, distributions: _Distributions) -> tuple[NDArray[Any], N
     outages["first_clock"] = -1
     joint: list[tuple[int, int]] = []
     for condition, entry in known.begun.items():
-        found, row = plan.mechanisms.get(entry.full_name, FailureParameters()), outages[condition]
+        found, row = plan.parameters_of(entry), outages[condition]
         row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
         row["begin"] = PARTITION_EVENT[entry.effect]
         row["end"] = PARTITION_EVENT[entry.effect.end]

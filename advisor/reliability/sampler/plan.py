@@ -14,7 +14,7 @@ from functools import cached_property
 
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import Scope, Table, table
+from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
@@ -308,7 +308,7 @@ class Plan:
             return ()
         found = []
         for kind in self.table.kinds:
-            here = self.mechanisms.get(kind.full_name, FailureParameters())
+            here = self.parameters_of(kind)
             strikes = HOURS_PER_YEAR * here.per_hour * self.targets(kind.scope)
             chances = (1.0, here.share, here.spreads, here.overlaps, here.dies)
             found += [strikes * chance for chance in chances if strikes * chance > 0.0]
@@ -332,6 +332,10 @@ class Plan:
         if self.splitting is not None:
             return SPLITTING
         return CRUDE if self.bias is None else IMPORTANCE
+
+    def parameters_of(self, kind: Mechanism) -> FailureParameters:
+        """Rates and durations of a kind of failure; of one that does not happen, zeros."""
+        return self.mechanisms.get(kind.full_name, FailureParameters())
 
     def targets(self, scope: Scope) -> int:
         """How many brokers, racks or clusters there are."""

@@ -15,7 +15,7 @@ from advisor.reliability.failures.mechanism import HANGING, Mechanism
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.intervals.rates import NONE_SEEN
-from advisor.reliability.sampler.plan import FailureParameters, Plan
+from advisor.reliability.sampler.plan import Plan
 
 # What is expected so often is missed by one run in 150.
 _SURELY_SEEN = 5.0
@@ -55,7 +55,7 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
     for beyond in (False, True):
         every = unseen = 0.0
         for kind in plan.table.kinds:
-            per_hour = _parameters(plan, kind).per_hour * plan.targets(kind.scope)
+            per_hour = plan.parameters_of(kind).per_hour * plan.targets(kind.scope)
             if kind.beyond_settings is not beyond or per_hour == 0.0:
                 continue
             struck = 1 if kind.scope is Scope.BROKER else plan.replicas
@@ -71,19 +71,15 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
     return shares[0], shares[1]
 
 
-def _parameters(plan: Plan, entry: Mechanism) -> FailureParameters:
-    return plan.mechanisms.get(entry.full_name, FailureParameters())
-
-
 def _hours(plan: Plan, entry: Mechanism) -> float:
     """Mean hours until a struck broker is back and has its logs."""
     known = plan.table
-    hours = _parameters(plan, known.begun[known.condition_of(entry)]).hours
+    hours = plan.parameters_of(known.begun[known.condition_of(entry)]).hours
     if entry.effect is BrokerEvent.DESTROY and plan.copies_per_hour > 0.0:
         hours += 1.0 / plan.copies_per_hour
     for chance, turned in (
-        (_parameters(plan, entry).share, entry.turns_into),
-        (_parameters(plan, entry).dies, entry.ends_in),
+        (plan.parameters_of(entry).share, entry.turns_into),
+        (plan.parameters_of(entry).dies, entry.ends_in),
     ):
         if turned and chance > 0.0:
             hours += chance * _hours(plan, known[turned])
@@ -92,7 +88,7 @@ def _hours(plan: Plan, entry: Mechanism) -> float:
 
 def _waits(plan: Plan, entry: Mechanism) -> float:
     """Hours without a leader, and of waiting for a follower, however short the outage is."""
-    moved, known, here = plan.failovers, plan.table, _parameters(plan, entry)
+    moved, known, here = plan.failovers, plan.table, plan.parameters_of(entry)
     dead, hung = plan.stall_hours
     hours = moved.broker if entry.scope is Scope.BROKER else max(moved.broker, moved.rack)
     hours += moved.move if entry.effect is BrokerEvent.STOP else 0.0
@@ -134,7 +130,7 @@ def most_lost_at_once(plan: Plan) -> float:
         turned = entry.turns_into or entry.ends_in
         return entry.effect is BrokerEvent.DESTROY or bool(turned and destroys(known[turned]))
 
-    happens = [entry for entry in known.kinds if _parameters(plan, entry).per_hour > 0.0]
+    happens = [entry for entry in known.kinds if plan.parameters_of(entry).per_hour > 0.0]
     if plan.constants.policy.unclean or any(map(destroys, happens)):
         return plan.retained_records
     latest = plan.unflushed_hours + plan.tail_hours
