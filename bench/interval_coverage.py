@@ -7,15 +7,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from advisor import Cluster, Config, Workload, evaluate, load_model
 from advisor.catalog import model_names
 from advisor.reliability.chain import state_selection
+from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.results.units import IMPORTANCE, SPLITTING
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
@@ -33,6 +36,9 @@ LAYOUTS = {"3 racks of 2": Cluster.uniform(6, 3), "6 racks": Cluster.uniform(6, 
 MOST_OFF = 0.002
 state_selection._FLOOR = state_selection._FLOOR * np.array([0.01, 1.0, 1.0, 1.0])
 state_selection._MOST = 100_000
+# Intervals from few effective losses are wide, and hold more or less often than they say. A run of
+# importance sampling is longer where it has fewer than these, up to so many times.
+ENOUGH_EFFECTIVE, LONGEST = 100.0, 6
 
 
 def prepared(plan: Plan, method: str, pilot: int, failures: int) -> tuple[Plan, int, bool]:
@@ -43,6 +49,20 @@ def prepared(plan: Plan, method: str, pilot: int, failures: int) -> tuple[Plan, 
     bias = find_bias(plan, pilot).bias
     years = round(failures / (plan.strikes_per_year * bias.overlaps))
     return replace(plan, bias=bias), years, not bias.finds_losses
+
+
+def sampled(plan: Plan, years: int, seed: int, case: dict[str, Any]) -> Sampled:
+    """Sample a plan here."""
+    blocks = cut_into_blocks(plan, years, seed)
+    return merge([run_block(plan, block) for block in blocks], blocks, plan, **case)
+
+
+def long_enough(plan: Plan, years: int, seed: int, case: dict[str, Any]) -> int:
+    """Return the years that give a run enough effective losses, by one that is not counted."""
+    weights = sampled(plan, years, seed, case).weights
+    if weights is None:
+        return years
+    return years * min(math.ceil(ENOUGH_EFFECTIVE / max(weights.effective, 1.0)), LONGEST)
 
 
 def covered(
@@ -58,23 +78,20 @@ def covered(
     if exact == 0.0:
         return f"{said}: its chain leaves out every loss, so that it cannot judge"
     plain, begun = plan_for(cluster, config, model, LOAD), time.process_time()
+    case = {"config": config, "model": model, "load": LOAD, "cluster": cluster}
     held = unsure = 0
     estimates, widths, effective = [], [], []
     for pilot in range(pilots):
         plan, years, doubtful = prepared(plain, method, pilot, failures)
         unsure += doubtful
-        years = max(years, 32)
+        years = long_enough(plan, max(years, 32), seeds + pilot, case)
         for seed in range(pilot, seeds, pilots):
-            blocks = cut_into_blocks(plan, years, seed)
-            rows = [run_block(plan, block) for block in blocks]
-            sampled = merge(
-                rows, blocks, plan, config=config, model=model, load=LOAD, cluster=cluster
-            )
-            found = sampled.loss_probability_per_year
+            run = sampled(plan, years, seed, case)
+            found = run.loss_probability_per_year
             held += found.low - off <= exact <= found.high + off
             estimates.append(found.value if found.seen else 0.0)
             widths.append((found.high - found.low) / exact)
-            effective.append(sampled.weights.effective if sampled.weights else 0.0)
+            effective.append(run.weights.effective if run.weights else 0.0)
     middle = seeds // 2
     return (
         f"{said}, mean of samples {sum(estimates) / seeds:.3g}; {held} of {seeds} intervals hold "
@@ -89,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--pilots", type=int, default=10)
-    parser.add_argument("--failures", type=int, default=20_000, help="in a run, or its cycles")
+    parser.add_argument("--failures", type=int, default=20_000, help="in a run, or cycles")
     parser.add_argument("--method", choices=(IMPORTANCE, SPLITTING), default=IMPORTANCE)
     parser.add_argument("--replicas", type=int, nargs="+", default=[2, 3, 4, 5, 6])
     options = parser.parse_args()

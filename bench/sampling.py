@@ -160,7 +160,7 @@ def main() -> None:
         "as it comes"
     )
     rarely("three_az_cloud", 13_000, 10**15)
-    rarely("single_rack", 8, 5 * 10**13)
+    rarely("single_rack", 8, 2 * 10**13)
     rates_worth()
 
 

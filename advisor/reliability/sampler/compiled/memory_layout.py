@@ -87,6 +87,7 @@ _YEARS: list[tuple[str, type]] = [
     ("lost_since_healthy", _WHOLE),  # Flag: one was lost, and not all has been healthy since.
     ("at_risk_since", _REAL),  # When all was first healthy after the last loss.
     ("beyond_settings", _WHOLE),  # Flag: a mechanism beyond them struck since all was healthy.
+    ("all_flushed_at", _REAL),  # When all is on disk that was written before writes last stopped.
     ("counted", _WHOLE),  # Bits: what was added to since cycles or paths collected it last.
 ]
 _TOTALS: list[tuple[str, type]] = [

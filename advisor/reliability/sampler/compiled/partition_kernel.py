@@ -179,6 +179,7 @@ def _stand_still(sim: KernelState, s: int, was_writable: bool, losses: int) -> N
         # Nothing was acknowledged while the leader waited for a follower that hangs.
         waited = control.hung_stall_hours if _hangs(control.event) else 0.0
         one.flushed_at = control.now + max(control.flush_hours - waited, 0.0)
+        control.all_flushed_at = max(control.all_flushed_at, one.flushed_at)
     if losses & ~_TAIL != 0:
         # The newest records are lost, and all that was not on disk is among them.
         one.flushed_at = control.now

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.reliability.partition.partition_events import POWER
 from advisor.reliability.sampler.compiled.memory_layout import (
     OUTAGE_BINS,
     KernelState,
@@ -22,14 +23,16 @@ OBJECTIVES = 4
 NUMBER, WEIGHTS, SQUARES, LARGEST = range(4)
 # After this number of failures beyond the first, a cycle goes on without bias.
 MOST_FAILURES = 40
+# Share of the forced failures that are power failures before the last writes are on disk.
+_POWER_SHARE = 0.3
 # A smaller chance is biased to this probability; for several brokers of a rack, to one of them.
 _BIASED_CHANCE = 0.5
 
 
 CYCLE = record_dtype(
     "running first_kind later_failures rarest_kind next_kind next_target lost beyond_settings done",
-    "begun_at base_weight weight plain_share forcing_probability length_biased_share to_loss "
-    "at_risk at_risk_squared hours overlaps",
+    "begun_at base_weight weight plain_share forcing_probability length_biased_share "
+    "power_share to_loss at_risk at_risk_squared hours overlaps",
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -44,8 +47,9 @@ class Cycles(NamedTuple):
         the rarest kind of all, kind and target of the next, whether it ``lost`` and is
         ``beyond_settings``, when it began; the weight of its first kind (``base_weight``), and
         its weight now. Constants: the share of cycles without bias (``plain_share``), the
-        probability that a failure is forced before the outages end (``forcing_probability``), and
-        that the duration of an outage is length-biased (``length_biased_share``). Totals: cycles
+        probability that a failure is forced before the outages end (``forcing_probability``), that
+        the duration of an outage is length-biased (``length_biased_share``), and the share of
+        power failures in the flush window (``power_share``). Totals: cycles
         that are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours
         ``at_risk`` and the sum of their squares over the cycles (``at_risk_squared``), hours with
         an outage, and cycles with ``overlaps`` of outages.
@@ -60,6 +64,8 @@ class Cycles(NamedTuple):
         Probability of each kind.
     biased : array of float, shape (kinds, kinds)
         The same of a forced failure, by the rarest kind before.
+    biased_power : array of float, shape (kinds, kinds)
+        The same of a forced power failure in the flush window.
     struck : array of int, shape (brokers,)
         Brokers that a failure of this cycle struck.
     target_weights : array of float, shape (brokers,)
@@ -88,6 +94,7 @@ class Cycles(NamedTuple):
     base: NDArray[np.float64]
     natural: NDArray[np.float64]
     biased: NDArray[np.float64]
+    biased_power: NDArray[np.float64]
     path: NDArray[np.int64]
     path_before: NDArray[np.int64]
     forced: NDArray[np.float64]
@@ -128,6 +135,10 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     cycle["length_biased_share"] = bias.lengthened
     following = np.array(bias.following)
     kinds = len(following)
+    power = np.where(sim.strikes["event"] == POWER, following, 0.0)
+    of_power = power.sum(axis=1, keepdims=True)
+    if of_power.all():
+        cycle["power_share"], power = _POWER_SHARE, power / of_power
     cycles = int(begun_by.sum())
     base = np.zeros(kinds)
     some = begun_by > 0
@@ -139,6 +150,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         base=base,
         natural=natural,
         biased=following,
+        biased_power=power,
         path=np.zeros(MOST_FAILURES, dtype=np.int64),
         path_before=np.zeros(MOST_FAILURES, dtype=np.int64),
         forced=np.zeros(MOST_FAILURES),

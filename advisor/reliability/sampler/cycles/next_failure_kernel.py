@@ -7,8 +7,8 @@ do not lead to losses keep their natural rate, and no such step multiplies the w
 
 Forced failures are drawn from those that preceded losses in the pilot run. Most of them target
 brokers that share a replica set with brokers that failed before, above all those of sets with few
-replicas left; the rest are drawn from all brokers. Some are placed inside the flush window, before
-the last writes reach the disk.
+replicas left; the rest are drawn from all brokers. While the last writes of a set that takes no
+more are not yet on disk (the flush window), some forced failures are power failures in that time.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Weights = NDArray[np.float64]
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
-# Shares of the forced failures: targeted, and within the flush window.
-_TARGETED, _IN_FLUSH_WINDOW = 0.7, 0.15
+# Share of the forced failures that are targeted.
+_TARGETED = 0.7
 # Each replica that a set lacks multiplies the weight of the others by this power of two.
 _EACH_LACKING = 3
 
@@ -50,11 +50,17 @@ def next_failure(
     # No failure can come between outages that end at the same moment.
     biased = control.bias_mode != UNBIASED and 0.0 < hours < np.inf
     share = _forcing_share(sim, cycle.forcing_probability, hours) if biased else 0.0
-    total_weight = 0.0
+    window, total_weight = 0.0, 0.0
+    if biased and cycle.power_share > 0.0:
+        window = max(min(hours, control.all_flushed_at - control.now), 0.0)
     if biased and control.bias_mode == BIASED and rng.random() < share:
         total_weight = _set_target_weights(table, sim, all_cycles)
-        found = _draw_soon(rng, sim, hours)
-        cycle.next_kind = _draw(all_cycles.biased[cycle.rarest_kind], rng.random())
+        if window > 0.0 and rng.random() < cycle.power_share:
+            found = _draw_within(rng, sim, window)
+            cycle.next_kind = _draw(all_cycles.biased_power[cycle.rarest_kind], rng.random())
+        else:
+            found = _draw_within(rng, sim, hours)
+            cycle.next_kind = _draw(all_cycles.biased[cycle.rarest_kind], rng.random())
         cycle.next_target = _next_target(rng, sim, all_cycles, total_weight)
     else:
         found = wait(rng, control.strikes_per_hour)
@@ -67,7 +73,7 @@ def next_failure(
         cycle.next_kind = _draw(all_cycles.natural, rng.random())
         cycle.next_target = any_target(rng, sim, cycle.next_kind)
     if biased:
-        odds = _density_ratio(sim, all_cycles, found, hours, total_weight)
+        odds = _density_ratio(sim, all_cycles, found, hours, window, total_weight)
         control.likelihood_ratio /= 1.0 - share + share * odds
         _note_failure(all_cycles, share * odds / (1.0 - share + share * odds))
     return float(found)
@@ -96,32 +102,31 @@ def _forcing_share(sim: KernelState, probability: float, hours: float) -> float:
 
 
 @inlined
-def _draw_soon(rng: Generator, sim: KernelState, hours: float) -> float:
-    """Draw the time of a forced failure: within these hours, or within the flush window."""
-    control = sim.control[0]
-    within, x = hours, rng.random()
-    if control.flush_hours > 0.0 and rng.random() < _IN_FLUSH_WINDOW:
-        within = min(hours, control.flush_hours)
-    return float(
-        -math.log1p(x * math.expm1(-control.strikes_per_hour * within)) / control.strikes_per_hour
-    )
+def _draw_within(rng: Generator, sim: KernelState, hours: float) -> float:
+    """Draw the time of a failure that comes within these hours."""
+    rate = sim.control[0].strikes_per_hour
+    return float(-math.log1p(rng.random() * math.expm1(-rate * hours)) / rate)
 
 
 @inlined
 def _density_ratio(
-    sim: KernelState, all_cycles: Cycles, found: float, hours: float, total_weight: float
+    sim: KernelState,
+    all_cycles: Cycles,
+    found: float,
+    hours: float,
+    window: float,
+    total_weight: float,
 ) -> float:
     """Density of a forced failure over its natural density."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    in_window = _IN_FLUSH_WINDOW if control.flush_hours > 0.0 else 0.0
-    times = (1.0 - in_window) / -math.expm1(-control.strikes_per_hour * hours)
-    soon = min(hours, control.flush_hours)
-    if in_window > 0.0 and found < soon:
-        times += in_window / -math.expm1(-control.strikes_per_hour * soon)
-    kind = cycle.next_kind
-    kinds = all_cycles.biased[cycle.rarest_kind, kind] / all_cycles.natural[kind]
+    kind, before, rate = cycle.next_kind, cycle.rarest_kind, control.strikes_per_hour
+    in_window = cycle.power_share if window > 0.0 else 0.0
+    odds = (1.0 - in_window) * all_cycles.biased[before, kind] / -math.expm1(-rate * hours)
+    if found < window:
+        odds += in_window * all_cycles.biased_power[before, kind] / -math.expm1(-rate * window)
+    odds /= all_cycles.natural[kind]
     if not _is_targeted(sim, kind, total_weight):
-        return float(times * kinds)
+        return float(odds)
     weight, struck = 0.0, sim.strikes[kind]
     if struck.scope == _RACK:
         for i in range(sim.racks[cycle.next_target].start, sim.racks[cycle.next_target].end):
@@ -129,9 +134,7 @@ def _density_ratio(
                 weight += all_cycles.target_weights[sim.members[i]]
     else:
         weight = all_cycles.target_weights[cycle.next_target]
-    return float(
-        times * kinds * (1.0 - _TARGETED + _TARGETED * weight / total_weight * struck.targets)
-    )
+    return float(odds * (1.0 - _TARGETED + _TARGETED * weight / total_weight * struck.targets))
 
 
 @inlined

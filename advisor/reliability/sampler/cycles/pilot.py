@@ -44,14 +44,8 @@ MOST_RUNS = len(_RUNS)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
-# Forcing probability while outages last.
-_FORCING = 0.6
-# Where the pilot has seen enough losses, more forced failures and length-biased outages may raise
-# the effective number of losses per step. They are kept only if they clearly do.
-_STRONGER_FORCING, _LENGTH_BIASED, _CLEARLY = 0.97, 0.5, 1.3
-# Such a run meets many new states and takes half of the pilot's time. So a part of the cycles comes
-# first, and the others only if they are likely to say more.
-_FIRST_PART, _MAYBE = 0.2, 1.0
+# Forcing probability while outages last, and share of length-biased outages.
+_FORCING, _LENGTH_BIASED = 0.75, 0.5
 # This many effective losses end the pilot. With fewer than the least in its last run, it may have
 # missed how most losses happen, and intervals may be too narrow.
 _ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
@@ -98,7 +92,7 @@ class _Knowledge:
         As in `Bias`.
     effective : float
         Effective number of losses of the last run, (sum w)^2 / sum w^2.
-    steps, outages, boost, lengthened : float
+    steps, outages : float
         As in `Bias`.
     """
 
@@ -110,8 +104,6 @@ class _Knowledge:
     effective: float = 0.0
     steps: float = 1.0
     outages: float = 0.0
-    boost: float = _FORCING
-    lengthened: float = 0.0
 
     @property
     def bias(self) -> Bias:
@@ -120,8 +112,8 @@ class _Knowledge:
         return Bias(
             beginning=tuple(self._mixed(self.beginning).tolist()),
             following=tuple(tuple(self._mixed(row).tolist()) for row in followed),
-            boost=self.boost,
-            lengthened=self.lengthened,
+            boost=_FORCING,
+            lengthened=_LENGTH_BIASED,
             plain=_PLAIN,
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
@@ -229,7 +221,6 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
         known = known.and_of(done, int(control["events"]))
         note(1)
         if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
-            known = _with_better_bias(plan, known, cycles, seed)
             break
     seen = [
         done.means[objective]
@@ -238,20 +229,6 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
     ]
     per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
     return Found(known.bias, per_cycle * plan.strikes_per_year)
-
-
-def _with_better_bias(plan: Plan, known: _Knowledge, cycles: int, seed: int) -> _Knowledge:
-    """Try more forced failures and length-biased outages; keep them if they pay."""
-    stronger = replace(known, boost=_STRONGER_FORCING, lengthened=_LENGTH_BIASED)
-    tried = stronger
-    for place, (part, more) in enumerate(((_FIRST_PART, _MAYBE), (1.0, _CLEARLY))):
-        # The whole run has the random numbers that it would have without the part before it.
-        block = Block(seed, _FIRST_BLOCK + len(_RUNS) + 1 - place, 1)
-        done, control = sample(plan, stronger.bias, int(part * cycles), block)
-        tried = stronger.and_of(done, int(control["events"]))
-        if tried.effective / part / tried.steps <= more * known.effective / known.steps:
-            return known
-    return replace(tried, overlaps=known.overlaps)
 
 
 def _nothing_known(plan: Plan) -> _Knowledge:

@@ -33,6 +33,7 @@ _FEW = 30
 _FULL_BLOCKS = 0.75
 HEAVIER = 2.0
 """Of outages, records and paths that split: one more block may be so many times as heavy as any.
+Of few weighted losses: one more loss.
 
 How often retrials of one outage lose grows with the square of its length, or faster.
 """
