@@ -25,7 +25,7 @@ from advisor.reliability.sampler.intervals.rates import (
 from advisor.reliability.sampler.intervals.unseen import unseen_failures, with_unseen_failures
 
 # Of so few effective losses the heaviest that there is has hardly been seen.
-_FEW_LOSSES = 20.0
+_FEW_LOSSES = 50.0
 # Phases of a time whose coefficient of variation is less: two of equal length vary the most.
 _LEAST_PRODUCT = 0.25
 
