@@ -86,6 +86,20 @@ def test_few_weighted_events_do_not_scatter_as_many_do() -> None:
     assert held > 0.9 * 400
 
 
+def test_few_weighted_losses_hide_heavier_ones() -> None:
+    """Of 30 losses whose weights vary a lot, the upper end allows for a heavier one."""
+    rng, held, as_heavy = np.random.default_rng(1), 0, 0
+    for _ in range(400):
+        weights = rng.lognormal(-(1.5**2) / 2.0, 1.5, 1 + rng.poisson(29.0))
+        events = float((weights**2).sum()), float(weights.max())
+        amounts = [float(weights.sum())] + [0.0] * 31
+        found = rate(Ratio(amounts, [1.0] * 32, 1.0, events=events), 32)
+        held += found.low < 30.0 / 32.0 < found.high
+        equal = rate(Ratio(amounts, [1.0] * 32, 1.0, events=(events[0], events[1] / 2.0)), 32)
+        as_heavy += equal.low < 30.0 / 32.0 < equal.high
+    assert as_heavy < 0.92 * 400 < held
+
+
 def test_few_long_outages_hide_longer_ones() -> None:
     """Weights that grow with the square of an outage need room for one heavier than was seen."""
     rng = np.random.default_rng(5)

@@ -24,8 +24,6 @@ from advisor.reliability.sampler.intervals.rates import (
 )
 from advisor.reliability.sampler.intervals.unseen import unseen_failures, with_unseen_failures
 
-# Of so few effective losses the heaviest that there is has hardly been seen.
-_FEW_LOSSES = 50.0
 # Phases of a time whose coefficient of variation is less: two of equal length vary the most.
 _LEAST_PRODUCT = 0.25
 
@@ -74,10 +72,8 @@ def _of_cycles(history: Sequence[tuple[float, ...]], years: int, largest_weight:
     exposure, losses = math.fsum(at_risk), math.fsum(weights)
     # Fewer cycles are drawn than begin in these years.
     most = largest_weight * years / exposure
-    variance, heaviest = math.fsum(variances), max(largest)
-    if losses**2 < _FEW_LOSSES * variance:
-        heaviest *= HEAVIER
-    found = rate(Ratio(weights, at_risk, most, events=(variance, heaviest)), years)
+    events = math.fsum(variances), max(largest)
+    found = rate(Ratio(weights, at_risk, most, events=events), years)
     # How much less often years lose that begin healthy; where nothing was seen, no less.
     of_rate, method = 1.0, found.method
     if found.seen:

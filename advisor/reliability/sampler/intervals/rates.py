@@ -33,10 +33,12 @@ _FEW = 30
 _FULL_BLOCKS = 0.75
 HEAVIER = 2.0
 """Of outages, records and paths that split: one more block may be so many times as heavy as any.
-Of few weighted losses: one more loss.
 
 How often retrials of one outage lose grows with the square of its length, or faster.
 """
+# Of n effective losses with unequal weights, one more may be 1 + this / n times as heavy as any,
+# at most HEAVIER times.
+_HEAVIER_OF_FEW = 30.0
 # What three digits show.
 _NEARLY_FULL = 0.999
 
@@ -162,11 +164,14 @@ def waiting_for(often: Estimate) -> Estimate:
 
 def _few(found: Ratio) -> tuple[float, float]:
     """Gamma interval of an expected sum of few amounts."""
-    squares, largest = found.events or (
-        math.fsum(amount * amount for amount in found.amounts),
-        found.heavier * max(found.amounts),
-    )
-    return _weighted_count(math.fsum(found.amounts), squares, largest)
+    total = math.fsum(found.amounts)
+    if found.events is None:
+        squares = math.fsum(amount * amount for amount in found.amounts)
+        return _weighted_count(total, squares, found.heavier * max(found.amounts))
+    squares, largest = found.events
+    if not math.isclose(total * largest, squares):  # as it is if all weights are equal
+        largest *= min(1.0 + _HEAVIER_OF_FEW * squares / total**2, HEAVIER)
+    return _weighted_count(total, squares, largest)
 
 
 def _weighted_count(total: float, squares: float, largest: float) -> tuple[float, float]:
