@@ -100,6 +100,23 @@ def test_few_weighted_losses_hide_heavier_ones() -> None:
     assert as_heavy < 0.92 * 400 < held
 
 
+def test_a_hundred_weighted_losses_are_few_where_their_weights_vary() -> None:
+    """All blocks saw some, and look alike by chance: they say less than the weights do."""
+    rng, held, by_blocks = np.random.default_rng(1), 0, 0
+    for _ in range(400):
+        parts = [rng.lognormal(-0.845, 1.3, rng.poisson(14.0)) for _ in range(32)]
+        weights = np.concatenate(parts)
+        amounts = [float(part.sum()) for part in parts]
+        events = float((weights**2).sum()), float(weights.max())
+        found = rate(Ratio(amounts, [1.0] * 32, 1.0, events=events), 32)
+        assert "gamma" in found.method
+        held += found.low < 14.0 < found.high
+        blocks = rate(Ratio(amounts, [1.0] * 32, 1.0), 32)
+        by_blocks += blocks.low < 14.0 < blocks.high
+    assert by_blocks < held
+    assert 0.93 * 400 < held < 0.99 * 400
+
+
 def test_few_long_outages_hide_longer_ones() -> None:
     """Weights that grow with the square of an outage need room for one heavier than was seen."""
     rng = np.random.default_rng(5)

@@ -29,7 +29,7 @@ from advisor.reliability.results.sampled import Estimate
 
 NONE_SEEN = -math.log(0.05)
 """Poisson: no event is seen with 5 % probability if this many were to be expected."""
-_FEW = 30
+_FEW, _FEW_EFFECTIVE = 30, 200.0
 _FULL_BLOCKS = 0.75
 HEAVIER = 2.0
 """Of outages, records and paths that split: one more block may be so many times as heavy as any.
@@ -72,8 +72,13 @@ class Ratio:
         """Whether too few events make up most of it for blocks to vary as they mostly do.
 
         The amounts of blocks with n events of equal weight vary so that their effective number is
-        1 / (1 + blocks / n) of the blocks: with 100 events in 32 blocks, three quarters.
+        1 / (1 + blocks / n) of the blocks: with 100 events in 32 blocks, three quarters. Where the
+        weights of all events are known, their own effective number says more.
         """
+        if self.events is not None and math.fsum(self.amounts) ** 2 < (
+            _FEW_EFFECTIVE * self.events[0]
+        ):
+            return True
         if sum(1 for block in self.amounts if block > 0) < _FEW:
             return True
         squares = math.fsum(amount * amount for amount in self.amounts)
