@@ -59,7 +59,7 @@ def sampled(plan: Plan, years: int, seed: int, case: dict[str, Any]) -> Sampled:
 
 def long_enough(plan: Plan, years: int, seed: int, case: dict[str, Any]) -> int:
     """Return the years that give a run enough effective losses, by one that is not counted."""
-    weights = sampled(plan, years, seed, case).weights
+    weights = sampled(plan, years, seed, case).weights if plan.bias else None
     if weights is None:
         return years
     return years * min(math.ceil(ENOUGH_EFFECTIVE / max(weights.effective, 1.0)), LONGEST)
@@ -106,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--pilots", type=int, default=10)
-    parser.add_argument("--failures", type=int, default=20_000, help="in a run, or cycles")
+    parser.add_argument("--failures", type=int, default=20_000, help="in a run, at least")
     parser.add_argument("--method", choices=(IMPORTANCE, SPLITTING), default=IMPORTANCE)
     parser.add_argument("--replicas", type=int, nargs="+", default=[2, 3, 4, 5, 6])
     options = parser.parse_args()

@@ -29,6 +29,7 @@ from advisor.reliability.results.sampled import Estimate
 
 NONE_SEEN = -math.log(0.05)
 """Poisson: no event is seen with 5 % probability if this many were to be expected."""
+# Blocks that saw anything, and effective losses: fewer are few.
 _FEW, _FEW_EFFECTIVE = 30, 200.0
 _FULL_BLOCKS = 0.75
 HEAVIER = 2.0
