@@ -19,7 +19,7 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_mode
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.cycles.block import run_block, sample
+from advisor.reliability.sampler.cycles.block import begun_by, run_block, sample
 from advisor.reliability.sampler.cycles.memory import LOST_BY_SETTINGS
 from advisor.reliability.sampler.cycles.pilot import find_bias
 from advisor.reliability.sampler.estimators import merge
@@ -137,7 +137,8 @@ def relative_variance(found: Sampled) -> float:
 def variance_of_a_cycle(model: FailureModel, cycles: int = 200_000) -> float:
     """Of the losses in a sampled cycle, as a multiple of their squared mean."""
     plan = plan_for(TRIO, CONFIG, model, ONE)
-    done, _ = sample(plan, find_bias(plan, SEED).bias, cycles, Block(SEED, 0, 1))
+    bias = find_bias(plan, SEED).bias
+    done, _ = sample(plan, bias, begun_by(bias, cycles), Block(SEED, 0, 1))
     mean = done.means[LOST_BY_SETTINGS] / cycles
     return float(done.second_moments[LOST_BY_SETTINGS] @ done.base**2 / cycles / mean**2 - 1.0)
 

@@ -115,10 +115,6 @@ class Bias:
         Share of the cycles that each kind of failure begins.
     following : tuple of tuple of float
         Probability of each kind for a forced failure, by the rarest one before.
-    boost : float
-        Forcing probability: that a failure is forced before the outages end.
-    lengthened : float
-        Share of the outages of biased cycles whose duration is length-biased.
     plain : float
         Share of the cycles that are drawn without bias.
     overlaps : float
@@ -134,8 +130,6 @@ class Bias:
 
     beginning: tuple[float, ...]
     following: tuple[tuple[float, ...], ...]
-    boost: float
-    lengthened: float
     plain: float
     overlaps: float
     finds_losses: bool

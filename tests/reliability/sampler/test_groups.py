@@ -72,7 +72,15 @@ def test_so_it_is_in_cycles(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for(Cluster.uniform(6, 3), CONFIGS[name], OFTEN, load)
     happens = np.array([kind.per_hour > 0.0 for kind in strikes(plan)])
     even = tuple((happens / happens.sum()).tolist())
-    bias = Bias(even, (even,) * len(even), 0.5, 0.5, 0.2, 1.0, True, 1.0, 0.0)
+    bias = Bias(
+        beginning=even,
+        following=(even,) * len(even),
+        plain=0.2,
+        overlaps=1.0,
+        finds_losses=True,
+        steps=1.0,
+        outages=0.0,
+    )
     each, grouped = both(replace(plan, bias=bias), 2, monkeypatch)
     assert each.events > 1_000
     assert each.hours == pytest.approx(grouped.hours, rel=1e-12)

@@ -87,7 +87,6 @@ _YEARS: list[tuple[str, type]] = [
     ("lost_since_healthy", _WHOLE),  # Flag: one was lost, and not all has been healthy since.
     ("at_risk_since", _REAL),  # When all was first healthy after the last loss.
     ("beyond_settings", _WHOLE),  # Flag: a mechanism beyond them struck since all was healthy.
-    ("all_flushed_at", _REAL),  # When all is on disk that was written before writes last stopped.
     ("counted", _WHOLE),  # Bits: what was added to since cycles or paths collected it last.
 ]
 _TOTALS: list[tuple[str, type]] = [
@@ -105,6 +104,7 @@ _IMPORTANCE: list[tuple[str, type]] = [
     ("biased_chances", _WHOLE),  # The same of all other chances of this failure,
     ("chance_odds", _REAL),  # and of the draws for them.
     ("started_clock", _WHOLE),  # The clock of the outage that began last; -1 for none.
+    ("all_flushed_at", _REAL),  # When all is on disk that was written before writes last stopped.
 ]
 _ROLLING_RESTARTS: list[tuple[str, type]] = [
     ("roll_state", _WHOLE),  # IDLE, GOING or WAITING, of the calendar's kernel.

@@ -40,12 +40,12 @@ def run_block(plan: Plan, block: Block) -> Row:
 def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     """Sample as many cycles as have overlapping outages in the block's years."""
     cycles = block.years * plan.strikes_per_year * bias.overlaps
-    done, control = sample(plan, bias, cycles, block)
+    begun = begun_by(bias, cycles)
+    done, control = sample(plan, bias, begun, block)
     cycle = done.cycle[0]
     # Mean hours from the end of a cycle until the next one begins.
     well = 1.0 / control["strikes_per_hour"]
     waited = float(cycle["done"]) * well
-    begun = _begun_by(bias, cycles)
     of_parts = [_sum_losses(part, begun) for part in done.first_losses]
     either = done.first_losses.sum(axis=0)
     either[:, LARGEST] = done.first_losses[:, :, LARGEST].max(axis=0)
@@ -102,8 +102,8 @@ def _sum_losses(by_kind: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple
     return number, weights, variance, float(by_kind[:, LARGEST].max())
 
 
-def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles, Any]:
-    """Run about this number of cycles, with the random numbers of a block.
+def sample(plan: Plan, bias: Bias, begun: NDArray[np.int64], block: Block) -> tuple[Cycles, Any]:
+    """Run cycles, so many begun by each kind of failure, with the random numbers of a block.
 
     Returns
     -------
@@ -115,13 +115,13 @@ def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles,
     from advisor.reliability.sampler.cycles.kernel import run
 
     sim = new_state(plan)
-    done = new_cycles(sim, bias, _begun_by(bias, cycles))
+    done = new_cycles(sim, bias, begun)
     rng = generator(block)
     run_with_tables(plan, sim, run, lambda table: (rng, table, sim, done))
     return done, sim.control[0]
 
 
-def _begun_by(bias: Bias, cycles: float) -> NDArray[np.int64]:
+def begun_by(bias: Bias, cycles: float) -> NDArray[np.int64]:
     """Return how many cycles each kind begins; a few at least, where it happens at all."""
     return np.array(
         [

@@ -23,16 +23,14 @@ OBJECTIVES = 4
 NUMBER, WEIGHTS, SQUARES, LARGEST = range(4)
 # After this number of failures beyond the first, a cycle goes on without bias.
 MOST_FAILURES = 40
-# Share of the forced failures that are power failures before the last writes are on disk.
-_POWER_SHARE = 0.3
 # A smaller chance is biased to this probability; for several brokers of a rack, to one of them.
 _BIASED_CHANCE = 0.5
 
 
 CYCLE = record_dtype(
-    "running first_kind later_failures rarest_kind next_kind next_target lost beyond_settings done",
-    "begun_at base_weight weight plain_share forcing_probability length_biased_share "
-    "power_share to_loss at_risk at_risk_squared hours overlaps",
+    "running first_kind later_failures rarest_kind next_kind next_target lost beyond_settings done "
+    "has_power_failures",
+    "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps",
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -46,13 +44,11 @@ class Cycles(NamedTuple):
         The current cycle: whether it runs, its first kind, how many failures followed the first,
         the rarest kind of all, kind and target of the next, whether it ``lost`` and is
         ``beyond_settings``, when it began; the weight of its first kind (``base_weight``), and
-        its weight now. Constants: the share of cycles without bias (``plain_share``), the
-        probability that a failure is forced before the outages end (``forcing_probability``), that
-        the duration of an outage is length-biased (``length_biased_share``), and the share of
-        power failures in the flush window (``power_share``). Totals: cycles
-        that are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours
-        ``at_risk`` and the sum of their squares over the cycles (``at_risk_squared``), hours with
-        an outage, and cycles with ``overlaps`` of outages.
+        its weight now. Constants: the share of cycles without bias (``plain_share``), and whether
+        the model ``has_power_failures``. Totals: cycles that are ``done``; by weight, hours from
+        the beginning of a cycle ``to_loss``, hours ``at_risk`` and the sum of their squares over
+        the cycles (``at_risk_squared``), hours with an outage, and cycles with ``overlaps`` of
+        outages.
     first_losses : array of float, shape (2, kinds, 4)
         First losses of cycles, which settings decide and which they do not, by the first kind:
         their NUMBER, the sum of their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
@@ -131,14 +127,13 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     rates = sim.strikes["per_hour"]
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
-    cycle["plain_share"], cycle["forcing_probability"] = bias.plain, bias.boost
-    cycle["length_biased_share"] = bias.lengthened
+    cycle["plain_share"] = bias.plain
     following = np.array(bias.following)
     kinds = len(following)
     power = np.where(sim.strikes["event"] == POWER, following, 0.0)
     of_power = power.sum(axis=1, keepdims=True)
     if of_power.all():
-        cycle["power_share"], power = _POWER_SHARE, power / of_power
+        cycle["has_power_failures"], power = 1, power / of_power
     cycles = int(begun_by.sum())
     base = np.zeros(kinds)
     some = begun_by > 0

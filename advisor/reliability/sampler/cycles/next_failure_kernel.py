@@ -35,8 +35,10 @@ Weights = NDArray[np.float64]
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
-# Share of the forced failures that are targeted.
-_TARGETED = 0.7
+# Probability that a failure is forced before the outages end.
+_FORCING = 0.75
+# Share of the forced failures that are targeted, and in the flush window of power failures in it.
+_TARGETED, _POWER_SHARE = 0.7, 0.3
 # Each replica that a set lacks multiplies the weight of the others by this power of two.
 _EACH_LACKING = 3
 
@@ -49,13 +51,13 @@ def next_failure(
     control, cycle = sim.control[0], all_cycles.cycle[0]
     # No failure can come between outages that end at the same moment.
     biased = control.bias_mode != UNBIASED and 0.0 < hours < np.inf
-    share = _forcing_share(sim, cycle.forcing_probability, hours) if biased else 0.0
+    share = _forcing_share(sim, hours) if biased else 0.0
     window, total_weight = 0.0, 0.0
-    if biased and cycle.power_share > 0.0:
+    if biased and cycle.has_power_failures == 1:
         window = max(min(hours, control.all_flushed_at - control.now), 0.0)
     if biased and control.bias_mode == BIASED and rng.random() < share:
         total_weight = _set_target_weights(table, sim, all_cycles)
-        if window > 0.0 and rng.random() < cycle.power_share:
+        if window > 0.0 and rng.random() < _POWER_SHARE:
             found = _draw_within(rng, sim, window)
             cycle.next_kind = _draw(all_cycles.biased_power[cycle.rarest_kind], rng.random())
         else:
@@ -80,10 +82,10 @@ def next_failure(
 
 
 @inlined
-def _forcing_share(sim: KernelState, probability: float, hours: float) -> float:
+def _forcing_share(sim: KernelState, hours: float) -> float:
     """Probability that a failure is forced within these hours, until an outage or copy ends.
 
-    Over all outages and copies that have yet to end it is about ``probability``: half of it in
+    Over all outages and copies that have yet to end it is about `_FORCING`: half of it in
     proportion to their number, for a short one may be all that a loss needs, and half of it in
     proportion to the time that is left.
     """
@@ -98,7 +100,7 @@ def _forcing_share(sim: KernelState, probability: float, hours: float) -> float:
         ends += control.undecided_count
         last = max(last, 1.0 / control.decisions_per_hour)
     part = 0.5 / max(ends, 1) + (0.5 * hours / last if last > 0.0 else 0.5)
-    return float(-math.expm1(math.log1p(-probability) * part))
+    return float(-math.expm1(math.log1p(-_FORCING) * part))
 
 
 @inlined
@@ -120,7 +122,7 @@ def _density_ratio(
     """Density of a forced failure over its natural density."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     kind, before, rate = cycle.next_kind, cycle.rarest_kind, control.strikes_per_hour
-    in_window = cycle.power_share if window > 0.0 else 0.0
+    in_window = _POWER_SHARE if window > 0.0 else 0.0
     odds = (1.0 - in_window) * all_cycles.biased[before, kind] / -math.expm1(-rate * hours)
     if found < window:
         odds += in_window * all_cycles.biased_power[before, kind] / -math.expm1(-rate * window)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.progress import ignore
-from advisor.reliability.sampler.cycles.block import sample
+from advisor.reliability.sampler.cycles.block import begun_by, sample
 from advisor.reliability.sampler.cycles.memory import (
     LOST_BEYOND,
     LOST_BY_SETTINGS,
@@ -44,8 +44,6 @@ MOST_RUNS = len(_RUNS)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
-# Forcing probability while outages last, and share of length-biased outages.
-_FORCING, _LENGTH_BIASED = 0.75, 0.5
 # This many effective losses end the pilot. With fewer than the least in its last run, it may have
 # missed how most losses happen, and intervals may be too narrow.
 _ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
@@ -112,8 +110,6 @@ class _Knowledge:
         return Bias(
             beginning=tuple(self._mixed(self.beginning).tolist()),
             following=tuple(tuple(self._mixed(row).tolist()) for row in followed),
-            boost=_FORCING,
-            lengthened=_LENGTH_BIASED,
             plain=_PLAIN,
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
@@ -217,7 +213,8 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
         if number > 0:
             affordable = share * _MOST_STEPS / (known.steps * each_step)
         cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
-        done, control = sample(plan, known.bias, cycles, Block(seed, _FIRST_BLOCK + number, 1))
+        bias, block = known.bias, Block(seed, _FIRST_BLOCK + number, 1)
+        done, control = sample(plan, bias, begun_by(bias, cycles), block)
         known = known.and_of(done, int(control["events"]))
         note(1)
         if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
