@@ -14,7 +14,8 @@ def state_lines(state: CurrentState) -> tuple[str, ...]:
     """Return the state in up to three lines: now, next, first; none if all is in sync."""
     if state.in_sync:
         return ()
-    lines = (_now(state), _next(state.worst_next), _first(state))
+    all_offline = len(state.offline) == state.partitions
+    lines = (_now(state), "" if all_offline else _next(state.worst_next), _first(state))
     return tuple(line for line in lines if line)
 
 
@@ -52,7 +53,7 @@ def _partitions(number: int) -> str:
 
 def _next(worst: NextFailure | None) -> str:
     if worst is None:
-        return "Next: if any one more broker crashes, no partition stops."
+        return "Next: if any one more broker crashes, no further partition stops."
     harm = []
     if worst.unclean:
         harm.append(f"{_partitions(worst.unclean)} may lose acknowledged records")

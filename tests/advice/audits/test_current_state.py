@@ -166,7 +166,14 @@ def test_eligible_leader_replicas_take_over() -> None:
     state = current_state(Cluster(SIX, (Topic("t", (row, up), config),)), "4.1")
     assert state.under_min_isr == ("t-0",)
     assert state.worst_next is None
-    assert "no partition stops" in state_lines(state)[1]
+    assert "no further partition stops" in state_lines(state)[1]
+
+
+def test_with_all_offline_nothing_is_said_of_the_next_failure() -> None:
+    """A cluster that has stopped is told what to start, not that nothing more can stop."""
+    rows = tuple(Partition(n, None, (1, 2, 3), (), elr=(), last_known_elr=(1,)) for n in range(2))
+    lines = state_lines(current_state(Cluster(SIX, (Topic("t", rows, {}),)), "4.1"))
+    assert [line.split(":")[0] for line in lines] == ["Now", "First"]
 
 
 def test_what_to_do_first_names_a_broker_and_a_command() -> None:
