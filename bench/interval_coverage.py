@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import product
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -31,11 +33,9 @@ from advisor.reliability.sampler.splitting.pilot import find_retrials
 
 LOAD = Workload(partitions=1)
 LAYOUTS = {"3 racks of 2": Cluster.uniform(6, 3), "6 racks": Cluster.uniform(6, 6)}
-# Bounds are worst cases, and with five replicas wider than the rarest losses. So chains are cut a
-# hundred times finer here, which moved such a number by less than 0.1 %, and judge to this share.
-MOST_OFF = 0.002
-state_selection._FLOOR = state_selection._FLOOR * np.array([0.01, 1.0, 1.0, 1.0])
-state_selection._MOST = 100_000
+# Bounds are worst cases, and with five replicas wider than the rarest losses. So chains are cut so
+# many times finer until the number changes by no more than a share, with at most so many states.
+FINER, STILL, MOST_STATES = (1e-2, 1e-4, 1e-6, 1e-8), 0.003, 500_000
 # Intervals from few effective losses are wide, and hold more or less often than they say. A run of
 # importance sampling is longer where it has fewer than these, up to so many times.
 ENOUGH_EFFECTIVE, LONGEST = 100.0, 6
@@ -49,6 +49,38 @@ def prepared(plan: Plan, method: str, pilot: int, failures: int) -> tuple[Plan, 
     bias = find_bias(plan, pilot).bias
     years = round(failures / (plan.strikes_per_year * bias.overlaps))
     return replace(plan, bias=bias), years, not bias.finds_losses
+
+
+def exact_at(finer: float, layout: str, replicas: int, card: str) -> tuple[float, float, int]:
+    """Return the exact loss probability of a chain cut so much finer, its bound, its states.
+
+    In a process of its own: what was solved is cached.
+    """
+    state_selection._FLOOR = state_selection._FLOOR * np.array([finer, 1.0, 1.0, 1.0])
+    state_selection._MOST = MOST_STATES
+    result = evaluate(LAYOUTS[layout], config_of(replicas), without_beyond(load_model(card)), LOAD)
+    bound = result.error_bounds["loss_probability_per_year"]
+    return result.loss_probability_per_year, bound, result.states
+
+
+def judge(layout: str, replicas: int, card: str) -> tuple[float, float] | None:
+    """Return the exact loss probability and how far off it may be; None if chains do not settle."""
+    before = 0.0
+    for finer in FINER:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            exact, bound, states = pool.submit(exact_at, finer, layout, replicas, card).result()
+        if states >= MOST_STATES:
+            return None
+        moved = abs(exact - before)
+        if before > 0.0 and moved <= STILL * exact:
+            return exact, min(bound, moved)
+        before = exact
+    return None
+
+
+def config_of(replicas: int) -> Config:
+    """All replicas but one acknowledge."""
+    return Config(replication_factor=replicas, min_insync_replicas=max(replicas - 1, 1))
 
 
 def sampled(plan: Plan, years: int, seed: int, case: dict[str, Any]) -> Sampled:
@@ -70,13 +102,11 @@ def covered(
 ) -> str:
     """Sample one case with many seeds, a few to each pilot."""
     cluster, model = LAYOUTS[layout], without_beyond(load_model(card))
-    config = Config(replication_factor=replicas, min_insync_replicas=max(replicas - 1, 1))
-    result = evaluate(cluster, config, model, LOAD)
-    exact = result.loss_probability_per_year
-    off = min(result.error_bounds["loss_probability_per_year"], MOST_OFF * exact)
-    said = f"RF {replicas}, {layout}, {card}: p = {exact:.3g}"
-    if exact == 0.0:
-        return f"{said}: its chain leaves out every loss, so that it cannot judge"
+    config, judged = config_of(replicas), judge(layout, replicas, card)
+    said = f"RF {replicas}, {layout}, {card}"
+    if judged is None:
+        return f"{said}: chains do not settle on a probability, so that they cannot judge"
+    exact, off = judged
     plain, begun = plan_for(cluster, config, model, LOAD), time.process_time()
     case = {"config": config, "model": model, "load": LOAD, "cluster": cluster}
     held = unsure = 0
@@ -94,8 +124,9 @@ def covered(
             effective.append(run.weights.effective if run.weights else 0.0)
     middle = seeds // 2
     return (
-        f"{said}, mean of samples {sum(estimates) / seeds:.3g}; {held} of {seeds} intervals hold "
-        f"it ({held / seeds:.1%}); width {sorted(widths)[middle]:.2g} of it, "
+        f"{said}: p = {exact:.3g}, mean of samples {sum(estimates) / seeds:.3g}; "
+        f"{held} of {seeds} intervals hold it ({held / seeds:.1%}); "
+        f"width {sorted(widths)[middle]:.2g} of it, "
         f"{sorted(effective)[middle]:.0f} effective losses; {unsure} of {pilots} pilots unsure; "
         f"{(time.process_time() - begun) / seeds:.2g} s a run"
     )
