@@ -114,7 +114,8 @@ class Bias:
     beginning : tuple of float
         Share of the cycles that each kind of failure begins.
     following : tuple of tuple of float
-        Probability of each kind for a forced failure, by the rarest one before.
+        Probability of each kind for a forced failure, by the rarest one before. Where the bias is
+        ``by_stage``, such rows for each stage: the most replicas that a set lacks.
     plain : float
         Share of the cycles that are drawn without bias.
     overlaps : float
@@ -135,6 +136,11 @@ class Bias:
     finds_losses: bool
     steps: float
     outages: float
+
+    @property
+    def by_stage(self) -> bool:
+        """Whether it depends on how many replicas a set lacks."""
+        return len(self.following) > len(self.beginning)
 
 
 @dataclass(frozen=True)

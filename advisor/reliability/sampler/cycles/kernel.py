@@ -60,9 +60,8 @@ from advisor.reliability.sampler.jit import called, entry, inlined
 
 _LONGEST_CYCLE = 10.0 * HOURS_PER_YEAR
 _TAKEN, _NONE = -1, -1
-# In biased cycles: share of the outages whose duration is length-biased, and of the failures and
-# ends of outages whose chances are biased.
-_LENGTH_BIASED, _BIASED_CHANCES = 0.5, 0.5
+# In biased cycles: share of the failures and ends of outages whose chances are biased.
+_BIASED_CHANCES = 0.5
 
 
 def _cycles(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> int:
@@ -137,12 +136,12 @@ def _strike_target(
     strike(rng, sim, kind, target)
     _weigh_chances(sim)
     if sim.control[0].bias_mode != UNBIASED and sim.control[0].started_clock != _NONE:
-        _bias_length(rng, sim)
+        _bias_length(rng, sim, all_cycles.cycle[0].length_biased)
     follow_quorum(sim)
 
 
 @called
-def _bias_length(rng: Generator, sim: KernelState) -> None:
+def _bias_length(rng: Generator, sim: KernelState, share: float) -> None:
     """Draw the duration of the outage that began last from a mixture with a length-biased density.
 
     The longer an outage, the more often another failure overlaps with it. The length-biased density
@@ -155,7 +154,7 @@ def _bias_length(rng: Generator, sim: KernelState) -> None:
     mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
     if mean == 0.0:
         return
-    if control.bias_mode == BIASED and rng.random() < _LENGTH_BIASED:
+    if control.bias_mode == BIASED and rng.random() < share:
         hours = 0.0
         if shape == 0.0:
             hours = draw_length_biased(rng, sim, sim.outages[condition].distribution)
@@ -163,7 +162,7 @@ def _bias_length(rng: Generator, sim: KernelState) -> None:
             hours = mean / shape * rng.standard_gamma(shape + 1.0)
         sim.clocks[clock].due = control.now + hours
     longer = (sim.clocks[clock].due - control.now) / mean
-    control.likelihood_ratio /= 1.0 - _LENGTH_BIASED + _LENGTH_BIASED * longer
+    control.likelihood_ratio /= 1.0 - share + share * longer
 
 
 @inlined

@@ -27,10 +27,39 @@ MOST_FAILURES = 40
 _BIASED_CHANCE = 0.5
 
 
+class Strength(NamedTuple):
+    """How strong a bias is.
+
+    Attributes
+    ----------
+    forcing : float
+        Probability that a failure is forced before the outages end.
+    by_number : float
+        Part of it that goes by the number of outages, not by the time that is left.
+    targeted : float
+        Share of the forced failures that are targeted.
+    power_share : float
+        Share of the forced failures that are power failures, in the flush window.
+    length_biased : float
+        Share of the outages whose duration is length-biased.
+    """
+
+    forcing: float
+    by_number: float
+    targeted: float
+    power_share: float
+    length_biased: float
+
+
+_USUAL = Strength(0.75, 0.5, 0.7, 0.3, 0.5)
+# By stage: losses need many failures, each of which multiplies what the bias misses.
+_BY_STAGE = Strength(0.85, 0.35, 0.9, 0.1, 0.65)
+
 CYCLE = record_dtype(
     "running first_kind later_failures rarest_kind next_kind next_target lost beyond_settings done "
-    "has_power_failures",
-    "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps",
+    "has_power_failures last_stage context",
+    "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps "
+    + " ".join(Strength._fields),
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -44,11 +73,12 @@ class Cycles(NamedTuple):
         The current cycle: whether it runs, its first kind, how many failures followed the first,
         the rarest kind of all, kind and target of the next, whether it ``lost`` and is
         ``beyond_settings``, when it began; the weight of its first kind (``base_weight``), and
-        its weight now. Constants: the share of cycles without bias (``plain_share``), and whether
-        the model ``has_power_failures``. Totals: cycles that are ``done``; by weight, hours from
-        the beginning of a cycle ``to_loss``, hours ``at_risk`` and the sum of their squares over
-        the cycles (``at_risk_squared``), hours with an outage, and cycles with ``overlaps`` of
-        outages.
+        its weight now; the row of the bias for the next failure (``context``). Constants: the
+        share of cycles without bias (``plain_share``), whether the model ``has_power_failures``,
+        the ``last_stage`` of a bias (0 if it has none), and its `Strength`. Totals: cycles that
+        are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours ``at_risk``
+        and the sum of their squares over the cycles (``at_risk_squared``), hours with an outage,
+        and cycles with ``overlaps`` of outages.
     first_losses : array of float, shape (2, kinds, 4)
         First losses of cycles, which settings decide and which they do not, by the first kind:
         their NUMBER, the sum of their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
@@ -58,16 +88,16 @@ class Cycles(NamedTuple):
         Weight of a cycle that this kind begins.
     natural : array of float, shape (kinds,)
         Probability of each kind.
-    biased : array of float, shape (kinds, kinds)
-        The same of a forced failure, by the rarest kind before.
-    biased_power : array of float, shape (kinds, kinds)
+    biased : array of float, shape (contexts, kinds)
+        The same of a forced failure, by stage and the rarest kind before.
+    biased_power : array of float, shape (contexts, kinds)
         The same of a forced power failure in the flush window.
     struck : array of int, shape (brokers,)
         Brokers that a failure of this cycle struck.
     target_weights : array of float, shape (brokers,)
         Weight of each as the target of the next forced failure.
     path, path_before : array of int, shape (MOST_FAILURES,)
-        Kinds of the failures after the first, and the rarest before each.
+        Kinds of the failures after the first, and the context of each.
     forced : array of float, shape (MOST_FAILURES,)
         Probability that each was forced, given what it is.
     values : array of float, shape (OBJECTIVES,)
@@ -76,8 +106,8 @@ class Cycles(NamedTuple):
         Sum of the squares of the values, by the first kind, without its weight.
     means : array of float, shape (OBJECTIVES,)
         Sum of the values.
-    scores : array of float, shape (OBJECTIVES, kinds, kinds)
-        Values of the cycles in which a forced failure of a kind came, by the rarest before it.
+    scores : array of float, shape (OBJECTIVES, contexts, kinds)
+        Values of the cycles in which a forced failure of a kind came, by its context.
     totals : array of float, shape (2, ENTRIES, columns)
         What settings decide and what they do not, by weight; see `KernelState.totals`.
     outages_by_length : array of float, shape (OUTAGE_BINS,)
@@ -128,8 +158,10 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
     cycle["plain_share"] = bias.plain
-    following = np.array(bias.following)
-    kinds = len(following)
+    for name, value in (_BY_STAGE if bias.by_stage else _USUAL)._asdict().items():
+        cycle[name] = value
+    following, kinds = np.array(bias.following), len(natural)
+    cycle["last_stage"] = len(following) // kinds - 1
     power = np.where(sim.strikes["event"] == POWER, following, 0.0)
     of_power = power.sum(axis=1, keepdims=True)
     if of_power.all():
@@ -154,7 +186,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         values=np.zeros(OBJECTIVES),
         second_moments=np.zeros((OBJECTIVES, kinds)),
         means=np.zeros(OBJECTIVES),
-        scores=np.zeros((OBJECTIVES, kinds, kinds)),
+        scores=np.zeros((OBJECTIVES, len(following), kinds)),
         totals=np.zeros((2, *sim.totals.shape)),
         outages_by_length=np.zeros(OUTAGE_BINS),
     )

@@ -5,7 +5,8 @@ Nucl. Eng. Des. 77, 1984); otherwise failures come at their natural rates. Frequ
 do not lead to losses keep their natural rate, and no such step multiplies the weight by more than
 1 / (1 - that probability).
 
-Forced failures are drawn from those that preceded losses in the pilot run. Most of them target
+Forced failures are drawn from those that preceded losses in the pilot run: after the same rarest
+failure, and where the bias is by stage, when a set lacked as many replicas. Most of them target
 brokers that share a replica set with brokers that failed before, above all those of sets with few
 replicas left; the rest are drawn from all brokers. While the last writes of a set that takes no
 more are not yet on disk (the flush window), some forced failures are power failures in that time.
@@ -35,10 +36,6 @@ Weights = NDArray[np.float64]
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
-# Probability that a failure is forced before the outages end.
-_FORCING = 0.75
-# Share of the forced failures that are targeted, and in the flush window of power failures in it.
-_TARGETED, _POWER_SHARE = 0.7, 0.3
 # Each replica that a set lacks multiplies the weight of the others by this power of two.
 _EACH_LACKING = 3
 
@@ -51,18 +48,21 @@ def next_failure(
     control, cycle = sim.control[0], all_cycles.cycle[0]
     # No failure can come between outages that end at the same moment.
     biased = control.bias_mode != UNBIASED and 0.0 < hours < np.inf
-    share = _forcing_share(sim, hours) if biased else 0.0
+    if biased and cycle.last_stage > 0 and control.undecided_count > 0:
+        # The operator's decision is awaited, and loses records whatever else fails.
+        biased, all_cycles.forced[cycle.later_failures] = False, 0.0
+    share = _forcing_share(sim, all_cycles, hours) if biased else 0.0
     window, total_weight = 0.0, 0.0
     if biased and cycle.has_power_failures == 1:
         window = max(min(hours, control.all_flushed_at - control.now), 0.0)
     if biased and control.bias_mode == BIASED and rng.random() < share:
         total_weight = _set_target_weights(table, sim, all_cycles)
-        if window > 0.0 and rng.random() < _POWER_SHARE:
+        if window > 0.0 and rng.random() < cycle.power_share:
             found = _draw_within(rng, sim, window)
-            cycle.next_kind = _draw(all_cycles.biased_power[cycle.rarest_kind], rng.random())
+            cycle.next_kind = _draw(all_cycles.biased_power[cycle.context], rng.random())
         else:
             found = _draw_within(rng, sim, hours)
-            cycle.next_kind = _draw(all_cycles.biased[cycle.rarest_kind], rng.random())
+            cycle.next_kind = _draw(all_cycles.biased[cycle.context], rng.random())
         cycle.next_target = _next_target(rng, sim, all_cycles, total_weight)
     else:
         found = wait(rng, control.strikes_per_hour)
@@ -82,14 +82,14 @@ def next_failure(
 
 
 @inlined
-def _forcing_share(sim: KernelState, hours: float) -> float:
+def _forcing_share(sim: KernelState, all_cycles: Cycles, hours: float) -> float:
     """Probability that a failure is forced within these hours, until an outage or copy ends.
 
-    Over all outages and copies that have yet to end it is about `_FORCING`: half of it in
-    proportion to their number, for a short one may be all that a loss needs, and half of it in
+    Over all outages and copies that have yet to end it is about ``forcing``: a part of it in
+    proportion to their number, for a short one may be all that a loss needs, and the rest in
     proportion to the time that is left.
     """
-    control = sim.control[0]
+    control, cycle = sim.control[0], all_cycles.cycle[0]
     ends, last = control.running_count, hours
     for i in range(control.running_count):
         last = max(last, sim.clocks[sim.running[i]].due - control.now)
@@ -99,8 +99,9 @@ def _forcing_share(sim: KernelState, hours: float) -> float:
     if control.undecided_count > 0:
         ends += control.undecided_count
         last = max(last, 1.0 / control.decisions_per_hour)
-    part = 0.5 / max(ends, 1) + (0.5 * hours / last if last > 0.0 else 0.5)
-    return float(-math.expm1(math.log1p(-_FORCING) * part))
+    by_time = 1.0 - cycle.by_number
+    part = cycle.by_number / max(ends, 1) + (by_time * hours / last if last > 0.0 else by_time)
+    return float(-math.expm1(math.log1p(-cycle.forcing) * part))
 
 
 @inlined
@@ -121,8 +122,8 @@ def _density_ratio(
 ) -> float:
     """Density of a forced failure over its natural density."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    kind, before, rate = cycle.next_kind, cycle.rarest_kind, control.strikes_per_hour
-    in_window = _POWER_SHARE if window > 0.0 else 0.0
+    kind, before, rate = cycle.next_kind, cycle.context, control.strikes_per_hour
+    in_window = cycle.power_share if window > 0.0 else 0.0
     odds = (1.0 - in_window) * all_cycles.biased[before, kind] / -math.expm1(-rate * hours)
     if found < window:
         odds += in_window * all_cycles.biased_power[before, kind] / -math.expm1(-rate * window)
@@ -136,7 +137,8 @@ def _density_ratio(
                 weight += all_cycles.target_weights[sim.members[i]]
     else:
         weight = all_cycles.target_weights[cycle.next_target]
-    return float(odds * (1.0 - _TARGETED + _TARGETED * weight / total_weight * struck.targets))
+    share = cycle.targeted
+    return float(odds * (1.0 - share + share * weight / total_weight * struck.targets))
 
 
 @inlined
@@ -145,7 +147,7 @@ def _note_failure(all_cycles: Cycles, forced: float) -> None:
     cycle = all_cycles.cycle[0]
     place, kind = cycle.later_failures, cycle.next_kind
     all_cycles.path[place] = kind
-    all_cycles.path_before[place] = cycle.rarest_kind
+    all_cycles.path_before[place] = cycle.context
     all_cycles.forced[place] = forced
     if all_cycles.natural[kind] < all_cycles.natural[cycle.rarest_kind]:
         cycle.rarest_kind = kind
@@ -154,8 +156,8 @@ def _note_failure(all_cycles: Cycles, forced: float) -> None:
 @inlined
 def _next_target(rng: Generator, sim: KernelState, all_cycles: Cycles, total_weight: float) -> int:
     """Draw the target of a forced failure."""
-    kind = all_cycles.cycle[0].next_kind
-    if not _is_targeted(sim, kind, total_weight) or rng.random() >= _TARGETED:
+    kind, share = all_cycles.cycle[0].next_kind, all_cycles.cycle[0].targeted
+    if not _is_targeted(sim, kind, total_weight) or rng.random() >= share:
         return int(any_target(rng, sim, kind))
     target = _draw(all_cycles.target_weights, rng.random() * total_weight)
     return int(sim.brokers[target].rack if sim.strikes[kind].scope == _RACK else target)
@@ -203,8 +205,11 @@ def _note_one(sim: KernelState, all_cycles: Cycles, b: int) -> None:
 
 @called
 def _set_target_weights(table: Table, sim: KernelState, all_cycles: Cycles) -> float:
-    """Set the weight of each broker as the target of the next failure; return their sum."""
-    width, total = sim.slots.shape[1], 0.0
+    """Set the weight of each broker as the target of the next failure, and the context of that.
+
+    Returns the sum of the weights.
+    """
+    cycle, width, total, most_lacking = all_cycles.cycle[0], sim.slots.shape[1], 0.0, 0
     all_cycles.target_weights[:] = 0.0
     for b in range(sim.control[0].brokers):
         if all_cycles.struck[b] == 0:
@@ -215,11 +220,14 @@ def _set_target_weights(table: Table, sim: KernelState, all_cycles: Cycles) -> f
                 lacking += _lacks(table, sim, s, slot)
             if lacking in (0, width):
                 continue
+            most_lacking = max(most_lacking, lacking)
             weight = float(1 << _EACH_LACKING * lacking)
             total += weight
             for slot in range(width):
                 if not _lacks(table, sim, s, slot):
                     all_cycles.target_weights[sim.slots[s, slot]] += weight / (width - lacking)
+    stage = min(most_lacking, cycle.last_stage)
+    cycle.context = cycle.rarest_kind + stage * len(all_cycles.natural)
     return total
 
 

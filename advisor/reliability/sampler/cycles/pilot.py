@@ -5,7 +5,9 @@ has struck likelier to strike again: a set of four is mostly lost by four failur
 run then makes those failures likelier that preceded its losses (the cross-entropy method,
 Rubinstein and Kroese, 2004), the more, the more losses it has seen, and begins more cycles with the
 failures on which the means depend most (Neyman's allocation). The pilot goes on until the losses
-seen show how most of them happen.
+seen show how most of them happen. If too few were seen, it goes on by stage: which failure comes
+next then also depends on how many replicas a set lacks. Five replicas are lost by four that take
+days to replace and one short outage; what comes last comes seldom before.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ _RUNS = (
     *((2_000, 0.0), (20_000, 0.1), (20_000, 0.1), (40_000, 0.2)),
     *((80_000, 0.25), (160_000, 0.35), (160_000, 0.35)),
 )
-MOST_RUNS = len(_RUNS)
+# The same for runs by stage.
+_RUNS_BY_STAGE = ((160_000, 0.35), (160_000, 0.35), (160_000, 0.7), (160_000, 0.7))
+MOST_RUNS = len(_RUNS) + len(_RUNS_BY_STAGE)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
@@ -56,6 +60,8 @@ _RARE = (LOST_BY_SETTINGS, RECORDS)
 # loss, the pilot may have seen none.
 _NATURAL, _EVEN, _AFTER_ANY = 0.15, 0.1, 0.5
 _REPEATED = 0.6
+# Of what follows by stage, before it is known: the same for all.
+_EVEN_BY_STAGE = 0.5
 
 
 class Found(NamedTuple):
@@ -82,9 +88,9 @@ class _Knowledge:
         Probability of each kind.
     beginning : array of float, shape (kinds,)
         Which kind begins cycles that lose.
-    following : array of float, shape (kinds, kinds)
-        Which kind comes next in them, by the rarest one before.
-    after_any : array of float, shape (kinds,)
+    following : array of float, shape (stages, kinds, kinds)
+        Which kind comes next in them, by the rarest one before; one stage, if not by stage.
+    after_any : array of float, shape (stages, kinds)
         Which kind comes next in them, whatever came before.
     overlaps : float
         As in `Bias`.
@@ -106,10 +112,12 @@ class _Knowledge:
     @property
     def bias(self) -> Bias:
         """A bias that makes what is known to lead to losses likelier, and nothing impossible."""
-        followed = (1.0 - _AFTER_ANY) * self.following + _AFTER_ANY * self.after_any
+        after_any = self.after_any[:, None]
+        followed = (1.0 - _AFTER_ANY) * self.following + _AFTER_ANY * after_any
+        rows = followed.reshape(-1, len(self.natural))
         return Bias(
             beginning=tuple(self._mixed(self.beginning).tolist()),
-            following=tuple(tuple(self._mixed(row).tolist()) for row in followed),
+            following=tuple(tuple(self._mixed(row).tolist()) for row in rows),
             plain=_PLAIN,
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
@@ -140,20 +148,24 @@ class _Knowledge:
         )
         if not objectives:
             return known
-        seen_before = np.sum([objective.scores for objective in objectives], axis=0)
-        rows = seen_before.sum(axis=1)
-        following = self.following.copy()
-        some = rows > 0.0
-        new = seen_before[some] / rows[some][:, None]
-        following[some] += _LEARNED * (new - following[some])
-        after_any = seen_before.sum(axis=0) / rows.sum() if some.any() else self.after_any
+        scores = np.sum([objective.scores for objective in objectives], axis=0)
+        seen_before = scores.reshape(self.following.shape)
         return replace(
             known,
             beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
-            following=following,
-            after_any=self.after_any + _LEARNED * (after_any - self.after_any),
+            following=_learned(self.following, seen_before),
+            after_any=_learned(self.after_any, seen_before.sum(axis=1)),
             effective=objectives[0].effective,
         )
+
+    def by_stage(self, stages: int) -> _Knowledge:
+        """Distinguish stages, of which nothing is known yet."""
+        even = _even(self.natural)
+        following, after_any = (
+            _EVEN_BY_STAGE * even + (1.0 - _EVEN_BY_STAGE) * np.repeat(known, stages, axis=0)
+            for known in (self.following, self.after_any)
+        )
+        return replace(self, following=following, after_any=after_any)
 
     def _spread_of(self, done: Cycles) -> Vector:
         """Share the cycles so that the means of all objectives are known equally well."""
@@ -209,9 +221,13 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
     known = _nothing_known(plan)
     each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
     affordable = _RUNS[0][0] / each_step
-    for number, (most, share) in enumerate(_RUNS):
+    for number, (most, share) in enumerate(_RUNS + _RUNS_BY_STAGE):
         if number > 0:
             affordable = share * _MOST_STEPS / (known.steps * each_step)
+        if number == len(_RUNS):
+            if not 0.0 < known.effective < _LEAST_EFFECTIVE:
+                break
+            known = known.by_stage(plan.replicas)
         cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
         bias, block = known.bias, Block(seed, _FIRST_BLOCK + number, 1)
         done, control = sample(plan, bias, begun_by(bias, cycles), block)
@@ -237,7 +253,15 @@ def _nothing_known(plan: Plan) -> _Knowledge:
     never = natural == 0.0
     again[:, never] = 0.0
     again[never] = even
-    return _Knowledge(natural, even, again, even)
+    return _Knowledge(natural, even, again[None], even[None])
+
+
+def _learned(known: Vector, seen: Vector) -> Vector:
+    """Replace a part of each row that was seen."""
+    learned, sums = known.copy(), seen.sum(axis=-1)
+    some = sums > 0.0
+    learned[some] += _LEARNED * (seen[some] / sums[some][:, None] - learned[some])
+    return learned
 
 
 def _even(natural: Vector) -> Vector:
