@@ -49,7 +49,7 @@ def next_failure(
     # No failure can come between outages that end at the same moment.
     biased = control.bias_mode != UNBIASED and 0.0 < hours < np.inf
     if biased and cycle.last_stage > 0 and control.undecided_count > 0:
-        # The operator's decision is awaited, and loses records whatever else fails.
+        # No replica with all records can return: they are lost, whatever else fails.
         biased, all_cycles.forced[cycle.later_failures] = False, 0.0
     share = _forcing_share(sim, all_cycles, hours) if biased else 0.0
     window, total_weight = 0.0, 0.0
