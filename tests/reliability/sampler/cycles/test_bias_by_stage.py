@@ -37,9 +37,12 @@ def merged(
 
 
 def staged(bias: Bias, replicas: int) -> Bias:
-    """The same bias for each stage but the last, which has the opposite order of kinds."""
-    last = tuple(row[::-1] if row[-1] > 0.0 else row for row in bias.following)
-    return replace(bias, following=bias.following * (replicas - 1) + last)
+    """The same bias for each stage but the last, where likely and unlikely kinds change places."""
+    last = []
+    for row in bias.following:
+        happening = [chance for chance in row if chance > 0.0]
+        last.append(tuple(happening.pop() if chance > 0.0 else 0.0 for chance in row))
+    return replace(bias, following=bias.following * (replicas - 1) + tuple(last))
 
 
 def test_its_cycles_have_the_means_of_the_cluster_as_it_is() -> None:
