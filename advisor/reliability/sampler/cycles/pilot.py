@@ -6,8 +6,8 @@ run then makes those failures likelier that preceded its losses (the cross-entro
 Rubinstein and Kroese, 2004), the more, the more losses it has seen, and begins more cycles with the
 failures on which the means depend most (Neyman's allocation). The pilot goes on until the losses
 seen show how most of them happen. If too few were seen, it goes on by stage: which failure comes
-next then also depends on how many replicas a set lacks. Five replicas are lost by four that take
-days to replace and one short outage; what comes last comes seldom before.
+next then also depends on how many replicas a set lacks. Five replicas are mostly lost when several
+brokers are destroyed and then one more is out for minutes: an outage that short matters only late.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class _Knowledge:
         )
 
     def by_stage(self, stages: int) -> _Knowledge:
-        """Distinguish stages, of which nothing is known yet."""
+        """What is known, for each stage, mixed with the same chance for all kinds."""
         even = _even(self.natural)
         following, after_any = (
             _EVEN_BY_STAGE * even + (1.0 - _EVEN_BY_STAGE) * np.repeat(known, stages, axis=0)
