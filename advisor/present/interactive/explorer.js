@@ -127,16 +127,19 @@ function mount(root, data, ask) {
     var values = Object.assign({}, chosen);
     var asked = ++waiting;
     var found = find(values);
-    if (!found && !ask) {
-      refuse(changed, data.missing);
-    } else if (found) {
+    if (found) {
       show(values, found, changed);
-    } else {
+    } else if (ask) {
+      // Asked before anything is drawn: the kernel works meanwhile.
+      question(values, changed, since, asked);
       foresee(values);
+    } else {
+      refuse(changed, data.missing);
     }
     drawn(since, found || !ask);
-    if (!ask) { return; }
-    if (found) { askAround(values, asked); return; }
+    if (found && ask) { askAround(values, asked); }
+  }
+  function question(values, changed, since, asked) {
     ask(values, function (reply) {
       Object.assign(settings, reply.settings);
       if (asked !== waiting) { return; }
@@ -198,7 +201,7 @@ function mount(root, data, ask) {
           show(shown, settings[key(shown)]);
         }
       }, "ahead");
-    }, 700);
+    }, 150);
   }
   function complete(values) {
     return marks[context(values)] !== undefined && [values].concat(data.places.map(function (at) {

@@ -166,9 +166,13 @@ class ExplorerModel:
         self._marks.update(answer.marks)
         return replace(answer, settings={key: self._settings[key] for key in answer.settings})
 
-    def is_computed(self, values: Values) -> bool:
-        """Whether a setting and the marks of its topic were computed."""
-        return self.key(values) in self._settings and setting_key(CONTEXT, values) in self._marks
+    def context(self, values: Values) -> str:
+        """Return the name under which `explorer.js` finds the marks of a setting's topic."""
+        return setting_key(CONTEXT, values)
+
+    def is_marked(self, values: Values) -> bool:
+        """Whether the marks of a setting's topic were computed."""
+        return self.context(values) in self._marks
 
     def is_answered(self, values: Values) -> bool:
         """Whether a setting was computed, with or without its marks and intervals."""
@@ -201,7 +205,7 @@ class ExplorerModel:
         for key in changed:
             for option, _ in shown[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_AHEAD]:
                 other = {**values, key: option}
-                if other != values and not self.is_computed(other):
+                if other != values and not (self.is_answered(other) and self.is_marked(other)):
                     yield other
 
     def combinations(self, values: Values) -> Iterator[list[dict[str, str]]]:
@@ -244,20 +248,18 @@ class ExplorerModel:
 
     def computed_curve(self, values: Values) -> Answer:
         """Return the computed part of a curve, without the setting itself, and its marks."""
-        own, context = self.key(values), setting_key(CONTEXT, values)
+        own, context = self.key(values), self.context(values)
         keys = [key for key in map(self.key, self.curve_settings(values)) if key != own]
         settings = {key: self._settings[key] for key in keys if key in self._settings}
         return Answer(settings, {c: self._marks[c] for c in (context,) if c in self._marks})
 
     def missing_settings(self, values: Values) -> list[dict[str, str]]:
         """Return the settings of the same curve that are not computed."""
-        return [
-            other for other in self.curve_settings(values) if self.key(other) not in self._settings
-        ]
+        return [each for each in self.curve_settings(values) if not self.is_answered(each)]
 
     def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
         """Return the present and the recommended setting of a topic, under their key; cached."""
-        context = setting_key(CONTEXT, values)
+        context = self.context(values)
         if context not in self._marks:
             try:
                 self._marks[context] = self._marked(values)

@@ -6,23 +6,28 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.context import BaseContext
+from pathlib import Path
 from typing import NamedTuple
 
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 
 Task = Callable[[], Answer]
 _PROCESSES = min(2, os.cpu_count() or 1)
+# Lower priorities than the kernel's. What a user may choose next comes before what takes seconds.
+_QUICK_NICENESS, _LONG_NICENESS = 10, 19
 
 
 class Worker:
     """Background processes, which leave the kernel free for what a user chooses.
 
-    They start with the first task and run one task each.
+    They start with the first task and run one task each. One more process computes what takes
+    seconds and may come later: intervals, marks, and the page without a kernel.
 
     Parameters
     ----------
@@ -37,12 +42,11 @@ class Worker:
 
     def __init__(self, explorer_model: ExplorerModel) -> None:
         self._explorer_model = explorer_model
-        self._pool: ProcessPoolExecutor | None = None
+        self._quick = _Pool(explorer_model, _PROCESSES, _QUICK_NICENESS)
+        self._long = _Pool(explorer_model, 1, _LONG_NICENESS)
         self._curve_futures: list[Future[Answer]] = []
         self._next_futures: list[Future[Answer]] = []
-        # Threads submit tasks, and one may be starting the processes when they are to stop.
-        self._starting = threading.Lock()
-        self._ended = False
+        self._computing: dict[str, Future[Answer]] = {}
         self.stopped = False
 
     def begin(self, values: Values, changed: Sequence[str]) -> None:
@@ -53,15 +57,25 @@ class Worker:
         values : mapping of str to str
             Value of each control.
         changed : sequence of str
-            The controls.
+            The controls, the first of which is computed first.
         """
         model = self._explorer_model
         likely = list(model.likely_next_settings(values, changed))
-        groups = [
-            [other for other in group if other in likely] for group in model.combinations(values)
-        ]
-        groups += [[other] for other in likely if not any(other in group for group in groups)]
-        self._submit_all([settings(group) for group in groups if group], _keep)
+        shared = list(model.combinations(values))
+        groups = list[list[dict[str, str]]]()
+        for other in likely:
+            with_chain = next((group for group in shared if other in group), [other])
+            group = [each for each in with_chain if each in likely]
+            if group not in groups:
+                groups.append(group)
+        self._compute(groups, _keep)
+
+    def await_setting(self, values: Values) -> None:
+        """Wait for a process that is computing a setting: it ends sooner than another beginning."""
+        future = self._computing.get(self._explorer_model.key(values))
+        # Also when its process is killed.
+        if future is not None and future.running() and future.exception() is None:
+            self._explorer_model.store(future.result())
 
     def compute_curve(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
         """Pass on what is computed of a setting's curve and its marks, and compute the rest.
@@ -80,13 +94,14 @@ class Worker:
         known = self._explorer_model.computed_curve(values)
         if known.settings or known.marks:
             on_answer(known)
-        tasks = [settings([other]) for other in self._explorer_model.missing_settings(values)]
-        if not known.marks:
-            tasks.append(marks(values))
-        self._curve_futures = self._submit_all(tasks, on_answer)
+        missing = self._explorer_model.missing_settings(values)
+        self._curve_futures = [
+            *self._compute([[other] for other in missing], on_answer),
+            *self._submit_all(self._long, [] if known.marks else [marks(values)], on_answer),
+        ]
 
     def compute_likely_next(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
-        """Compute what the next changes need, this setting's intervals, then the next ones' curves.
+        """Compute what the next changes need, with their curves, and this setting's intervals.
 
         First what one change of a control leads to, with all that shares a chain with it, then what
         several changes do. The latter is cached here and not passed on. Tasks of earlier calls that
@@ -100,77 +115,103 @@ class Worker:
             Called with each answer, from a thread.
         """
         _drop(self._next_futures)
-        ahead = _Ahead.of(self._explorer_model, values)
+        model = self._explorer_model
+        ahead = _Ahead.of(model, values)
 
         def on_next(answer: Answer) -> None:
             sent = {key: each for key, each in answer.settings.items() if key not in ahead.unsent}
             on_answer(replace(answer, settings=sent))
 
-        tasks = [*map(settings, ahead.shared), *(settings([other]) for other in ahead.single)]
-        if not self._explorer_model.has_intervals(values):
-            # They take as long as ten settings, so what one change leads to comes before them.
-            tasks.append(with_intervals(values))
+        long = [] if model.has_intervals(values) else [with_intervals(values)]
         self._next_futures = [
-            *self._submit_all(tasks, on_next),
-            *self._submit_all([*map(settings, ahead.later)], _keep),
-            *self._submit_all([*map(curve, ahead.likely)], on_answer),
+            *self._compute([*ahead.shared, *([other] for other in ahead.single)], on_next),
+            *self._compute(ahead.later, _keep),
+            *self._compute([[other] for other in ahead.curves], on_answer),
+            *self._submit_all(self._long, [*long, *map(marks, ahead.unmarked)], on_answer),
         ]
 
     def answers(self, tasks: Sequence[Task]) -> Iterator[Answer]:
-        """Run tasks; yield each answer as it comes, until the processes end.
+        """Run tasks in the process for long ones; yield each answer as it comes, until it ends.
 
-        No more tasks are submitted than there are processes, so that `compute_curve` need not wait
-        for all of them.
+        One task is submitted after another, so that marks and intervals need not wait for all.
         """
-        left, running = list(reversed(tasks)), set[Future[Answer]]()
         try:
-            while (left or running) and not self.stopped:
-                while left and len(running) < _PROCESSES:
-                    running.add(self._submit(left.pop()))
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield self._explorer_model.store(future.result())
+            for task in tasks:
+                if self.stopped:
+                    return
+                yield self._explorer_model.store(self._long.submit(task).result())
         except (RuntimeError, CancelledError):
-            # The processes were stopped or killed; the kernel answers without them.
-            self._pool, self.stopped = None, True
+            # The process was stopped or killed; the kernel answers without it.
+            self._long.forget()
+            self.stopped = True
 
     def stop(self) -> None:
         """End the processes and their tasks; later tasks are cancelled at once."""
         self.stopped = True
-        with self._starting:
-            self._ended = True
-            if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
-                self._pool = None
+        self._quick.stop()
+        self._long.stop()
+
+    def _compute(
+        self, groups: Sequence[Sequence[Values]], on_answer: Callable[[Answer], None]
+    ) -> list[Future[Answer]]:
+        """Compute groups of settings, one task each."""
+        futures = self._submit_all(self._quick, [*map(settings, groups)], on_answer)
+        for group, future in zip(groups, futures, strict=True):
+            self._computing |= {self._explorer_model.key(each): future for each in group}
+        return futures
 
     def _submit_all(
-        self, tasks: Sequence[Task], on_answer: Callable[[Answer], None]
+        self, pool: _Pool, tasks: Sequence[Task], on_answer: Callable[[Answer], None]
     ) -> list[Future[Answer]]:
         def answered(future: Future[Answer]) -> None:
             if future.cancelled():
                 return
             if future.exception() is not None:
-                self._pool = None  # the next task starts other processes
+                pool.forget()  # the next task starts other processes
                 return
             on_answer(self._explorer_model.store(future.result()))
 
-        futures = [self._submit(task) for task in tasks]
+        futures = [pool.submit(task) for task in tasks]
         for future in futures:
             future.add_done_callback(answered)
         return futures
 
-    def _submit(self, task: Task) -> Future[Answer]:
+
+class _Pool:
+    """Processes of one priority, which start with the first task."""
+
+    def __init__(self, explorer_model: ExplorerModel, processes: int, niceness: int) -> None:
+        self._explorer_model = explorer_model
+        self._processes, self._niceness = processes, niceness
+        self._running: ProcessPoolExecutor | None = None
+        # Threads submit tasks, and one may be starting the processes when they are to stop.
+        self._starting = threading.Lock()
+        self._ended = False
+
+    def submit(self, task: Task) -> Future[Answer]:
+        """Run a task when a process is free; cancelled at once after `stop`."""
         with self._starting:
             if self._ended:
                 refused = Future[Answer]()
                 refused.cancel()
                 refused.set_running_or_notify_cancel()  # or `wait` never returns it
                 return refused
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(
-                    _PROCESSES, _context(), _begin, (self._explorer_model.without_cache(),)
-                )
-            return self._pool.submit(task)
+            if self._running is None:
+                given = self._explorer_model.without_cache(), self._niceness
+                self._running = ProcessPoolExecutor(self._processes, _context(), _begin, given)
+            return self._running.submit(task)
+
+    def forget(self) -> None:
+        """Start other processes with the next task: these were killed."""
+        self._running = None
+
+    def stop(self) -> None:
+        """End the processes and their tasks."""
+        with self._starting:
+            self._ended = True
+            if self._running is not None:
+                self._running.shutdown(wait=False, cancel_futures=True)
+                self._running = None
 
 
 class _Ahead(NamedTuple):
@@ -178,22 +219,26 @@ class _Ahead(NamedTuple):
 
     Attributes
     ----------
-    likely : list of dict
-        Settings that one change leads to.
     shared : list of list of dict
-        Some of these, each first in a group of settings that share its chain.
+        Groups that share a chain, with a setting or more that one change leads to.
     single : list of dict
-        The others of these.
+        The others that one change leads to.
     later : list of list of dict
         Groups that only several changes lead to.
+    curves : list of dict
+        Other settings of the curves that one change leads to.
+    unmarked : list of dict
+        Settings that one change leads to and whose marks are not computed, one of each topic, card
+        and version.
     unsent : set of str
         Keys of settings in groups that one change does not lead to.
     """
 
-    likely: list[dict[str, str]]
     shared: list[list[dict[str, str]]]
     single: list[dict[str, str]]
     later: list[list[dict[str, str]]]
+    curves: list[dict[str, str]]
+    unmarked: list[dict[str, str]]
     unsent: set[str]
 
     @classmethod
@@ -202,12 +247,20 @@ class _Ahead(NamedTuple):
         groups = list(model.likely_later_settings(values))
         next_keys = {model.key(other) for other in likely}
         grouped = {model.key(other) for group in groups for other in group}
-        shared = [group for group in groups if model.key(group[0]) in next_keys]
+        shared = [group for group in groups if any(model.key(each) in next_keys for each in group)]
+        around = [each for other in likely for each in model.missing_settings(other)]
+        curves = {model.key(each): each for each in around}
+        unmarked = {model.context(other): other for other in likely if not model.is_marked(other)}
         return cls(
-            likely,
             shared,
-            single=[other for other in likely if model.key(other) not in grouped],
+            single=[
+                other
+                for other in likely
+                if model.key(other) not in grouped and not model.is_answered(other)
+            ],
             later=[group for group in groups if group not in shared],
+            curves=[each for key, each in curves.items() if key not in next_keys | grouped],
+            unmarked=list(unmarked.values()),
             unsent=grouped - next_keys - {model.key(values)},
         )
 
@@ -256,13 +309,26 @@ def with_intervals(values: Values) -> Task:
 _EXPLORER_MODEL: list[ExplorerModel] = []
 
 
-def _begin(explorer_model: ExplorerModel) -> None:
+def _begin(explorer_model: ExplorerModel, niceness: int) -> None:
     _EXPLORER_MODEL[:] = [explorer_model]
     # The kernel is interrupted together with its children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    if hasattr(os, "nice"):
-        os.nice(10)
+    _give_way(niceness)
+
+
+def _give_way(niceness: int) -> None:
+    """Leave the processor to the kernel, and to the browser and the server behind it.
+
+    Linux weighs sessions against each other before processes, so that a nice process of the
+    kernel's session takes as much from a browser as the kernel does (sched(7), autogroups).
+    """
+    if not hasattr(os, "setsid"):
+        return
+    os.nice(niceness)
+    with suppress(OSError):  # where there are no autogroups, or it leads a session already
+        os.setsid()
+        Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
 
 
 def _end_with_parent() -> None:

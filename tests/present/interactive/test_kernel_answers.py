@@ -1,12 +1,14 @@
 """What the explorer's kernel answers to its page."""
 
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 from queue import Queue
@@ -145,6 +147,25 @@ def test_a_chosen_setting_waits_for_no_other_chain(
     assert (solved.get_nowait(), solved.empty()) == ("all", True)
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_setting_that_a_process_computes_is_awaited(view: Explorer, killed: bool) -> None:
+    """The kernel computes it only if the process is killed."""
+    model, sent = view._explorer_model, list[Any]()
+    values = {**model.chosen, "retries": "12" if killed else "11"}
+    key, computed = model.key(values), {"refusal": "as computed by a process"}
+    view.send = sent.append
+    future = Future[Answer]()
+    future.set_running_or_notify_cancel()
+    view._worker._computing[key] = future
+    end = partial(future.set_result, Answer({key: computed}, {}))
+    if killed:
+        end = partial(future.set_exception, BrokenProcessPool("killed"))
+    threading.Timer(0.2, end).start()
+    view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
+    assert (sent[0]["settings"][key] == computed) is not killed
+    assert ("verdict" in sent[0]["settings"][key]) is killed
+
+
 @pytest.mark.parametrize("card", [MODEL.name, "three_az_cloud"])
 def test_a_chain_that_was_forgotten_is_solved_again(card: str) -> None:
     """A known answer needs no chain; other retries do, and few chains are kept."""
@@ -195,15 +216,18 @@ def test_processes_begin_with_what_one_change_leads_to() -> None:
     likely = list(own.likely_next_settings(own.chosen, changed))
     begun = list[list[Values]]()
 
-    def noted(tasks: Sequence[Task], _on_answer: object) -> None:
-        begun.extend(task.args[0] for task in tasks if isinstance(task, partial))
+    def noted(groups: Sequence[list[Values]], _on_answer: object) -> None:
+        begun.extend(groups)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "_submit_all", noted)
+        patch.setattr(worker, "_compute", noted)
         worker.begin(own.chosen, changed)
     key = own.key
     assert sorted(key(other) for task in begun for other in task) == sorted(map(key, likely))
     assert len(begun) < len(likely)
+    # The controls come in the order given.
+    assert begun[0][0]["eligible_leader_replicas"] != own.chosen["eligible_leader_replicas"]
+    assert begun[-1][0]["topic"] != own.chosen["topic"]
     worker.begin(own.chosen, changed)
     while not all(own.is_answered(other) for other in likely):
         time.sleep(0.05)
@@ -217,9 +241,41 @@ def test_a_task_does_not_start_processes_that_were_stopped() -> None:
     worker.stop()
     worker.compute_curve(own.chosen, found.append)
     worker.begin(own.chosen, ("acks",))
-    assert worker._pool is None
+    assert worker._quick._running is None
     assert found == []
     assert list(worker.answers([marks(own.chosen)])) == []
+
+
+def test_what_takes_seconds_has_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals and marks would hold up what the next change needs."""
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    worker, quick, long = Worker(own), list[str](), list[str]()
+    for pool, tasks in ((worker._quick, quick), (worker._long, long)):
+
+        def submit(task: Task, tasks: list[str] = tasks) -> Future[Answer]:
+            assert isinstance(task, partial)
+            tasks.append(task.func.__name__)
+            return Future()
+
+        monkeypatch.setattr(pool, "submit", submit)
+    worker.compute_curve(own.chosen, lambda _: None)
+    worker.compute_likely_next(own.chosen, lambda _: None)
+    assert set(quick) == {"_settings"}
+    assert long[:3] == ["_marks", "_with_intervals", "_marks"]
+
+
+def test_background_processes_give_way() -> None:
+    """To the kernel by their niceness, and to the browser by that of their session."""
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    worker = Worker(own)
+    assert list(worker.answers([settings([own.chosen])]))
+    (process,) = multiprocessing.active_children()
+    assert os.getpriority(os.PRIO_PROCESS, process.pid or 0) == 19
+    assert os.getsid(process.pid or 0) != os.getsid(0)
+    of_session = Path(f"/proc/{process.pid}/autogroup")
+    if of_session.exists():
+        assert of_session.read_text(encoding="ascii").split()[-1] == "19"
+    worker.stop()
 
 
 def test_background_processes_compute_the_likely_next_settings() -> None:
