@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
@@ -31,7 +31,13 @@ from advisor.present.interactive.switches import (
     first_of_cards,
     switchable,
 )
-from advisor.present.interactive.worker import Worker, curve, settings, with_intervals
+from advisor.present.interactive.worker import (
+    Task,
+    Worker,
+    curve,
+    settings,
+    with_intervals,
+)
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.times.exactness import check_exact
@@ -74,7 +80,6 @@ class Explorer(anywidget.AnyWidget):
         self._offline: dict[str, Any] | None = None
         self._completing = False
         self._updates: list[Callable[[], None]] = []
-        self._later: dict[str, Any] | None = None
         self._beside = ThreadPoolExecutor(1)
         self._prepared: list[tuple[Mapping[str, str], Future[None]]] = []
         if _cell_of_user() is None:
@@ -147,22 +152,14 @@ class Explorer(anywidget.AnyWidget):
         threading.Thread(target=run, args=(what,), daemon=True).start()
 
     def _complete_beside(self) -> None:
-        """Compute the page in background processes; send their answers, then update the outputs."""
+        """Compute the page in a background process; send its answers, then update the outputs."""
         explorer_model, worker = self._explorer_model, self._worker
         topics, others = curves_elsewhere(explorer_model, *self._elsewhere)
+        elsewhere = [*topics, *others]
         self._prepare(explorer_model.chosen)
         try:
-            own = [with_intervals(explorer_model.chosen), *map(settings, explorer_model.offered())]
-            for _ in worker.answers(own):
+            for _ in worker.answers(self._missing(elsewhere)):
                 self.page = self._live(explorer_model.page())
-            # Users change elections and versions before they look at the exported page.
-            combined = explorer_model.combinations(explorer_model.chosen)
-            for _ in worker.answers([*map(settings, combined)]):
-                pass
-            elsewhere = [*topics, *others]
-            first = first_of_cards(explorer_model, self._elsewhere[1])
-            for _ in worker.answers([*map(curve, elsewhere), *map(with_intervals, first)]):
-                pass
         finally:
             self._completing = False
         if worker.stopped:
@@ -171,8 +168,20 @@ class Explorer(anywidget.AnyWidget):
         self.page = self._live(self._offline)
         for update in self._updates:
             update()
-        if self._later is not None:
-            self._compute_likely_next(self._later)
+
+    def _missing(self, elsewhere: Sequence[Mapping[str, str]]) -> Iterator[Task]:
+        """Yield tasks for what the page lacks by then: other processes compute some of it."""
+        explorer_model = self._explorer_model
+        for offered in explorer_model.offered():
+            missing = [each for each in offered if not explorer_model.is_answered(each)]
+            if missing:
+                yield settings(missing)
+        for values in elsewhere:
+            if explorer_model.missing_settings(values) or not explorer_model.is_marked(values):
+                yield curve(values)
+        for values in [explorer_model.chosen, *first_of_cards(explorer_model, self._elsewhere[1])]:
+            if not explorer_model.has_intervals(values):
+                yield with_intervals(values)
 
     def _complete(self) -> dict[str, Any]:
         """Return the page without a kernel; what is computed for it also reaches the widget."""
@@ -197,10 +206,7 @@ class Explorer(anywidget.AnyWidget):
         values = {name: str(value) for name, value in content["values"].items()}
         explorer_model = self._explorer_model
         if content.get("kind") == "ahead":
-            if self._completing and values == explorer_model.chosen:
-                self._later = content  # the page will hold nearly all likely next settings
-            else:
-                self._compute_likely_next(content)
+            self._compute_likely_next(content)
             self._prepare(values)
             return
         if content.get("kind") == "around":

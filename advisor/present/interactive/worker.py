@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -130,7 +130,7 @@ class Worker:
             *self._submit_all(self._long, [*long, *map(marks, ahead.unmarked)], on_answer),
         ]
 
-    def answers(self, tasks: Sequence[Task]) -> Iterator[Answer]:
+    def answers(self, tasks: Iterable[Task]) -> Iterator[Answer]:
         """Run tasks in the process for long ones; yield each answer as it comes, until it ends.
 
         One task is submitted after another, so that marks and intervals need not wait for all.

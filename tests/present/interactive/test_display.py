@@ -3,7 +3,8 @@
 import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from queue import Queue
 from types import SimpleNamespace
 from typing import Any
@@ -167,29 +168,35 @@ def test_a_cell_run_again_ends_the_work_for_its_old_explorer(notebook: Any) -> N
         view._worker.stop()
 
 
-def test_what_is_asked_ahead_waits_for_the_page(
+def test_what_other_processes_computed_is_not_computed_for_the_page(
     notebook: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page has what one change of the initial setting leads to; the rest is asked after it."""
-    asked: list[dict[str, str]] = []
+    """Users change controls while the page is computed."""
+    monkeypatch.setattr(Worker, "begin", lambda *_: None)
+    asked, go, real = list[Task](), threading.Event(), Worker.answers
 
-    def noted(_worker: Worker, values: dict[str, str], _tell: object) -> None:
-        asked.append(values)
+    def noted(worker: Worker, tasks: Iterable[Task]) -> Iterator[Answer]:
+        assert go.wait(timeout=600)
+        asked.extend(tasks)
+        return real(worker, asked)
 
-    monkeypatch.setattr(Worker, "compute_likely_next", noted)
-    shell, view = notebook(user=True), example()
-    view.send = [].append
+    monkeypatch.setattr(Worker, "answers", noted)
+    shell, view = notebook(user=True), example(cards=["two_az"])
+    model, start = view._explorer_model, view._explorer_model.chosen
     view._ipython_display_()
-    start = view._explorer_model.chosen
-    view._asked(view, {"id": "a1", "values": start, "kind": "ahead"}, [])
-    assert asked == []
-    other = {**start, "retries": "5"}
-    view._asked(view, {"id": "a2", "values": other, "kind": "ahead"}, [])
-    assert asked == [other]
+    for values in ({**start, "acks": "1"}, {**start, "card": "two_az"}):
+        model.answer(values)
+    model.with_intervals(start)
+    known = set(model._settings)
+    go.set()
     assert shell.complete.wait(timeout=600)
-    for _ in range(100):
-        if len(asked) > 1:
-            break
-        threading.Event().wait(0.1)
-    assert asked == [other, start]
+    given: dict[str, list[Any]] = {"_settings": [], "_curve": [], "_with_intervals": []}
+    for task in asked:
+        assert isinstance(task, partial)
+        given[task.func.__name__].append(task.args[0])
+    assert {**start, "card": "two_az"} in given["_with_intervals"]
+    assert given["_settings"]
+    assert not known & {model.key(each) for every in given["_settings"] for each in every}
+    assert {**start, "card": "two_az"} not in given["_curve"]
+    assert shell.shown[1]["text/html"] == example(cards=["two_az"]).html
     view._worker.stop()

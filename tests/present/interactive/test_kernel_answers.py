@@ -267,12 +267,13 @@ def test_what_takes_seconds_has_a_process_of_its_own(monkeypatch: pytest.MonkeyP
 def test_background_processes_give_way() -> None:
     """To the kernel by their niceness, and to the browser by that of their session."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    worker = Worker(own)
+    worker, before = Worker(own), multiprocessing.active_children()
     assert list(worker.answers([settings([own.chosen])]))
-    (process,) = multiprocessing.active_children()
-    assert os.getpriority(os.PRIO_PROCESS, process.pid or 0) == 19
-    assert os.getsid(process.pid or 0) != os.getsid(0)
-    of_session = Path(f"/proc/{process.pid}/autogroup")
+    (begun,) = {child.pid for child in multiprocessing.active_children() if child not in before}
+    assert begun is not None
+    assert os.getpriority(os.PRIO_PROCESS, begun) == 19
+    assert os.getsid(begun) != os.getsid(0)
+    of_session = Path(f"/proc/{begun}/autogroup")
     if of_session.exists():
         assert of_session.read_text(encoding="ascii").split()[-1] == "19"
     worker.stop()
