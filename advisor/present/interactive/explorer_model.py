@@ -205,7 +205,7 @@ class ExplorerModel:
         for key in changed:
             for option, _ in shown[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_AHEAD]:
                 other = {**values, key: option}
-                if other != values and not (self.is_answered(other) and self.is_marked(other)):
+                if other != values and not self.is_answered(other):
                     yield other
 
     def combinations(self, values: Values) -> Iterator[list[dict[str, str]]]:

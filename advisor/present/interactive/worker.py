@@ -101,11 +101,12 @@ class Worker:
         ]
 
     def compute_likely_next(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
-        """Compute what the next changes need, with their curves, and this setting's intervals.
+        """Compute what the next changes need, and this setting's intervals.
 
         First what one change of a control leads to, with all that shares a chain with it, then what
         several changes do. The latter is cached here and not passed on. Tasks of earlier calls that
-        have not started are cancelled.
+        have not started are cancelled. Marks and curves of what is next take too long: they come
+        when it is chosen.
 
         Parameters
         ----------
@@ -126,8 +127,7 @@ class Worker:
         self._next_futures = [
             *self._compute([*ahead.shared, *([other] for other in ahead.single)], on_next),
             *self._compute(ahead.later, _keep),
-            *self._compute([[other] for other in ahead.curves], on_answer),
-            *self._submit_all(self._long, [*long, *map(marks, ahead.unmarked)], on_answer),
+            *self._submit_all(self._long, long, on_answer),
         ]
 
     def answers(self, tasks: Iterable[Task]) -> Iterator[Answer]:
@@ -225,11 +225,6 @@ class _Ahead(NamedTuple):
         The others that one change leads to.
     later : list of list of dict
         Groups that only several changes lead to.
-    curves : list of dict
-        Other settings of the curves that one change leads to.
-    unmarked : list of dict
-        Settings that one change leads to and whose marks are not computed, one of each topic, card
-        and version.
     unsent : set of str
         Keys of settings in groups that one change does not lead to.
     """
@@ -237,8 +232,6 @@ class _Ahead(NamedTuple):
     shared: list[list[dict[str, str]]]
     single: list[dict[str, str]]
     later: list[list[dict[str, str]]]
-    curves: list[dict[str, str]]
-    unmarked: list[dict[str, str]]
     unsent: set[str]
 
     @classmethod
@@ -248,19 +241,10 @@ class _Ahead(NamedTuple):
         next_keys = {model.key(other) for other in likely}
         grouped = {model.key(other) for group in groups for other in group}
         shared = [group for group in groups if any(model.key(each) in next_keys for each in group)]
-        around = [each for other in likely for each in model.missing_settings(other)]
-        curves = {model.key(each): each for each in around}
-        unmarked = {model.context(other): other for other in likely if not model.is_marked(other)}
         return cls(
             shared,
-            single=[
-                other
-                for other in likely
-                if model.key(other) not in grouped and not model.is_answered(other)
-            ],
+            single=[other for other in likely if model.key(other) not in grouped],
             later=[group for group in groups if group not in shared],
-            curves=[each for key, each in curves.items() if key not in next_keys | grouped],
-            unmarked=list(unmarked.values()),
             unsent=grouped - next_keys - {model.key(values)},
         )
 
