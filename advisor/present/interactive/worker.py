@@ -156,8 +156,11 @@ class Worker:
     ) -> list[Future[Answer]]:
         """Compute groups of settings, one task each."""
         futures = self._submit_all(self._quick, [*map(settings, groups)], on_answer)
+        # Another dict each time, since several threads come here.
+        computing = {key: each for key, each in self._computing.items() if not each.done()}
         for group, future in zip(groups, futures, strict=True):
-            self._computing |= {self._explorer_model.key(each): future for each in group}
+            computing |= {self._explorer_model.key(each): future for each in group}
+        self._computing = computing
         return futures
 
     def _submit_all(
