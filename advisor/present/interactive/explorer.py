@@ -31,20 +31,14 @@ from advisor.present.interactive.switches import (
     first_of_cards,
     switchable,
 )
-from advisor.present.interactive.worker import (
-    Task,
-    Worker,
-    curve,
-    settings,
-    with_intervals,
-)
+from advisor.present.interactive.worker import Task, Worker, curve, settings, with_intervals
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
-# Controls whose other values are computed while the kernel computes the first picture. The first
-# one takes as long as all cards; versions come last, as users rarely begin with them.
+# Controls whose other values are computed while the kernel computes the first picture, in this
+# order. Unclean elections take one process about as long as all cards take another.
 _BEGUN_WITH = (
     "unclean_leader_election_enable",
     "card",
@@ -158,8 +152,10 @@ class Explorer(anywidget.AnyWidget):
         elsewhere = [*topics, *others]
         self._prepare(explorer_model.chosen)
         try:
-            for _ in worker.answers(self._missing(elsewhere)):
+            for _ in worker.answers(self._missing_here()):
                 self.page = self._live(explorer_model.page())
+            for _ in worker.answers(self._missing_elsewhere(elsewhere)):
+                pass
         finally:
             self._completing = False
         if worker.stopped:
@@ -169,17 +165,26 @@ class Explorer(anywidget.AnyWidget):
         for update in self._updates:
             update()
 
-    def _missing(self, elsewhere: Sequence[Mapping[str, str]]) -> Iterator[Task]:
-        """Yield tasks for what the page lacks by then: other processes compute some of it."""
+    def _missing_here(self) -> Iterator[Task]:
+        """Yield tasks for what the page lacks of its first topic, card and version.
+
+        What other processes computed by then is left out.
+        """
         explorer_model = self._explorer_model
         for offered in explorer_model.offered():
             missing = [each for each in offered if not explorer_model.is_answered(each)]
             if missing:
                 yield settings(missing)
+        if not explorer_model.has_intervals(explorer_model.chosen):
+            yield with_intervals(explorer_model.chosen)
+
+    def _missing_elsewhere(self, elsewhere: Sequence[Mapping[str, str]]) -> Iterator[Task]:
+        """Yield tasks for what the page lacks of other topics, cards and versions by then."""
+        explorer_model = self._explorer_model
         for values in elsewhere:
             if explorer_model.missing_settings(values) or not explorer_model.is_marked(values):
                 yield curve(values)
-        for values in [explorer_model.chosen, *first_of_cards(explorer_model, self._elsewhere[1])]:
+        for values in first_of_cards(explorer_model, self._elsewhere[1]):
             if not explorer_model.has_intervals(values):
                 yield with_intervals(values)
 
@@ -214,9 +219,7 @@ class Explorer(anywidget.AnyWidget):
             return
         answer = Answer({}, {})
         try:
-            if not explorer_model.is_answered(values):
-                self._worker.await_setting(values)
-            self._await_chain_of(values)
+            self._await_others(values)
             answer = Answer({explorer_model.key(values): explorer_model.setting(values)}, {})
         finally:
             # Also when interrupted: the page asks its next question after the reply.
@@ -228,8 +231,11 @@ class Explorer(anywidget.AnyWidget):
         future = self._beside.submit(_in_short_turns, self._explorer_model.prepare, values)
         self._prepared = [*waiting, (values, future)]
 
-    def _await_chain_of(self, values: Mapping[str, str]) -> None:
-        """Wait if the chain of a setting without an answer is being solved now."""
+    def _await_others(self, values: Mapping[str, str]) -> None:
+        """Wait if a setting without an answer is being computed, or its chain is being solved."""
+        if self._explorer_model.is_answered(values):
+            return
+        self._worker.await_setting(values)
         if self._explorer_model.is_answered(values):
             return
         for other, future in self._prepared:

@@ -71,9 +71,11 @@ class Worker:
         self._compute(groups, _keep)
 
     def await_setting(self, values: Values) -> None:
-        """Wait for a process that is computing a setting: it ends sooner than another beginning."""
+        """Wait if a process is computing a setting: starting again would take longer.
+
+        If that process is killed, the setting stays without an answer.
+        """
         future = self._computing.get(self._explorer_model.key(values))
-        # Also when its process is killed.
         if future is not None and future.running() and future.exception() is None:
             self._explorer_model.store(future.result())
 

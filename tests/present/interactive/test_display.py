@@ -177,8 +177,9 @@ def test_what_other_processes_computed_is_not_computed_for_the_page(
 
     def noted(worker: Worker, tasks: Iterable[Task]) -> Iterator[Answer]:
         assert go.wait(timeout=600)
-        asked.extend(tasks)
-        return real(worker, asked)
+        given = list(tasks)
+        asked.extend(given)
+        return real(worker, given)
 
     monkeypatch.setattr(Worker, "answers", noted)
     shell, view = notebook(user=True), example(cards=["two_az"])
