@@ -11,6 +11,13 @@ class TooBusyError(BrokersUnavailableError):
     """A healthy broker was fenced; the run is invalid and can be repeated."""
 
 
+def too_busy(seen: str) -> TooBusyError:
+    """Return the error, which begins with what shows it."""
+    return TooBusyError(
+        f"{seen}: this machine is too busy for sessions this short; run again when it is not"
+    )
+
+
 class ExpectedServing:
     """The brokers that must still be serving: no fault was injected since they last served."""
 
@@ -39,8 +46,5 @@ class ExpectedServing:
         lost = self._brokers - set(serving)
         if lost:
             names = ", ".join(map(str, sorted(lost)))
-            raise TooBusyError(
-                f"broker {names} was fenced and nothing had been done to it: this machine is too "
-                "busy for sessions this short; run again when it is not"
-            )
+            raise too_busy(f"broker {names} was fenced and nothing had been done to it")
         self._brokers |= frozenset(serving) & frozenset(live)

@@ -201,7 +201,7 @@ def outputs_on_brokers(
     Raises
     ------
     TooBusyError
-        If a healthy broker was fenced in each of three runs.
+        If the machine was too busy in each of three runs.
     """
     attempts = 0
     while True:

@@ -15,7 +15,7 @@ from advisor.errors import InputError
 from advisor.kafka_lab.client import Client
 from advisor.kafka_lab.fault_injection import FAULTS, FaultInjector
 from advisor.kafka_lab.formats import log_directory
-from advisor.kafka_lab.machine_load import ExpectedServing
+from advisor.kafka_lab.machine_load import ExpectedServing, too_busy
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
 from advisor.kafka_lab.observation.quiescence import pending_work, wait_until_quiescent
@@ -247,8 +247,12 @@ class RealSimulation(Simulation):
 
     def _create(self, event: ev.CreateTopic) -> str | None:
         error = self.client.create_topic(event.topic, event.assignment, self.topic_configs)
+        state, effects = admin_requests.create_topic(self.state, event)
         if error is None:
-            self.state, _ = admin_requests.create_topic(self.state, event)
+            self.state = state
+        elif self.has_controller and not any(isinstance(each, Refused) for each in effects):
+            # Its brokers were fenced, or the first of two requests was carried out too late.
+            raise too_busy(f"topic {event.topic} was refused ({error}) while its brokers ran")
         return error
 
     def _grow(self, event: ev.GrowTopic) -> str | None:
