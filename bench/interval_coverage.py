@@ -35,7 +35,7 @@ LOAD = Workload(partitions=1)
 LAYOUTS = {"3 racks of 2": Cluster.uniform(6, 3), "6 racks": Cluster.uniform(6, 6)}
 # Bounds are worst cases, and with five replicas wider than the rarest losses. So chains are cut so
 # many times finer until the number changes by no more than a share, with at most so many states.
-FINER, STILL, MOST_STATES = (1e-2, 1e-4, 1e-6, 1e-8), 0.003, 500_000
+FINER, STILL, MOST_STATES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12), 0.003, 500_000
 # Intervals from few effective losses are wide, and hold more or less often than they say. A run of
 # importance sampling is longer where it has fewer than these, up to so many times.
 ENOUGH_EFFECTIVE, LONGEST = 100.0, 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -49,6 +50,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 Values = Mapping[str, str]
+_shipped = lru_cache(load_model)  # a card is read once
 _LONG_TIMEOUT_MS = 600_000
 _MOST_AHEAD = 12
 _REPLICAS = ("min_insync_replicas", "replication_factor")
@@ -311,12 +313,11 @@ class ExplorerModel:
     def offered(self) -> Iterator[list[dict[str, str]]]:
         """Yield the settings of `curves`; those one change away from the start come first."""
         start = self.chosen
-        places = list(self._places())
         timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
         for timeout, unclean, acks in product(timeouts, ("false", "true"), EVERY_ACKS):
             choice = {"acks": acks, "unclean_leader_election_enable": unclean}
             choice["delivery_timeout_ms"] = timeout
-            yield [{**start, **choice, **place} for place in places]
+            yield [{**start, **choice, **place} for place in self._places()]
         for elr, acks in product(("default", "false", "true"), EVERY_ACKS):
             other = {**start, "eligible_leader_replicas": elr, "acks": acks}
             if elr != start["eligible_leader_replicas"]:
@@ -348,7 +349,7 @@ class ExplorerModel:
         return choose(config, result, self.goals, share)
 
     def _card(self, values: Values) -> FailureModel:
-        return self.model if values["card"] == self.model.name else load_model(values["card"])
+        return self.model if values["card"] == self.model.name else _shipped(values["card"])
 
     def _load(self, values: Values) -> Workload:
         if values["topic"] == NEW_TOPIC:

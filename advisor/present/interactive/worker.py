@@ -21,6 +21,8 @@ Task = Callable[[], Answer]
 _PROCESSES = min(2, os.cpu_count() or 1)
 # Lower priorities than the kernel's. What a user may choose next comes before what takes seconds.
 _QUICK_NICENESS, _LONG_NICENESS = 10, 19
+# Most settings take a process less than this.
+_LONGEST_WAIT_S = 2.0
 
 
 class Worker:
@@ -73,11 +75,15 @@ class Worker:
     def await_setting(self, values: Values) -> None:
         """Wait if a process is computing a setting: starting again would take longer.
 
-        If that process is killed, the setting stays without an answer.
+        It stays without an answer if that process is killed, or gets no processor time because
+        others keep the machine busy.
         """
         future = self._computing.get(self._explorer_model.key(values))
-        if future is not None and future.running() and future.exception() is None:
-            self._explorer_model.store(future.result())
+        if future is None or not future.running():
+            return
+        with suppress(TimeoutError):
+            if future.exception(timeout=_LONGEST_WAIT_S) is None:
+                self._explorer_model.store(future.result())
 
     def compute_curve(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
         """Pass on what is computed of a setting's curve and its marks, and compute the rest.

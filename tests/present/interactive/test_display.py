@@ -136,15 +136,14 @@ def test_a_second_output_of_the_same_explorer_is_completed_too(
     notebook: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both wait for one computation."""
-    go = threading.Event()
-    real = Worker.answers
-
-    def later(worker: Worker, tasks: Sequence[Task]) -> Iterator[Answer]:
-        assert go.wait(timeout=600)
-        return real(worker, tasks)
-
-    monkeypatch.setattr(Worker, "answers", later)
     shell, view = notebook(user=True), example()
+    go, real = threading.Event(), view._worker.answers
+
+    def later(tasks: Sequence[Task]) -> Iterator[Answer]:
+        assert go.wait(timeout=600)
+        return real(tasks)
+
+    monkeypatch.setattr(view._worker, "answers", later)
     view._ipython_display_()
     view._ipython_display_()
     go.set()
@@ -173,16 +172,17 @@ def test_what_other_processes_computed_is_not_computed_for_the_page(
 ) -> None:
     """Users change controls while the page is computed."""
     monkeypatch.setattr(Worker, "begin", lambda *_: None)
-    asked, go, real = list[Task](), threading.Event(), Worker.answers
+    shell, view = notebook(user=True), example(cards=["two_az"])
+    asked, go, real = list[Task](), threading.Event(), view._worker.answers
 
-    def noted(worker: Worker, tasks: Iterable[Task]) -> Iterator[Answer]:
+    def noted(tasks: Iterable[Task]) -> Iterator[Answer]:
         assert go.wait(timeout=600)
         given = list(tasks)
         asked.extend(given)
-        return real(worker, given)
+        return real(given)
 
-    monkeypatch.setattr(Worker, "answers", noted)
-    shell, view = notebook(user=True), example(cards=["two_az"])
+    # Of this explorer only: a thread of an earlier test's explorer may still be running.
+    monkeypatch.setattr(view._worker, "answers", noted)
     model, start = view._explorer_model, view._explorer_model.chosen
     view._ipython_display_()
     for values in ({**start, "acks": "1"}, {**start, "card": "two_az"}):

@@ -166,6 +166,21 @@ def test_a_setting_that_a_process_computes_is_awaited(view: Explorer, killed: bo
     assert ("verdict" in sent[0]["settings"][key]) is killed
 
 
+def test_a_process_without_processor_time_is_awaited_for_a_while(
+    view: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the kernel, whose priority is higher, computes the setting."""
+    model, sent = view._explorer_model, list[Any]()
+    values = {**model.chosen, "retries": "13"}
+    view.send = sent.append
+    starved = Future[Answer]()
+    starved.set_running_or_notify_cancel()
+    view._worker._computing[model.key(values)] = starved
+    monkeypatch.setattr("advisor.present.interactive.worker._LONGEST_WAIT_S", 0.05)
+    view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
+    assert "verdict" in sent[0]["settings"][model.key(values)]
+
+
 @pytest.mark.parametrize("card", [MODEL.name, "three_az_cloud"])
 def test_a_chain_that_was_forgotten_is_solved_again(card: str) -> None:
     """A known answer needs no chain; other retries do, and few chains are kept."""
