@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -224,8 +225,10 @@ class RealSimulation(Simulation):
             for broker in self.cluster.brokers:
                 name = partition.topic, partition.number
                 folder = log_directory.replica_folder(self.cluster.data(broker), *name)
-                if folder.is_dir():
-                    logs_by_replica[(broker, *name)] = read_replica_log(folder)
+                # The broker may delete the replica while it is read.
+                with suppress(FileNotFoundError):
+                    if folder.is_dir():
+                        logs_by_replica[(broker, *name)] = read_replica_log(folder)
         return logs_by_replica
 
     def _set_state(self, snapshot: Snapshot) -> None:

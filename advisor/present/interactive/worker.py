@@ -20,7 +20,7 @@ from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Va
 Task = Callable[[], Answer]
 _PROCESSES = min(2, os.cpu_count() or 1)
 # Lower priorities than the kernel's. What a user may choose next comes before what takes seconds.
-_QUICK_NICENESS, _LONG_NICENESS = 10, 19
+_QUICK_NICENESS, _LONG_NICENESS = 5, 10
 # Most settings take a process less than this.
 _LONGEST_WAIT_S = 2.0
 
