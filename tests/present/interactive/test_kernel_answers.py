@@ -286,7 +286,7 @@ def test_background_processes_give_way() -> None:
     assert list(worker.answers([settings([own.chosen])]))
     (begun,) = {child.pid for child in multiprocessing.active_children() if child not in before}
     assert begun is not None
-    assert os.getpriority(os.PRIO_PROCESS, begun) == 19
+    assert os.getpriority(os.PRIO_PROCESS, begun) == 10
     assert os.getsid(begun) != os.getsid(0)
     of_session = Path(f"/proc/{begun}/autogroup")
     if of_session.exists():
