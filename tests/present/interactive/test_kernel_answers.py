@@ -290,7 +290,7 @@ def test_background_processes_give_way() -> None:
     assert os.getsid(begun) != os.getsid(0)
     of_session = Path(f"/proc/{begun}/autogroup")
     if of_session.exists():
-        assert of_session.read_text(encoding="ascii").split()[-1] == "19"
+        assert of_session.read_text(encoding="ascii").split()[-1] == "10"
     worker.stop()
 
 
