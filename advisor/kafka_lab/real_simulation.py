@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from advisor.errors import InputError
@@ -225,10 +226,9 @@ class RealSimulation(Simulation):
             for broker in self.cluster.brokers:
                 name = partition.topic, partition.number
                 folder = log_directory.replica_folder(self.cluster.data(broker), *name)
-                # The broker may delete the replica while it is read.
-                with suppress(FileNotFoundError):
-                    if folder.is_dir():
-                        logs_by_replica[(broker, *name)] = read_replica_log(folder)
+                log = _log_on_disk(folder)
+                if log is not None:
+                    logs_by_replica[(broker, *name)] = log
         return logs_by_replica
 
     def _set_state(self, snapshot: Snapshot) -> None:
@@ -254,7 +254,7 @@ class RealSimulation(Simulation):
         if error is None:
             self.state = state
         elif self.has_controller and not any(isinstance(each, Refused) for each in effects):
-            # Its brokers were fenced, or the first of two requests was carried out too late.
+            # Its brokers were fenced, or a request that timed out was carried out all the same.
             raise too_busy(f"topic {event.topic} was refused ({error}) while its brokers ran")
         return error
 
@@ -293,6 +293,14 @@ class RealSimulation(Simulation):
 
     def _reassign(self, event: ev.Reassign) -> str | None:
         return self.client.reassign(event.topic, event.partition, event.replicas)
+
+
+def _log_on_disk(folder: Path) -> Log | None:
+    """Read a replica's log, again if its broker deletes a file of it; None if it has none."""
+    while folder.is_dir():
+        with suppress(FileNotFoundError):
+            return read_replica_log(folder)
+    return None
 
 
 _HANDLERS: dict[type, Callable[[RealSimulation, Any], str | None]] = {

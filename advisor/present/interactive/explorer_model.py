@@ -312,12 +312,12 @@ class ExplorerModel:
 
     def offered(self) -> Iterator[list[dict[str, str]]]:
         """Yield the settings of `curves`; those one change away from the start come first."""
-        start = self.chosen
+        start, places = self.chosen, list(self._places())
         timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
         for timeout, unclean, acks in product(timeouts, ("false", "true"), EVERY_ACKS):
             choice = {"acks": acks, "unclean_leader_election_enable": unclean}
             choice["delivery_timeout_ms"] = timeout
-            yield [{**start, **choice, **place} for place in self._places()]
+            yield [{**start, **choice, **place} for place in places]
         for elr, acks in product(("default", "false", "true"), EVERY_ACKS):
             other = {**start, "eligible_leader_replicas": elr, "acks": acks}
             if elr != start["eligible_leader_replicas"]:
