@@ -59,7 +59,7 @@ def first_loss(generator: Generator, horizon_hours: float, precision: float = EX
 
     Parameters
     ----------
-    flow : Generator
+    generator : Generator
         With the loss transitions as ``absorbed``.
     precision : float
         Requested relative accuracy.

@@ -200,3 +200,13 @@ def test_weights_add_up_to_the_mean():
     weights = uniformisation._Weights(250.0)
     assert weights.between(0, weights.count).sum() == pytest.approx(250.0, rel=1e-13)
     assert weights.between(0, 100).tolist() == weights.between(0, weights.count)[:100].tolist()
+
+
+@pytest.mark.parametrize("rate", [1e-12, 1e-4, 0.3])
+def test_one_state_is_lost_exponentially(rate: float) -> None:
+    """Without any repair there is one state, and its lifetime is exponential."""
+    generator = generator_of([[0.0]], [rate])
+    found = first_passage.first_loss(generator, YEAR)
+    assert found.mean_hours == pytest.approx(1.0 / rate, rel=1e-14)
+    wanted = by_exponential(generator, YEAR)
+    assert found.probability == pytest.approx(wanted, rel=1e-12, abs=EPSILON)
