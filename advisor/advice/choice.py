@@ -193,7 +193,7 @@ def judged(
     if not choice.meets_all:
         return Judged(met, over, all(times <= _NARROW for times in over.values()))
     closest = max((values[name] / limit for name, limit in limits.items() if limit), default=0.0)
-    return Judged(met, over, met and (closest >= 1.0 / _NARROW or 2 * draws[0] < draws[1]))
+    return Judged(met, over, met and closest >= 1.0 / _NARROW, draws)
 
 
 def draws_kept(choice: Choice) -> tuple[int, int]:

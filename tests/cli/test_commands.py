@@ -25,7 +25,7 @@ def test_evaluate_prints_the_verdict(
     cluster = good(tmp_path)
     assert main(["evaluate", cluster, "--model", card]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("RF 3 with min ISR 2: data loss ")
+    assert said.startswith("RF 3 with min ISR 2: negligible data loss, ")
     assert said.splitlines()[1].startswith("Causes beyond settings ")
     assert "\nA consumer group is down " in said
     assert "Assumed: Kafka's version is not stated" in said
@@ -73,7 +73,7 @@ def test_recommend_prints_verdict_commands_and_rollback(
     line += ["--loss-probability-per-year", "1e-4", "--survive", "broker"]
     assert main(line) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Yes, RF 3 with min ISR 2 meets your goals: data loss ")
+    assert out.startswith("Yes, RF 3 with min ISR 2 meets your goals: negligible data loss, ")
     assert "--entity-name t --add-config min.insync.replicas=2" in out
     assert "acks=all\n" in (folder / "producer.properties").read_text()
     before = {path: path.read_bytes() for path in folder.iterdir()}

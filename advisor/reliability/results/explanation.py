@@ -102,12 +102,12 @@ def name_of(config: Config) -> str:
 def _head(config: Config, judged: Judged | None) -> str:
     if judged is None:
         return name_of(config)
+    kept, draws = judged.draws
+    if judged.met and 2 * kept < draws:
+        return f"Yes, {name_of(config)} meets your goals ({kept}/{draws} draws)"
     narrowly = "narrowly " if judged.narrow else ""
-    return (
-        f"Yes, {name_of(config)} {narrowly}meets your goals"
-        if judged.met
-        else (f"No, {name_of(config)} {narrowly}misses your goals")
-    )
+    answer, meets = ("Yes", "meets") if judged.met else ("No", "misses")
+    return f"{answer}, {name_of(config)} {narrowly}{meets} your goals"
 
 
 def _explained(outlook: Outlook, missed: Mapping[str, float]) -> str:
@@ -137,7 +137,7 @@ def _loss(outlook: Outlook, missed: Mapping[str, float]) -> str:
         return f"data loss {times_words(times)} your goal"
     if math.isinf(by.value) and math.isinf(rest.value):
         return "no modelled data loss"
-    return f"data loss negligible beside {outlook.reference[1]}"
+    return "negligible data loss"
 
 
 def times_words(factor: float) -> str:

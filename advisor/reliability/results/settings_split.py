@@ -240,13 +240,15 @@ class Judged(NamedTuple):
     times_over : mapping of str to float
         Missed measure to how many times its limit it is; infinite for a limit of 0.
     narrow : bool
-        Whether a few per cent would change `met`, or most draws of the card miss goals that are
-        met.
+        Whether a few per cent would change `met`.
+    draws : (int, int)
+        In how many draws of the card the goals are met, and of how many; 0 if not counted.
     """
 
     met: bool
     times_over: Mapping[str, float]
     narrow: bool = False
+    draws: tuple[int, int] = (0, 0)
 
 
 def amount_of(estimate: Estimate) -> Amount:

@@ -106,7 +106,7 @@ def test_the_report_is_accessible(text: str) -> None:
 def test_the_verdict_comes_first_and_everything_is_there(text: str, advice: Recommendation) -> None:
     """Verdict, today, tolerances, topics, plan, charts, reasons, stories, evidence: in order."""
     wanted = [
-        "with min ISR 2 meets your goals: data loss",
+        "with min ISR 2 meets your goals: negligible data loss",
         "Causes beyond settings",
         "As described today:",
         advice.goals.sentence,
