@@ -56,17 +56,16 @@ def setting_json(
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
     lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
     lines += filter(None, [certainty(choice) if intervals else ""])
-    kept, draws = draws_kept(choice) if intervals and choice.meets_all else (0, 0)
+    draws = draws_kept(choice) if intervals and choice.meets_all else (0, 0)
+    compared = judged(choice, draws=draws)
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),
         "at": [config.replication_factor, config.effective_min_insync_replicas],
         "met": choice.meets_all,
-        "unsure": 2 * kept < draws,
-        "badge": _unsure(kept, draws) if 2 * kept < draws else badge(choice),
-        "verdict": verdict(
-            result.outlook, judged(choice, draws=(kept, draws)) if choice.meets else None
-        ),
+        "unsure": compared.doubtful,
+        "badge": _unsure(*draws) if compared.doubtful else badge(choice),
+        "verdict": verdict(result.outlook, compared if choice.meets else None),
         "beyond": result.no_setting_changes,
         "lines": lines,
         "notes": [list(note) for note in notes(config)],

@@ -102,8 +102,8 @@ def name_of(config: Config) -> str:
 def _head(config: Config, judged: Judged | None) -> str:
     if judged is None:
         return name_of(config)
-    kept, draws = judged.draws
-    if judged.met and 2 * kept < draws:
+    if judged.doubtful:
+        kept, draws = judged.draws
         return f"Yes, {name_of(config)} meets your goals ({kept}/{draws} draws)"
     narrowly = "narrowly " if judged.narrow else ""
     answer, meets = ("Yes", "meets") if judged.met else ("No", "misses")

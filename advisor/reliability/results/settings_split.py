@@ -250,6 +250,12 @@ class Judged(NamedTuple):
     narrow: bool = False
     draws: tuple[int, int] = (0, 0)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether the goals are met, but most draws of the card miss them."""
+        kept, draws = self.draws
+        return self.met and 2 * kept < draws
+
 
 def amount_of(estimate: Estimate) -> Amount:
     """Return a sampled part of a measure for the verdict; a bound where nothing was seen."""
