@@ -117,12 +117,18 @@ def test_staying_is_the_same_however_much_is_remembered(monkeypatch, remembered)
         assert asked.after(hours)[1:] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("absorbed", [False, True])
 @pytest.mark.parametrize("pace", [1.0, 3600.0])
-def test_who_waits_for_longer_than_anything_lasts_gives_up_nothing(pace):
-    """Where the series is too long, a bound must say so: it is none that hides a chance."""
-    rates = np.array([[0.0, 0.1, 0.0], [0.5, 0.0, 4.0], [0.001, pace, 0.0]])
+def test_who_waits_for_longer_than_anything_lasts_gives_up_nothing(pace, absorbed):
+    """Where the series is too long, a bound must say so: it is none that hides a chance.
+
+    It does not matter whether the set is left for another state or by absorption.
+    """
+    exits = np.array([0.0, 0.5, 0.001])
+    rates = np.array([[0.0, 0.1, 0.0], [0.0, 0.0, 4.0], [0.0, pace, 0.0]])
+    rates[:, 0] = exits * (not absorbed)
     stays = SojournTime(
-        Generator(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True])
+        Generator(sparse.csr_array(rates), exits * absorbed), np.array([False, True, True])
     )
     inner = np.array([[-4.5, 4.0], [pace, -pace - 0.001]])
     slowest = max(np.linalg.eigvals(inner).real)
