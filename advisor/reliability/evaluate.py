@@ -29,6 +29,7 @@ from advisor.reliability.measures.first_losses import (
     solve_chains,
 )
 from advisor.reliability.measures.likeliest_loss import likeliest_loss
+from advisor.reliability.measures.replica_set import forget_chains
 from advisor.reliability.measures.solved_chain import SetMeasures
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.cost import cost_of
@@ -36,6 +37,8 @@ from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import beyond, without_beyond
 from advisor.reliability.workload import Workload
+
+__all__ = ["check_inputs", "evaluate", "forget_chains", "prepare", "topic_evaluator"]
 
 Pattern = tuple[int, ...]
 

@@ -84,6 +84,29 @@ def test_of_the_questions_that_wait_only_the_latest_is_sent(page: Page, view: Ex
     assert page.locator(".ae-busy").inner_text() == ""
 
 
+def test_a_picture_that_comes_first_is_drawn_and_the_question_stays_open(
+    page: Page, view: Explorer
+) -> None:
+    """The kernel sends the setting with the first retries; failed sends follow."""
+    model = view._explorer_model
+    page.get_by_label("acks", exact=True).select_option("1")
+    choose(page, "3")
+    first, *_ = asked(page)
+    page.evaluate("message => reply(message)", {"id": first["id"], "settings": {}, "marks": {}})
+    *_, question = asked(page)
+    assert question["values"]["retries"] == "3"
+    assert page.locator(".ae-picture.ae-old").count() == 1
+    pictured = {**question["values"], "retries": model.chosen["retries"]}
+    settings = {model.key(pictured): model.setting(pictured)}
+    reply = {"id": question["id"], "settings": settings, "marks": {}, "more": True}
+    page.evaluate("message => reply(message)", reply)
+    page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    assert page.locator(".ae-busy").inner_text() == "Computing failed sends …"
+    assert page.locator(".ae-verdict").inner_text().startswith(model.setting(pictured)["verdict"])
+    answer(page, view, question)
+    assert page.locator(".ae-busy").inner_text() == ""
+
+
 def test_an_interrupted_answer_is_said(page: Page) -> None:
     """The kernel replies without the setting; the next choice is asked as usual."""
     choose(page, "3")

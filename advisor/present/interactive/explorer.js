@@ -143,6 +143,14 @@ function mount(root, data, ask) {
     ask(values, function (reply) {
       Object.assign(settings, reply.settings);
       if (asked !== waiting) { return; }
+      if (reply.more) {
+        // The picture; how many sends fail follows.
+        if (picture.classList.contains("ae-old")) {
+          foresee(values);
+          drawn(since, false);
+        }
+        return;
+      }
       if (!settings[key(values)]) { refuse(changed, "Interrupted. Choose again."); return; }
       show(values, settings[key(values)], changed);
       drawn(since, true);

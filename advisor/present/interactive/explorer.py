@@ -25,6 +25,7 @@ from advisor.present.interactive.controls import NEW_TOPIC, STILL, SWITCHED_VERS
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel
 from advisor.present.interactive.fragment import html_fragment, source
 from advisor.present.interactive.frontend import watched_cell
+from advisor.present.interactive.lookahead import after_one_change
 from advisor.present.interactive.switches import (
     Elsewhere,
     curves_elsewhere,
@@ -89,7 +90,7 @@ class Explorer(anywidget.AnyWidget):
         begin = self._worker.begin
         threading.Thread(target=begin, args=(first, _BEGUN_WITH), daemon=True).start()
         self._explorer_model.answer(first)
-        for other in self._explorer_model.likely_next_settings(first, ("acks",)):
+        for other in after_one_change(self._explorer_model, first, ("acks",)):
             self._explorer_model.setting(other)
 
     @property
@@ -214,16 +215,23 @@ class Explorer(anywidget.AnyWidget):
             self._compute_likely_next(content)
             self._prepare(values)
             return
+        pictured = explorer_model.same_picture(values)
         if content.get("kind") == "around":
-            self._worker.compute_curve(values, lambda answer: self._reply(content, answer))
+            self._worker.compute_curve(pictured, lambda answer: self._reply(content, answer))
             return
         answer = Answer({}, {})
         try:
-            self._await_others(values)
-            answer = Answer({explorer_model.key(values): explorer_model.setting(values)}, {})
+            if pictured != values and not explorer_model.is_answered(values):
+                # It is mostly known. Failed sends may need its chain again.
+                self._reply(content, self._answered(pictured), more=True)
+            answer = self._answered(values)
         finally:
             # Also when interrupted: the page asks its next question after the reply.
             self._reply(content, answer)
+
+    def _answered(self, values: Mapping[str, str]) -> Answer:
+        self._await_others(values)
+        return Answer({self._explorer_model.key(values): self._explorer_model.setting(values)}, {})
 
     def _prepare(self, values: Mapping[str, str]) -> None:
         """Solve a setting's chain beside the kernel's thread, for other retries and timeouts."""
@@ -249,9 +257,10 @@ class Explorer(anywidget.AnyWidget):
         values = {name: str(value) for name, value in content["values"].items()}
         self._worker.compute_likely_next(values, lambda answer: self._reply(content, answer))
 
-    def _reply(self, content: dict[str, Any], answer: Answer) -> None:
+    def _reply(self, content: dict[str, Any], answer: Answer, more: bool = False) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)
-        self.send({"id": content["id"], "settings": settings, "marks": marks})
+        said = {"id": content["id"], "settings": settings, "marks": marks}
+        self.send({**said, "more": True} if more else said)
 
 
 _TURN_S = 0.0005

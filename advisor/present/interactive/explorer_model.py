@@ -18,7 +18,6 @@ from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import load_of
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError, NotComputedError
-from advisor.present.interactive.combinations import COMBINED, combinations_by_chain
 from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
@@ -26,6 +25,7 @@ from advisor.present.interactive.controls import (
     MOST_REPLICAS,
     NEW_TOPIC,
     SMALL_REPLICAS,
+    STILL,
     capped,
     config_of,
     controls,
@@ -45,24 +45,12 @@ from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate, prepare
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 Values = Mapping[str, str]
 _shipped = lru_cache(load_model)  # a card is read once
 _LONG_TIMEOUT_MS = 600_000
-_MOST_AHEAD = 12
-_REPLICAS = ("min_insync_replicas", "replication_factor")
-_OFTEN_CHANGED = (
-    *_REPLICAS,
-    "acks",
-    "eligible_leader_replicas",
-    "kafka_version",
-    "unclean_leader_election_enable",
-    "card",
-    "topic",
-)
 
 
 @dataclass(frozen=True)
@@ -127,6 +115,10 @@ class ExplorerModel:
         """Every control with its choices."""
         return controls(self.cluster, self.most_replicas, catalog.model_names(), self.chosen)
 
+    def same_picture(self, values: Values) -> dict[str, str]:
+        """Return the setting with the same curve and verdict: its producers retry as at first."""
+        return {**values, **{name: self.chosen[name] for name in STILL}}
+
     def key(self, values: Values) -> str:
         """Return the name under which `explorer.js` finds a setting."""
         return setting_key(list(self.chosen), values)
@@ -154,7 +146,14 @@ class ExplorerModel:
         with suppress(AdvisorError):
             config = config_of(values, self.start)
             if not min_isr_refusal(config):
-                prepare(self.cluster, config, self._card(values), self._load(values))
+                prepare(self.cluster, config, self._card(values), self.load_at(values))
+
+    def load_at(self, values: Values) -> Workload:
+        """Return the traffic of a setting's topic."""
+        if values["topic"] == NEW_TOPIC:
+            return self.load
+        given = self.loads.get(values["topic"])
+        return given or load_of(self.cluster.topic(values["topic"]), self.load)
 
     def without_cache(self) -> ExplorerModel:
         """Return a copy with an empty cache, to be sent to another process."""
@@ -195,48 +194,6 @@ class ExplorerModel:
     def with_intervals(self, values: Values) -> Answer:
         """Return a setting with its intervals, which takes seconds."""
         return Answer({self.key(values): self.setting(values, intervals=True)}, {})
-
-    def likely_next_settings(
-        self, values: Values, changed: Sequence[str] = _OFTEN_CHANGED
-    ) -> Iterator[dict[str, str]]:
-        """Yield the settings that one change of a control leads to and that are not computed.
-
-        The controls that users change most come first.
-        """
-        shown = {control["key"]: control.get("options", ()) for control in self.controls}
-        for key in changed:
-            for option, _ in shown[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_AHEAD]:
-                other = {**values, key: option}
-                if other != values and not self.is_answered(other):
-                    yield other
-
-    def combinations(self, values: Values) -> Iterator[list[dict[str, str]]]:
-        """Yield the settings that differ in elections, acks and version and are not computed.
-
-        The settings of a group mostly share a chain. None with more than `SMALL_REPLICAS` replicas
-        or with many partitions, which would take too long.
-        """
-        factor = int(values["replication_factor"])
-        if factor > SMALL_REPLICAS or self._load(values).partitions > MANY_PARTITIONS:
-            return
-        options = {
-            control["key"]: [option for option, _ in control["options"]]
-            for control in self.controls
-            if control["key"] in COMBINED
-        }
-        for group in combinations_by_chain(values, options, self.start):
-            left = [other for other in group if self.key(other) not in self._settings]
-            if left:
-                yield left
-
-    def likely_later_settings(self, values: Values) -> Iterator[list[dict[str, str]]]:
-        """Yield the settings that several changes lead to and that are not computed, in groups.
-
-        See `combinations`; those with this replication factor and min ISR come first.
-        """
-        others = [other for other in self.curve_settings(values) if other != values]
-        for place in (values, *others):
-            yield from self.combinations(place)
 
     def curve_settings(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield the settings of the same curve: other replication factors and min ISRs.
@@ -339,7 +296,7 @@ class ExplorerModel:
         refused = min_isr_refusal(config)
         if refused:
             return {"refusal": refused, "by": "min_insync_replicas"}
-        card, load, topic = self._card(values), self._load(values), values["topic"]
+        card, load, topic = self._card(values), self.load_at(values), values["topic"]
         choice = self._choice(config, evaluate(self.cluster, config, card, load))
         return setting_json(choice, blocks(self.cluster, config, load, topic), intervals)
 
@@ -351,18 +308,12 @@ class ExplorerModel:
     def _card(self, values: Values) -> FailureModel:
         return self.model if values["card"] == self.model.name else _shipped(values["card"])
 
-    def _load(self, values: Values) -> Workload:
-        if values["topic"] == NEW_TOPIC:
-            return self.load
-        given = self.loads.get(values["topic"])
-        return given or load_of(self.cluster.topic(values["topic"]), self.load)
-
     def _marked(self, values: Values) -> list[dict[str, Any]]:
         cluster, topics = self.cluster, [values["topic"]]
         if values["topic"] == NEW_TOPIC:
             cluster, topics = replace(cluster, topics=()), []
         advice = recommended(
-            *(cluster, self._card(values), self._load(values), self.goals),
+            *(cluster, self._card(values), self.load_at(values), self.goals),
             *(values["kafka_version"], topics),
         )
         found = [("today", advice.current), ("best", advice.best)]

@@ -14,7 +14,7 @@ export default () => {
     requestAnimationFrame(() => { explorer.seen = root.isConnected; });
     explorer.heard = (message) => {
       const reply = replies.get(message.id);
-      if (open && open.id === message.id) {
+      if (open && open.id === message.id && !message.more) {
         open = next;
         next = null;
         explorer.again();

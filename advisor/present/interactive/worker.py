@@ -10,26 +10,32 @@ from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
+from advisor.present.interactive.lookahead import Ahead, by_chain, combinations, with_other_cards
+from advisor.reliability.evaluate import forget_chains
 
 Task = Callable[[], Answer]
 _PROCESSES = min(2, os.cpu_count() or 1)
 # Lower priorities than the kernel's. What a user may choose next comes before what takes seconds.
-_QUICK_NICENESS, _LONG_NICENESS = 5, 10
-# Most settings take a process less than this.
-_LONGEST_WAIT_S = 2.0
+_QUICK_NICENESS, _LONG_NICENESS, _IDLE_NICENESS = 5, 10, 15
+# Chains of so many tasks stay in memory, where each takes some 30 MB.
+_KEPT_TASKS = 4
+# A process may have a setting that it has not begun. The kernel takes about this long for most.
+_LONGEST_WAIT_S = 0.3
 
 
 class Worker:
     """Background processes, which leave the kernel free for what a user chooses.
 
     They start with the first task and run one task each. One more process computes what takes
-    seconds and may come later: intervals, marks, and the page without a kernel.
+    seconds and may come later: intervals, marks, and the page without a kernel. Another one goes on
+    with the other cards, so that after a minute or two no change has to wait for a chain.
 
     Parameters
     ----------
@@ -46,9 +52,11 @@ class Worker:
         self._explorer_model = explorer_model
         self._quick = _Pool(explorer_model, _PROCESSES, _QUICK_NICENESS)
         self._long = _Pool(explorer_model, 1, _LONG_NICENESS)
+        self._idle = _Pool(explorer_model, 1, _IDLE_NICENESS)
         self._curve_futures: list[Future[Answer]] = []
         self._next_futures: list[Future[Answer]] = []
         self._computing: dict[str, Future[Answer]] = {}
+        self._combined: dict[str, Future[Answer]] = {}
         self.stopped = False
 
     def begin(self, values: Values, changed: Sequence[str]) -> None:
@@ -61,16 +69,7 @@ class Worker:
         changed : sequence of str
             The controls, the first of which is computed first.
         """
-        model = self._explorer_model
-        likely = list(model.likely_next_settings(values, changed))
-        shared = list(model.combinations(values))
-        groups = list[list[dict[str, str]]]()
-        for other in likely:
-            with_chain = next((group for group in shared if other in group), [other])
-            group = [each for each in with_chain if each in likely]
-            if group not in groups:
-                groups.append(group)
-        self._compute(groups, _keep)
+        self._compute(by_chain(self._explorer_model, values, changed), _keep)
 
     def await_setting(self, values: Values) -> None:
         """Wait if a process is computing a setting: starting again would take longer.
@@ -112,9 +111,10 @@ class Worker:
         """Compute what the next changes need, and this setting's intervals.
 
         First what one change of a control leads to, with all that shares a chain with it, then what
-        several changes do. The latter is cached here and not passed on. Tasks of earlier calls that
-        have not started are cancelled. Marks and curves of what is next take too long: they come
-        when it is chosen.
+        several changes do, last with other cards. Only the first is passed on; all is cached here.
+        Pictures come before failed sends where producers do not retry as at first. Tasks of earlier
+        calls that have not started are cancelled. Marks and curves of what is next take too long:
+        they come when it is chosen.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class Worker:
         """
         _drop(self._next_futures)
         model = self._explorer_model
-        ahead = _Ahead.of(model, values)
+        ahead = Ahead.of(model, values)
 
         def on_next(answer: Answer) -> None:
             sent = {key: each for key, each in answer.settings.items() if key not in ahead.unsent}
@@ -133,10 +133,24 @@ class Worker:
 
         long = [] if model.has_intervals(values) else [with_intervals(values)]
         self._next_futures = [
-            *self._compute([*ahead.shared, *([other] for other in ahead.single)], on_next),
+            *self._compute([*ahead.shared, *ahead.single], on_next),
+            *self._compute(ahead.sends, on_answer),
             *self._compute(ahead.later, _keep),
             *self._submit_all(self._long, long, on_answer),
+            *self._combine_other_cards(values),
         ]
+
+    def _combine_other_cards(self, values: Values) -> list[Future[Answer]]:
+        """Compute every combination with the other cards, but what was or is being computed."""
+        done = {key: each for key, each in self._combined.items() if not _failed(each)}
+        left = {
+            self._explorer_model.key(place): place
+            for place in with_other_cards(self._explorer_model, values)
+        }
+        left = {key: place for key, place in left.items() if key not in done}
+        futures = self._submit_all(self._idle, [combined(place) for place in left.values()], _keep)
+        self._combined = done | dict(zip(left, futures, strict=True))
+        return futures
 
     def answers(self, tasks: Iterable[Task]) -> Iterator[Answer]:
         """Run tasks in the process for long ones; yield each answer as it comes, until it ends.
@@ -156,8 +170,8 @@ class Worker:
     def stop(self) -> None:
         """End the processes and their tasks; later tasks are cancelled at once."""
         self.stopped = True
-        self._quick.stop()
-        self._long.stop()
+        for pool in (self._quick, self._long, self._idle):
+            pool.stop()
 
     def _compute(
         self, groups: Sequence[Sequence[Values]], on_answer: Callable[[Answer], None]
@@ -225,41 +239,6 @@ class _Pool:
                 self._running = None
 
 
-class _Ahead(NamedTuple):
-    """What is computed ahead of the next changes.
-
-    Attributes
-    ----------
-    shared : list of list of dict
-        Groups that share a chain, with a setting or more that one change leads to.
-    single : list of dict
-        The others that one change leads to.
-    later : list of list of dict
-        Groups that only several changes lead to.
-    unsent : set of str
-        Keys of settings in groups that one change does not lead to.
-    """
-
-    shared: list[list[dict[str, str]]]
-    single: list[dict[str, str]]
-    later: list[list[dict[str, str]]]
-    unsent: set[str]
-
-    @classmethod
-    def of(cls, model: ExplorerModel, values: Values) -> _Ahead:
-        likely = list(model.likely_next_settings(values))
-        groups = list(model.likely_later_settings(values))
-        next_keys = {model.key(other) for other in likely}
-        grouped = {model.key(other) for group in groups for other in group}
-        shared = [group for group in groups if any(model.key(each) in next_keys for each in group)]
-        return cls(
-            shared,
-            single=[other for other in likely if model.key(other) not in grouped],
-            later=[group for group in groups if group not in shared],
-            unsent=grouped - next_keys - {model.key(values)},
-        )
-
-
 def _context() -> BaseContext:
     """Return how processes start: where it can, one imports this module for all of them.
 
@@ -281,9 +260,18 @@ def _drop(waiting: Sequence[Future[Answer]]) -> None:
         future.cancel()
 
 
+def _failed(future: Future[Answer]) -> bool:
+    return future.cancelled() or (future.done() and future.exception() is not None)
+
+
 def settings(every: Sequence[Values]) -> Task:
     """Return the task to compute some settings, without intervals."""
     return partial(_settings, [dict(values) for values in every])
+
+
+def combined(values: Values) -> Task:
+    """Return the task to compute every combination of the controls that decide elections."""
+    return partial(_combined, dict(values))
 
 
 def curve(values: Values) -> Task:
@@ -302,6 +290,7 @@ def with_intervals(values: Values) -> Task:
 
 
 _EXPLORER_MODEL: list[ExplorerModel] = []
+_COUNTED = count(1)
 
 
 def _begin(explorer_model: ExplorerModel, niceness: int) -> None:
@@ -335,10 +324,19 @@ def _end_with_parent() -> None:
 
 
 def _settings(every: Sequence[Values]) -> Answer:
+    if next(_COUNTED) % _KEPT_TASKS == 0:
+        forget_chains()
     explorer_model = _EXPLORER_MODEL[0]
     return Answer(
         {explorer_model.key(values): explorer_model.setting(values) for values in every}, {}
     )
+
+
+def _combined(values: Values) -> Answer:
+    found = dict[str, dict[str, Any]]()
+    for group in combinations(_EXPLORER_MODEL[0], values):
+        found |= _settings(group).settings
+    return Answer(found, {})
 
 
 def _curve(values: Values) -> Answer:

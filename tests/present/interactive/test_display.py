@@ -14,6 +14,7 @@ import pytest
 from advised import MODEL, described
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer
+from advisor.present.interactive.lookahead import after_one_change
 from advisor.present.interactive.worker import Task, Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
@@ -103,7 +104,7 @@ def test_a_users_cell_ends_with_the_first_picture(notebook: Any) -> None:
     assert shell.updates == [False]
     values = {**view._explorer_model.chosen, "retries": "5"}
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    assert list(sent[0]["settings"]) == [view._explorer_model.key(values)]
+    assert list(sent[-1]["settings"]) == [view._explorer_model.key(values)]
     assert shell.complete.wait(timeout=600)
     assert shell.updates == [False, True]
     assert shell.ids[0] == shell.ids[1]
@@ -119,7 +120,7 @@ def test_processes_begin_before_the_first_curve_where_a_user_waits(
 
     def noted(worker: Worker, values: dict[str, str], changed: Sequence[str]) -> None:
         model = worker._explorer_model
-        begun.put(list(model.likely_next_settings(values, changed)))
+        begun.put(list(after_one_change(model, values, changed)))
 
     monkeypatch.setattr(Worker, "begin", noted)
     notebook(user=False)

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import statistics
 import subprocess
 import sys
 import threading
@@ -9,7 +10,9 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -17,17 +20,28 @@ from typing import Any
 import pytest
 
 from advised import MODEL, described
+from advisor import Cluster
 from advisor.advice import Goals
+from advisor.catalog import model_names
 from advisor.errors import AdvisorError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
+from advisor.present.interactive.lookahead import (
+    after_one_change,
+    after_several_changes,
+    combinations,
+    with_other_cards,
+)
 from advisor.present.interactive.worker import Task, Worker, marks, settings
 from advisor.protocol.rules.config import Config
+from advisor.reliability.chain.ctmc import structure
+from advisor.reliability.evaluate import forget_chains
 from advisor.reliability.measures.replica_set import solve
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=3)
 START = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+ONE = Config(replication_factor=1, min_insync_replicas=1, acks="all")
 KERNEL = """
 import multiprocessing, time
 import advisor
@@ -51,7 +65,7 @@ def test_the_kernel_answers_with_the_setting_alone(view: Explorer) -> None:
     """The rest of its curve comes in parts, so that the kernel is free for the next choice."""
     sent: Queue[Any] = Queue()
     view.send = sent.put
-    values = {**view._explorer_model.chosen, "retries": "5"}
+    values = {**view._explorer_model.chosen, "card": "two_az"}
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
     key = view._explorer_model.key(values)
     wanted = {key: view._explorer_model.setting(values)}
@@ -67,6 +81,25 @@ def test_the_kernel_answers_with_the_setting_alone(view: Explorer) -> None:
     again = sent.get_nowait()
     assert (len(again["settings"]), len(again["marks"])) == (5, 1)
     view._worker.stop()
+
+
+def test_the_picture_comes_before_failed_sends(view: Explorer) -> None:
+    """How producers retry moves neither curve nor verdict: the same setting as at first is sent."""
+    model, sent = view._explorer_model, list[Any]()
+    view.send = sent.append
+    pictured = {**model.chosen, "min_insync_replicas": "1"}
+    values = {**pictured, "retries": "5", "delivery_timeout_ms": "60000"}
+    view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
+    first, last = (
+        {"id": "a1", "settings": {model.key(each): model.setting(each)}, "marks": {}}
+        for each in (pictured, values)
+    )
+    assert sent == [{**first, "more": True}, last]
+    assert model.setting(pictured)["loss"] == model.setting(values)["loss"]
+    assert model.setting(pictured)["lines"] != model.setting(values)["lines"]
+    sent.clear()
+    view._asked(view, {"id": "a2", "values": values, "kind": "setting"}, [])
+    assert sent == [{**last, "id": "a2"}]
 
 
 def test_a_new_choice_drops_what_waits_for_the_last() -> None:
@@ -116,11 +149,11 @@ def test_what_is_cached_is_answered_while_a_chain_is_solved(
     view._prepare(values)
     view._asked(view, {"id": "cached", "values": values, "kind": "setting"}, [])
     assert order.get_nowait() == "cached"
-    # How producers retry does not change the chain, which is being solved.
+    # How producers retry does not change the chain, which is being solved, nor the picture.
     threading.Timer(0.2, release.set).start()
     other = {**values, "retries": "10"}
     view._asked(view, {"id": "computed", "values": other, "kind": "setting"}, [])
-    assert [order.get_nowait(), order.get_nowait()] == ["solved", "computed"]
+    assert [order.get_nowait() for _ in range(3)] == ["computed", "solved", "computed"]
 
 
 def test_a_chosen_setting_waits_for_no_other_chain(
@@ -135,7 +168,7 @@ def test_a_chosen_setting_waits_for_no_other_chain(
 
     monkeypatch.setattr(ExplorerModel, "prepare", slow)
     view.send = lambda content: sent.append(content["id"])
-    chosen = {**view._explorer_model.chosen, "delivery_timeout_ms": "77000"}
+    chosen = {**view._explorer_model.chosen, "card": "single_rack"}
     for acks in ("all", "1", "0"):
         view._prepare({**chosen, "kafka_version": "3.0", "acks": acks})
         while not view._prepared[0][1].running():
@@ -162,8 +195,8 @@ def test_a_setting_that_a_process_computes_is_awaited(view: Explorer, killed: bo
         end = partial(future.set_exception, BrokenProcessPool("killed"))
     threading.Timer(0.2, end).start()
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    assert (sent[0]["settings"][key] == computed) is not killed
-    assert ("verdict" in sent[0]["settings"][key]) is killed
+    assert (sent[-1]["settings"][key] == computed) is not killed
+    assert ("verdict" in sent[-1]["settings"][key]) is killed
 
 
 def test_a_process_without_processor_time_is_awaited_for_a_while(
@@ -178,7 +211,7 @@ def test_a_process_without_processor_time_is_awaited_for_a_while(
     view._worker._computing[model.key(values)] = starved
     monkeypatch.setattr("advisor.present.interactive.worker._LONGEST_WAIT_S", 0.05)
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
-    assert "verdict" in sent[0]["settings"][model.key(values)]
+    assert "verdict" in sent[-1]["settings"][model.key(values)]
 
 
 @pytest.mark.parametrize("card", [MODEL.name, "three_az_cloud"])
@@ -219,7 +252,7 @@ def test_replication_factors_below_min_isr_are_solved_ahead() -> None:
     """The first curve has none of them, though one change leads there."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     own.answer(own.chosen)
-    likely = list(own.likely_next_settings(own.chosen))
+    likely = list(after_one_change(own, own.chosen))
     assert {**own.chosen, "replication_factor": "1"} in likely
     assert max(int(other["replication_factor"]) for other in likely) == 3
 
@@ -228,7 +261,7 @@ def test_processes_begin_with_what_one_change_leads_to() -> None:
     """Settings that share a chain are one task; nothing is computed for the other controls."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     worker, changed = Worker(own), ("eligible_leader_replicas", "kafka_version", "topic")
-    likely = list(own.likely_next_settings(own.chosen, changed))
+    likely = list(after_one_change(own, own.chosen, changed))
     begun = list[list[Values]]()
 
     def noted(groups: Sequence[list[Values]], _on_answer: object) -> None:
@@ -300,19 +333,25 @@ def test_background_processes_compute_the_likely_next_settings() -> None:
     own = ExplorerModel(described(), MODEL, LOAD, goals, START)
     found: Queue[Answer] = Queue()
     values = {**own.chosen, "retries": "7"}
-    likely = list(own.likely_next_settings(values))
+    likely = list(after_one_change(own, values))
     assert values not in likely
     assert [other["acks"] for other in likely if other["acks"] != values["acks"]] == ["1", "0"]
     worker = Worker(own)
     worker.compute_likely_next(values, found.put)
     sent: dict[str, dict[str, Any]] = {}
-    while list(own.likely_next_settings(values)) or not own.has_intervals(values):
+    while list(after_one_change(own, values)) or not own.has_intervals(values):
         sent |= found.get(timeout=120).settings
     while not found.empty():
         sent |= found.get().settings
     low, high = sent[own.key(values)]["loss"][1:3]
     assert low < sent[own.key(values)]["loss"][0] < high
     assert {own.key(other) for other in likely} < set(sent)
+    # The pictures after a change come first.
+    pictures = [own.key(own.same_picture(other)) for other in likely]
+    both = [key for key in sent if key in pictures], [own.key(other) for other in likely]
+    order = {key: place for place, key in enumerate(sent)}
+    first, last = (statistics.mean(order[key] for key in keys) for keys in both)
+    assert first < last
     worker.stop()
 
 
@@ -333,16 +372,43 @@ def test_background_processes_compute_what_several_changes_lead_to() -> None:
     worker.stop()
     assert own.key({**values, "acks": "1"}) in sent
     assert not {own.key(other) for other in far} & set(sent)
-    assert not any(other in group for group in own.likely_later_settings(values) for other in far)
+    assert not any(other in group for group in after_several_changes(own, values) for other in far)
+
+
+def test_an_idle_process_goes_on_with_the_other_cards() -> None:
+    """Then no change of any control has to wait for a chain; nothing is computed twice."""
+    tiny = replace(MODEL, name="tiny")
+    own = ExplorerModel(Cluster.uniform(brokers=2, racks=None), tiny, LOAD, Goals(), ONE)
+    values = {**own.chosen, "card": "two_az", "retries": "5"}
+    places = list(with_other_cards(own, values))
+    cards = {place["card"] for place in places}
+    assert cards == {"tiny", *model_names()} - {"two_az"}
+    assert len(places) == 3 * len(cards)
+    assert {place["retries"] for place in places} == {own.chosen["retries"]}
+    worker, begun = Worker(own), list[Any]()
+    with pytest.MonkeyPatch.context() as patch:
+        for pool in (worker._quick, worker._long):
+            patch.setattr(pool, "submit", lambda _: Future[Answer]())
+        real = worker._idle.submit
+        patch.setattr(worker._idle, "submit", lambda task: begun.append(task) or real(task))
+        worker.compute_likely_next(values, lambda _: None)
+        assert len(begun) == len(places)
+        far = {**places[0], "acks": "1", "unclean_leader_election_enable": "true"}
+        while not own.is_answered(far):
+            time.sleep(0.01)
+        worker.compute_likely_next(values, lambda _: None)
+        # What had not started was cancelled, and is begun again; the first place is done.
+        assert len(places) < len(begun) < 2 * len(places)
+    worker.stop()
 
 
 def test_many_replicas_or_partitions_are_not_combined() -> None:
     """Their chains, or the first loss of all sets, take too long."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    assert list(own.combinations(own.chosen))
-    assert not list(own.combinations({**own.chosen, "replication_factor": "4"}))
+    assert list(combinations(own, own.chosen))
+    assert not list(combinations(own, {**own.chosen, "replication_factor": "4"}))
     many = ExplorerModel(described(), MODEL, Workload(partitions=100_000), Goals(), START)
-    assert not list(many.likely_later_settings(many.chosen))
+    assert not list(after_several_changes(many, many.chosen))
 
 
 def test_cached_intervals_are_kept() -> None:
@@ -386,3 +452,21 @@ def test_processes_end_with_a_kernel_that_was_killed() -> None:
             return
         time.sleep(0.1)
     pytest.fail("a process of the explorer outlives its kernel")
+
+
+def test_a_process_keeps_the_chains_of_few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of all combinations would take a gigabyte; the numbers are the same without them."""
+    own = ExplorerModel(Cluster.uniform(brokers=2, racks=None), MODEL, LOAD, Goals(), ONE)
+    monkeypatch.setattr("advisor.present.interactive.worker._EXPLORER_MODEL", [own])
+    forget_chains()
+    before, kept = own.setting(own.chosen), list[int]()
+    for card, unclean, acks in product(model_names(), ("true", "false"), ("all", "1")):
+        values = {**own.chosen, "card": card, "acks": acks}
+        values["unclean_leader_election_enable"] = unclean
+        assert "verdict" in settings([values])().settings[own.key(values)]
+        kept.append(structure.cache_info().currsize)
+    # Two to a task, with and without what is beyond settings.
+    assert 2 <= max(kept) <= 8 < len(kept)
+    forget_chains()
+    assert structure.cache_info().currsize == solve.cache_info().currsize == 0
+    assert own.without_cache().setting(own.chosen) == before
