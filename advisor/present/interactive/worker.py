@@ -26,16 +26,16 @@ _PROCESSES = min(2, os.cpu_count() or 1)
 _QUICK_NICENESS, _LONG_NICENESS, _IDLE_NICENESS = 5, 10, 15
 # Chains of so many tasks stay in memory, where each takes some 30 MB.
 _KEPT_TASKS = 4
-# A process may have a setting that it has not begun. The kernel takes about this long for most.
-_LONGEST_WAIT_S = 0.3
+# The kernel takes less than this for most settings.
+_LONGEST_WAIT_S = 0.5
 
 
 class Worker:
     """Background processes, which leave the kernel free for what a user chooses.
 
     They start with the first task and run one task each. One more process computes what takes
-    seconds and may come later: intervals, marks, and the page without a kernel. Another one goes on
-    with the other cards, so that after a minute or two no change has to wait for a chain.
+    seconds and may come later: intervals, marks, and the page without a kernel. When all of that is
+    done, another one goes on with the other cards, so that later no change waits for a chain.
 
     Parameters
     ----------
@@ -56,7 +56,10 @@ class Worker:
         self._curve_futures: list[Future[Answer]] = []
         self._next_futures: list[Future[Answer]] = []
         self._computing: dict[str, Future[Answer]] = {}
+        self._card_futures: list[Future[Answer]] = []
         self._combined: dict[str, Future[Answer]] = {}
+        self._cards_around: Values | None = None
+        self._answering = False
         self.stopped = False
 
     def begin(self, values: Values, changed: Sequence[str]) -> None:
@@ -78,7 +81,9 @@ class Worker:
         others keep the machine busy.
         """
         future = self._computing.get(self._explorer_model.key(values))
-        if future is None or not future.running():
+        running = [each for each in dict.fromkeys(self._computing.values()) if each.running()]
+        # A pool also says so of the task that is begun next.
+        if future is None or future not in running[:_PROCESSES]:
             return
         with suppress(TimeoutError):
             if future.exception(timeout=_LONGEST_WAIT_S) is None:
@@ -97,7 +102,8 @@ class Worker:
         on_answer : callable
             Called with each answer, the computed ones from a thread.
         """
-        _drop(self._curve_futures + self._next_futures)
+        self._drop_next()
+        _drop(self._curve_futures)
         known = self._explorer_model.computed_curve(values)
         if known.settings or known.marks:
             on_answer(known)
@@ -123,7 +129,7 @@ class Worker:
         on_answer : callable
             Called with each answer, from a thread.
         """
-        _drop(self._next_futures)
+        self._drop_next()
         model = self._explorer_model
         ahead = Ahead.of(model, values)
 
@@ -137,8 +143,24 @@ class Worker:
             *self._compute(ahead.sends, on_answer),
             *self._compute(ahead.later, _keep),
             *self._submit_all(self._long, long, on_answer),
-            *self._combine_other_cards(values),
         ]
+        self._cards_around = values
+        for future in self._next_futures:
+            future.add_done_callback(lambda _: self._go_on())
+        self._go_on()
+
+    def _drop_next(self) -> None:
+        self._cards_around = None
+        _drop(self._next_futures + self._card_futures)
+
+    def _go_on(self) -> None:
+        """Go on with the other cards when nothing else is left to do."""
+        values = self._cards_around
+        busy = self._answering or not all(future.done() for future in self._next_futures)
+        if values is None or busy:
+            return
+        self._cards_around = None
+        self._card_futures = self._combine_other_cards(values)
 
     def _combine_other_cards(self, values: Values) -> list[Future[Answer]]:
         """Compute every combination with the other cards, but what was or is being computed."""
@@ -157,6 +179,7 @@ class Worker:
 
         One task is submitted after another, so that marks and intervals need not wait for all.
         """
+        self._answering = True
         try:
             for task in tasks:
                 if self.stopped:
@@ -166,6 +189,9 @@ class Worker:
             # The process was stopped or killed; the kernel answers without it.
             self._long.forget()
             self.stopped = True
+        finally:
+            self._answering = False
+            self._go_on()
 
     def stop(self) -> None:
         """End the processes and their tasks; later tasks are cancelled at once."""

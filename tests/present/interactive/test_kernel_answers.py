@@ -375,8 +375,8 @@ def test_background_processes_compute_what_several_changes_lead_to() -> None:
     assert not any(other in group for group in after_several_changes(own, values) for other in far)
 
 
-def test_an_idle_process_goes_on_with_the_other_cards() -> None:
-    """Then no change of any control has to wait for a chain; nothing is computed twice."""
+def test_an_idle_process_goes_on_with_the_other_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When all else is done; then no change has to wait for a chain. Nothing is computed twice."""
     tiny = replace(MODEL, name="tiny")
     own = ExplorerModel(Cluster.uniform(brokers=2, racks=None), tiny, LOAD, Goals(), ONE)
     values = {**own.chosen, "card": "two_az", "retries": "5"}
@@ -385,20 +385,39 @@ def test_an_idle_process_goes_on_with_the_other_cards() -> None:
     assert cards == {"tiny", *model_names()} - {"two_az"}
     assert len(places) == 3 * len(cards)
     assert {place["retries"] for place in places} == {own.chosen["retries"]}
-    worker, begun = Worker(own), list[Any]()
-    with pytest.MonkeyPatch.context() as patch:
-        for pool in (worker._quick, worker._long):
-            patch.setattr(pool, "submit", lambda _: Future[Answer]())
-        real = worker._idle.submit
-        patch.setattr(worker._idle, "submit", lambda task: begun.append(task) or real(task))
-        worker.compute_likely_next(values, lambda _: None)
-        assert len(begun) == len(places)
-        far = {**places[0], "acks": "1", "unclean_leader_election_enable": "true"}
-        while not own.is_answered(far):
-            time.sleep(0.01)
-        worker.compute_likely_next(values, lambda _: None)
-        # What had not started was cancelled, and is begun again; the first place is done.
-        assert len(places) < len(begun) < 2 * len(places)
+    worker, begun, others = Worker(own), list[Any](), list[Future[Answer]]()
+
+    def submit(_task: Task) -> Future[Answer]:
+        others.append(Future())
+        return others[-1]
+
+    def finish() -> None:
+        while others:
+            future = others.pop()
+            if future.set_running_or_notify_cancel():
+                future.set_result(Answer({}, {}))
+
+    for pool in (worker._quick, worker._long):
+        monkeypatch.setattr(pool, "submit", submit)
+    real = worker._idle.submit
+    monkeypatch.setattr(worker._idle, "submit", lambda task: begun.append(task) or real(task))
+    worker.compute_likely_next(values, lambda _: None)
+    assert not begun
+    page = worker.answers([marks(values)])
+    threading.Timer(0.2, lambda: others[-1].set_result(Answer({}, {}))).start()
+    next(page)
+    others.pop()
+    finish()
+    assert not begun
+    page.close()
+    assert len(begun) == len(places)
+    far = {**places[0], "acks": "1", "unclean_leader_election_enable": "true"}
+    while not own.is_answered(far):
+        time.sleep(0.01)
+    worker.compute_likely_next(values, lambda _: None)
+    finish()
+    # What had not started was cancelled, and is begun again; the first place is done.
+    assert len(places) < len(begun) < 2 * len(places)
     worker.stop()
 
 
