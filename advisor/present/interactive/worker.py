@@ -16,6 +16,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
+from advisor.present.interactive.controls import SMALL_REPLICAS
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 from advisor.present.interactive.lookahead import Ahead, by_chain, combinations, with_other_cards
 from advisor.reliability.evaluate import forget_chains
@@ -26,8 +27,8 @@ _PROCESSES = min(2, os.cpu_count() or 1)
 _QUICK_NICENESS, _LONG_NICENESS, _IDLE_NICENESS = 5, 10, 15
 # Chains of so many tasks stay in memory, where each takes some 30 MB.
 _KEPT_TASKS = 4
-# The kernel takes less than this for most settings.
-_LONGEST_WAIT_S = 0.5
+# About as long as the kernel takes for most settings of three replicas.
+_LONGEST_WAIT_S = 0.25
 
 
 class Worker:
@@ -75,11 +76,13 @@ class Worker:
         self._compute(by_chain(self._explorer_model, values, changed), _keep)
 
     def await_setting(self, values: Values) -> None:
-        """Wait if a process is computing a setting: starting again would take longer.
+        """Wait if a process is computing a setting of three replicas, whose chains take longest.
 
         It stays without an answer if that process is killed, or gets no processor time because
         others keep the machine busy.
         """
+        if int(values["replication_factor"]) < SMALL_REPLICAS:
+            return
         future = self._computing.get(self._explorer_model.key(values))
         running = [each for each in dict.fromkeys(self._computing.values()) if each.running()]
         # A pool also says so of the task that is begun next.

@@ -32,7 +32,7 @@ from advisor.present.interactive.lookahead import (
     combinations,
     with_other_cards,
 )
-from advisor.present.interactive.worker import Task, Worker, marks, settings
+from advisor.present.interactive.worker import _PROCESSES, Task, Worker, marks, settings
 from advisor.protocol.rules.config import Config
 from advisor.reliability.chain.ctmc import structure
 from advisor.reliability.evaluate import forget_chains
@@ -197,6 +197,25 @@ def test_a_setting_that_a_process_computes_is_awaited(view: Explorer, killed: bo
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
     assert (sent[-1]["settings"][key] == computed) is not killed
     assert ("verdict" in sent[-1]["settings"][key]) is killed
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_the_kernel_computes_sooner_is_not_awaited(view: Explorer, begun: bool) -> None:
+    """A pool calls the next task running, too; and a chain of two replicas is solved at once."""
+    model, sent = view._explorer_model, list[Any]()
+    values = {**model.chosen, "delivery_timeout_ms": "61000" if begun else "62000"}
+    values["replication_factor"] = "2" if begun else "3"
+    view.send = sent.append
+    view._worker._computing = {}
+    for number in range(0 if begun else _PROCESSES):
+        view._worker._computing[str(number)] = Future[Answer]()
+    view._worker._computing[model.key(values)] = Future[Answer]()
+    for future in view._worker._computing.values():
+        future.set_running_or_notify_cancel()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Future, "exception", lambda *_, **__: pytest.fail("waited"))
+        view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
+    assert "verdict" in sent[-1]["settings"][model.key(values)]
 
 
 def test_a_process_without_processor_time_is_awaited_for_a_while(
