@@ -35,8 +35,8 @@ class Worker:
     """Background processes, which leave the kernel free for what a user chooses.
 
     They start with the first task and run one task each. One more process computes what takes
-    seconds and may come later: intervals, marks, and the page without a kernel. When all of that is
-    done, another one goes on with the other cards, so that later no change waits for a chain.
+    seconds and may come later: intervals, marks, and the page without a kernel. When none of that
+    is left to do, another one computes the settings of the other cards.
 
     Parameters
     ----------
@@ -168,11 +168,9 @@ class Worker:
     def _combine_other_cards(self, values: Values) -> list[Future[Answer]]:
         """Compute every combination with the other cards, but what was or is being computed."""
         done = {key: each for key, each in self._combined.items() if not _failed(each)}
-        left = {
-            self._explorer_model.key(place): place
-            for place in with_other_cards(self._explorer_model, values)
-        }
-        left = {key: place for key, place in left.items() if key not in done}
+        model = self._explorer_model
+        places = {model.key(place): place for place in with_other_cards(model, values)}
+        left = {key: place for key, place in places.items() if key not in done}
         futures = self._submit_all(self._idle, [combined(place) for place in left.values()], _keep)
         self._combined = done | dict(zip(left, futures, strict=True))
         return futures

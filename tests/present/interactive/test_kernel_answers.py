@@ -1,59 +1,28 @@
 """What the explorer's kernel answers to its page."""
 
-import multiprocessing
-import os
-import statistics
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from functools import partial
-from itertools import product
-from pathlib import Path
 from queue import Queue
 from typing import Any
 
 import pytest
 
 from advised import MODEL, described
-from advisor import Cluster
 from advisor.advice import Goals
-from advisor.catalog import model_names
 from advisor.errors import AdvisorError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
-from advisor.present.interactive.lookahead import (
-    after_one_change,
-    after_several_changes,
-    combinations,
-    with_other_cards,
-)
-from advisor.present.interactive.worker import _PROCESSES, Task, Worker, marks, settings
+from advisor.present.interactive.worker import _PROCESSES, Worker
 from advisor.protocol.rules.config import Config
-from advisor.reliability.chain.ctmc import structure
-from advisor.reliability.evaluate import forget_chains
 from advisor.reliability.measures.replica_set import solve
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=3)
 START = Config(replication_factor=3, min_insync_replicas=2, acks="all")
-ONE = Config(replication_factor=1, min_insync_replicas=1, acks="all")
-KERNEL = """
-import multiprocessing, time
-import advisor
-from advisor.present.interactive.worker import Worker, settings
-model = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 2, "minutes": 5}}})
-cluster = advisor.Cluster.uniform(brokers=2, racks=None)
-explorer_model = advisor.explorer(cluster, model)._explorer_model
-for _ in Worker(explorer_model).answers([settings([explorer_model.chosen])] * 2):
-    break
-print(*[child.pid for child in multiprocessing.active_children()], flush=True)
-time.sleep(600)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -265,246 +234,3 @@ def test_threads_take_short_turns_only_while_chains_are_solved(
         view._prepared[-1][1].result(timeout=60)
     assert turns.get_nowait() == pytest.approx(0.0005)
     assert sys.getswitchinterval() == usual
-
-
-def test_replication_factors_below_min_isr_are_solved_ahead() -> None:
-    """The first curve has none of them, though one change leads there."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    own.answer(own.chosen)
-    likely = list(after_one_change(own, own.chosen))
-    assert {**own.chosen, "replication_factor": "1"} in likely
-    assert max(int(other["replication_factor"]) for other in likely) == 3
-
-
-def test_processes_begin_with_what_one_change_leads_to() -> None:
-    """Settings that share a chain are one task; nothing is computed for the other controls."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    worker, changed = Worker(own), ("eligible_leader_replicas", "kafka_version", "topic")
-    likely = list(after_one_change(own, own.chosen, changed))
-    begun = list[list[Values]]()
-
-    def noted(groups: Sequence[list[Values]], _on_answer: object) -> None:
-        begun.extend(groups)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "_compute", noted)
-        worker.begin(own.chosen, changed)
-    key = own.key
-    assert sorted(key(other) for task in begun for other in task) == sorted(map(key, likely))
-    assert len(begun) < len(likely)
-    # The controls come in the order given.
-    assert begun[0][0]["eligible_leader_replicas"] != own.chosen["eligible_leader_replicas"]
-    assert begun[-1][0]["topic"] != own.chosen["topic"]
-    worker.begin(own.chosen, changed)
-    while not all(own.is_answered(other) for other in likely):
-        time.sleep(0.05)
-    worker.stop()
-
-
-def test_a_task_does_not_start_processes_that_were_stopped() -> None:
-    """A thread may submit it while the same cell shows another explorer already."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    worker, found = Worker(own), list[Answer]()
-    worker.stop()
-    worker.compute_curve(own.chosen, found.append)
-    worker.begin(own.chosen, ("acks",))
-    assert worker._quick._running is None
-    assert found == []
-    assert list(worker.answers([marks(own.chosen)])) == []
-
-
-def test_what_takes_seconds_has_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals and marks would hold up what the next change needs."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    worker, quick, long = Worker(own), list[str](), list[str]()
-    for pool, tasks in ((worker._quick, quick), (worker._long, long)):
-
-        def submit(task: Task, tasks: list[str] = tasks) -> Future[Answer]:
-            assert isinstance(task, partial)
-            tasks.append(task.func.__name__)
-            return Future()
-
-        monkeypatch.setattr(pool, "submit", submit)
-    worker.compute_curve(own.chosen, lambda _: None)
-    worker.compute_likely_next(own.chosen, lambda _: None)
-    assert set(quick) == {"_settings"}
-    assert long == ["_marks", "_with_intervals"]
-
-
-def test_background_processes_give_way() -> None:
-    """To the kernel by their niceness, and to the browser by that of their session."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    worker, before = Worker(own), multiprocessing.active_children()
-    assert list(worker.answers([settings([own.chosen])]))
-    (begun,) = {child.pid for child in multiprocessing.active_children() if child not in before}
-    assert begun is not None
-    assert os.getpriority(os.PRIO_PROCESS, begun) == 10
-    assert os.getsid(begun) != os.getsid(0)
-    of_session = Path(f"/proc/{begun}/autogroup")
-    if of_session.exists():
-        assert of_session.read_text(encoding="ascii").split()[-1] == "10"
-    worker.stop()
-
-
-def test_background_processes_compute_the_likely_next_settings() -> None:
-    """They send a setting's intervals and all that one change needs; both are cached."""
-    goals = Goals(loss_probability_per_year=1e-3, write_unavailability=1e-5)
-    own = ExplorerModel(described(), MODEL, LOAD, goals, START)
-    found: Queue[Answer] = Queue()
-    values = {**own.chosen, "retries": "7"}
-    likely = list(after_one_change(own, values))
-    assert values not in likely
-    assert [other["acks"] for other in likely if other["acks"] != values["acks"]] == ["1", "0"]
-    worker = Worker(own)
-    worker.compute_likely_next(values, found.put)
-    sent: dict[str, dict[str, Any]] = {}
-    while list(after_one_change(own, values)) or not own.has_intervals(values):
-        sent |= found.get(timeout=120).settings
-    while not found.empty():
-        sent |= found.get().settings
-    low, high = sent[own.key(values)]["loss"][1:3]
-    assert low < sent[own.key(values)]["loss"][0] < high
-    assert {own.key(other) for other in likely} < set(sent)
-    # The pictures after a change come first.
-    pictures = [own.key(own.same_picture(other)) for other in likely]
-    both = [key for key in sent if key in pictures], [own.key(other) for other in likely]
-    order = {key: place for place, key in enumerate(sent)}
-    first, last = (statistics.mean(order[key] for key in keys) for keys in both)
-    assert first < last
-    worker.stop()
-
-
-def test_background_processes_compute_what_several_changes_lead_to() -> None:
-    """The kernel keeps it and answers at once; the page is sent what one change leads to."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    found: Queue[Answer] = Queue()
-    values = own.chosen
-    own.setting(values, intervals=True)
-    changed = {"acks": "1", "unclean_leader_election_enable": "true", "kafka_version": "3.0"}
-    far = [{**values, **changed}, {**values, **changed, "min_insync_replicas": "1"}]
-    worker = Worker(own)
-    worker.compute_likely_next(values, found.put)
-    sent: dict[str, dict[str, Any]] = {}
-    while any(own.key(other) not in own._settings for other in far):
-        sent |= found.get(timeout=120).settings if not found.empty() else {}
-        time.sleep(0.01)
-    worker.stop()
-    assert own.key({**values, "acks": "1"}) in sent
-    assert not {own.key(other) for other in far} & set(sent)
-    assert not any(other in group for group in after_several_changes(own, values) for other in far)
-
-
-def test_an_idle_process_goes_on_with_the_other_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When all else is done; then no change has to wait for a chain. Nothing is computed twice."""
-    tiny = replace(MODEL, name="tiny")
-    own = ExplorerModel(Cluster.uniform(brokers=2, racks=None), tiny, LOAD, Goals(), ONE)
-    values = {**own.chosen, "card": "two_az", "retries": "5"}
-    places = list(with_other_cards(own, values))
-    cards = {place["card"] for place in places}
-    assert cards == {"tiny", *model_names()} - {"two_az"}
-    assert len(places) == 3 * len(cards)
-    assert {place["retries"] for place in places} == {own.chosen["retries"]}
-    worker, begun, others = Worker(own), list[Any](), list[Future[Answer]]()
-
-    def submit(_task: Task) -> Future[Answer]:
-        others.append(Future())
-        return others[-1]
-
-    def finish() -> None:
-        while others:
-            future = others.pop()
-            if future.set_running_or_notify_cancel():
-                future.set_result(Answer({}, {}))
-
-    for pool in (worker._quick, worker._long):
-        monkeypatch.setattr(pool, "submit", submit)
-    real = worker._idle.submit
-    monkeypatch.setattr(worker._idle, "submit", lambda task: begun.append(task) or real(task))
-    worker.compute_likely_next(values, lambda _: None)
-    assert not begun
-    page = worker.answers([marks(values)])
-    threading.Timer(0.2, lambda: others[-1].set_result(Answer({}, {}))).start()
-    next(page)
-    others.pop()
-    finish()
-    assert not begun
-    page.close()
-    assert len(begun) == len(places)
-    far = {**places[0], "acks": "1", "unclean_leader_election_enable": "true"}
-    while not own.is_answered(far):
-        time.sleep(0.01)
-    worker.compute_likely_next(values, lambda _: None)
-    finish()
-    # What had not started was cancelled, and is begun again; the first place is done.
-    assert len(places) < len(begun) < 2 * len(places)
-    worker.stop()
-
-
-def test_many_replicas_or_partitions_are_not_combined() -> None:
-    """Their chains, or the first loss of all sets, take too long."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    assert list(combinations(own, own.chosen))
-    assert not list(combinations(own, {**own.chosen, "replication_factor": "4"}))
-    many = ExplorerModel(described(), MODEL, Workload(partitions=100_000), Goals(), START)
-    assert not list(after_several_changes(many, many.chosen))
-
-
-def test_cached_intervals_are_kept() -> None:
-    """One process may compute a setting whose intervals came from another."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    key, plain = own.key(own.chosen), own.without_cache().setting(own.chosen)
-    with_intervals = {**plain, "loss": [2.0, 1.0, 3.0]}
-    assert own.store(Answer({key: plain}, {})).settings == {key: plain}
-    assert own.store(Answer({key: with_intervals}, {})).settings == {key: with_intervals}
-    assert own.store(Answer({key: plain}, {})).settings == {key: with_intervals}
-
-
-def test_processes_that_are_stopped_or_killed_end_without_an_error() -> None:
-    """The kernel goes on alone; later questions start other processes."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    worker, before = Worker(own), multiprocessing.active_children()
-    tasks = [settings([{**own.chosen, "retries": str(n)}]) for n in range(1, 30)]
-    answers = worker.answers(tasks)
-    assert next(answers).settings
-    for process in multiprocessing.active_children():
-        if process not in before:  # other tests' may still end their last task
-            process.kill()
-    assert len(list(answers)) < len(tasks) - 1
-    assert worker.stopped
-    found: Queue[Answer] = Queue()
-    worker.compute_likely_next(own.chosen, found.put)
-    assert found.get(timeout=120).settings
-    worker.stop()
-
-
-def test_processes_end_with_a_kernel_that_was_killed() -> None:
-    """Nothing computes on behind a notebook that is gone."""
-    kernel = subprocess.Popen([sys.executable, "-c", KERNEL], stdout=subprocess.PIPE, text=True)
-    assert kernel.stdout is not None
-    workers = [int(number) for number in kernel.stdout.readline().split()]
-    assert workers
-    kernel.kill()
-    kernel.wait()
-    for _ in range(600):
-        if not any(Path(f"/proc/{number}/exe").exists() for number in workers):
-            return
-        time.sleep(0.1)
-    pytest.fail("a process of the explorer outlives its kernel")
-
-
-def test_a_process_keeps_the_chains_of_few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of all combinations would take a gigabyte; the numbers are the same without them."""
-    own = ExplorerModel(Cluster.uniform(brokers=2, racks=None), MODEL, LOAD, Goals(), ONE)
-    monkeypatch.setattr("advisor.present.interactive.worker._EXPLORER_MODEL", [own])
-    forget_chains()
-    before, kept = own.setting(own.chosen), list[int]()
-    for card, unclean, acks in product(model_names(), ("true", "false"), ("all", "1")):
-        values = {**own.chosen, "card": card, "acks": acks}
-        values["unclean_leader_election_enable"] = unclean
-        assert "verdict" in settings([values])().settings[own.key(values)]
-        kept.append(structure.cache_info().currsize)
-    # Two to a task, with and without what is beyond settings.
-    assert 2 <= max(kept) <= 8 < len(kept)
-    forget_chains()
-    assert structure.cache_info().currsize == solve.cache_info().currsize == 0
-    assert own.without_cache().setting(own.chosen) == before
