@@ -9,7 +9,10 @@ from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.initial_state import new_state
+from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.sampler.splitting.block import run_block
 
@@ -51,6 +54,13 @@ def sample(
     rows = [run_block(plan, block) for block in blocks]
     merged = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
     return merged, rows
+
+
+def state_without_skipping(plan: Plan) -> KernelState:
+    """A state from which no outages are skipped: of no kind is it known for all brokers."""
+    sim = new_state(plan)
+    sim.strikes["known"] = -len(plan.racks) - 1
+    return sim
 
 
 def off_by(found: Estimate, exact: float) -> float:

@@ -38,7 +38,7 @@ _ENTRIES_IN_A_ROW = 100
 
 
 # To be raised when a field of `Row` changes its meaning: older checkpoints are then refused.
-_LAYOUT = 3
+_LAYOUT = 4
 # Places in `Row.cycles`.
 CYCLES, WEIGHTS, VARIANCE, LARGEST = range(4)
 # Of cycles; from the last place on, both parts of the first losses.

@@ -7,13 +7,23 @@ import numpy as np
 import pytest
 
 from advisor import Cluster, Workload, evaluate
+from advisor.reliability.sampler import block as blocks
 from advisor.reliability.sampler import initial_state
 from advisor.reliability.sampler import plan as plans
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
-from sampled_runs import CONFIGS, FAR, QUIET, TRIO, card, off_by, sample
+from sampled_runs import (
+    CONFIGS,
+    FAR,
+    QUIET,
+    TRIO,
+    card,
+    off_by,
+    sample,
+    state_without_skipping,
+)
 
 # Nothing is destroyed: copies of many sets end one after another, in an order that is drawn.
 OFTEN = card(
@@ -32,7 +42,11 @@ OFTEN = card(
 
 
 def both(plan: Plan, years: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Row, Row]:
-    """The same block with every set followed, and with groups."""
+    """The same block with every set followed, and with groups.
+
+    No outages are skipped: from when they can be depends on what is followed.
+    """
+    monkeypatch.setattr(blocks, "new_state", state_without_skipping)
     rows = []
     for fewest in (10**9, 0):
         monkeypatch.setattr(plans, "_FEWEST_BY_GROUP", fewest)

@@ -20,7 +20,15 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
     decisions_per_hour,
 )
 from advisor.reliability.sampler.compiled.group_kernel import mark_broker
-from advisor.reliability.sampler.compiled.isolated_kernel import is_accounted_for
+from advisor.reliability.sampler.compiled.isolated_kernel import (
+    NOT_DRAWN,
+    OUTLASTS,
+    STRIKES_SECOND,
+    draw_overlapping,
+    is_accounted_for,
+    may_skip,
+    skip_isolated,
+)
 from advisor.reliability.sampler.compiled.memory_layout import SCOPES, UNBIASED, KernelState
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.renewal_kernel import (
@@ -45,10 +53,7 @@ _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
 
 @inlined
 def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> bool:
-    """Take the next event, change the brokers, and mark the sets that it strikes.
-
-    Isolated outages that are only counted are passed over.
-    """
+    """Take the next event, isolated outages aside; change the brokers, and mark the sets struck."""
     control = sim.control[0]
     if control.deferred_step != 0:
         take_deferred(sim)
@@ -57,6 +62,8 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         control.next_strike = control.now + wait(rng, control.strikes_per_hour)
         start_renewals(rng, sim)
     while True:
+        if may_skip(sim, until):
+            skip_isolated(rng, sim, until)
         when, clock = control.next_strike, -1
         for i in range(control.running_count):
             if sim.clocks[sim.running[i]].due < when:
@@ -114,6 +121,9 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> int:
         number, target = _pick(rng, sim)
     if number != NO_KIND:
         strike(rng, sim, number, target)
+    if control.drawn_as == OUTLASTS:
+        draw_overlapping(rng, sim)
+    control.drawn_as = NOT_DRAWN
     if renewed and number != NO_KIND:
         renew(rng, sim)
     return int(number)
@@ -173,9 +183,12 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
         # In place: this is what happens most.
         _begin_outage(rng, sim, target, struck.condition)
         mark_broker(sim, target, False)
-        several = struck.overlaps > 0.0 and control.brokers > 1
-        if several and _happens(rng, sim, struck.overlaps, struck.biased_overlaps):
-            _strike_second(rng, sim, number, target)
+        if struck.overlaps > 0.0 and control.brokers > 1:
+            second = control.drawn_as == STRIKES_SECOND
+            if control.drawn_as == NOT_DRAWN:
+                second = _happens(rng, sim, struck.overlaps, struck.biased_overlaps)
+            if second:
+                _strike_second(rng, sim, number, target)
 
 
 @inlined

@@ -9,12 +9,17 @@ number is drawn that a replay would not draw: the sample path is the same.
 
 from __future__ import annotations
 
-from advisor.reliability.failures.mechanisms import WELL
+import math
+
+from numpy.random import Generator
+
+from advisor.reliability.failures.mechanisms import WELL, Scope
 from advisor.reliability.sampler.compiled.group_kernel import group_of
 from advisor.reliability.sampler.compiled.memory_layout import (
     FIRST_LOSSES,
     LOSS_EVENTS,
     RECORDS_LOST,
+    SCOPES,
     KernelState,
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
@@ -24,6 +29,148 @@ _WELL = WELL
 # Of `ISOLATED.state`.
 _UNKNOWN, _KNOWN, _REPLAYED = range(3)
 _NONE = 0
+_BROKER = SCOPES.index(Scope.BROKER)
+# Of `control.drawn_as`: why a failure of a kind that is skipped was not. Another comes before its
+# outage is over, or it strikes a second broker.
+NOT_DRAWN, OUTLASTS, STRIKES_SECOND = range(3)
+# Skipped outages are that much shorter than the mean time between failures, and so many failures
+# are expected until what comes next; see `skip_isolated`.
+_LONGEST_SKIPPED, _FEWEST_FAILURES = 0.05, 32.0
+# So many events are drawn one by one.
+_FEW = 8.0
+
+
+@inlined
+def may_skip(sim: KernelState, until: float) -> bool:
+    """Whether all is healthy, and enough failures are expected until a time to skip some."""
+    control = sim.control[0]
+    if control.skipped_per_hour == 0.0 or control.brokers_in_outage != 0:
+        return False
+    if control.sets_not_healthy != 0 or control.active_count != 0 or control.replaying != _NONE:
+        return False
+    expected = control.strikes_per_hour * (until - control.now)
+    return bool(control.drawn_kind == 0 and expected > _FEWEST_FAILURES)
+
+
+@called
+def skip_isolated(rng: Generator, sim: KernelState, until: float) -> None:
+    """Skip isolated outages, and draw the next failure that is anything else.
+
+    At most half of the time left, t, is taken as healthy at once. Only if skipped outages filled
+    the other half could they end after `until`: with failures at rate L the probability is below
+    exp(-7 L t / 2), which is 1e-48 for the shortest t (Chernoff's bound, at 8 L).
+    """
+    control = sim.control[0]
+    per_hour = control.strikes_per_hour
+    others = max(per_hour - control.skipped_per_hour, 0.0)
+    while control.drawn_kind == 0 and per_hour * (until - control.now) > _FEWEST_FAILURES:
+        healthy, most = rng.standard_exponential() / others, 0.5 * (until - control.now)
+        struck = healthy < most
+        healthy = min(healthy, most)
+        control.now += healthy
+        _pass(rng, sim, _draw_poisson(rng, control.skipped_per_hour * healthy))
+        if struck:
+            _draw_another(rng, sim, others)
+    if control.drawn_kind == 0:
+        control.next_strike = control.now + rng.standard_exponential() / per_hour
+
+
+@inlined
+def _pass(rng: Generator, sim: KernelState, times: int) -> None:
+    """Pass over so many isolated outages: of each kind in proportion to its rate."""
+    control, left, per_hour = sim.control[0], times, sim.control[0].skipped_per_hour
+    # That each begins is an event, and that it ends.
+    control.events += 2 * times
+    for kind in range(len(sim.strikes)):
+        struck = sim.strikes[kind]
+        if left > 0 and struck.skipped_per_hour > 0.0:
+            of_kind = rng.binomial(left, min(struck.skipped_per_hour / per_hour, 1.0))
+            per_hour -= struck.skipped_per_hour
+            if of_kind > 0:
+                left -= of_kind
+                struck.skipped += of_kind
+                outage = sim.outages[struck.condition]
+                out = rng.standard_gamma(outage.shape * of_kind)
+                control.now += out / (outage.shape / outage.hours + control.strikes_per_hour)
+
+
+@inlined
+def _draw_poisson(rng: Generator, mean: float) -> int:
+    """Draw how many events of a Poisson process come, by the time of one of them.
+
+    Numba's own allocates. Ahrens and Dieter, Computing 12 (1974).
+    """
+    count, left = 0, mean
+    while left > _FEW:
+        ahead = int(0.875 * left)
+        reached = rng.standard_gamma(float(ahead))
+        if reached > left:
+            return count + int(rng.binomial(ahead - 1, left / reached))
+        count += ahead
+        left -= reached
+    left -= rng.standard_exponential()
+    while left > 0.0:
+        count += 1
+        left -= rng.standard_exponential()
+    return count
+
+
+@inlined
+def _draw_another(rng: Generator, sim: KernelState, others: float) -> None:
+    """Draw the kind of a failure that is not skipped, and why it is not; it comes now."""
+    control, x, left = sim.control[0], rng.random() * others, 0.0
+    for kind in range(len(sim.strikes)):
+        this = sim.strikes[kind].per_hour - sim.strikes[kind].skipped_per_hour
+        if this > 0.0:
+            control.drawn_kind, left = kind + 1, x
+            if x < this:
+                break
+            x -= this
+    control.next_strike = control.now
+    struck = sim.strikes[control.drawn_kind - 1]
+    if struck.skipped_per_hour > 0.0:
+        second = left < struck.per_hour * _second_chance(sim, control.drawn_kind - 1)
+        control.drawn_as = STRIKES_SECOND if second else OUTLASTS
+
+
+@called
+def draw_overlapping(rng: Generator, sim: KernelState) -> None:
+    """Draw how long the outage lasts that began last, and the next failure, before its end.
+
+    With failures at rate L the length x has a density proportional to f(x) (1 - exp(-L x)): it is
+    drawn from the length-biased one, x f(x) / mean, and accepted with (1 - exp(-L x)) / (L x).
+    """
+    control, b = sim.control[0], sim.control[0].started_clock
+    outage, per_hour = sim.outages[sim.brokers[b].condition], control.strikes_per_hour
+    while True:
+        hours = outage.hours / outage.shape * rng.standard_gamma(outage.shape + 1.0)
+        chance = -math.expm1(-per_hour * hours)
+        if rng.random() * per_hour * hours < chance:
+            break
+    sim.clocks[b].due = control.now + hours
+    control.next_strike = control.now - math.log1p(-rng.random() * chance) / per_hour
+
+
+@inlined
+def _second_chance(sim: KernelState, kind: int) -> float:
+    """Probability that a failure strikes a second broker."""
+    return float(sim.strikes[kind].overlaps if sim.control[0].brokers > 1 else 0.0)
+
+
+@called
+def _note_known(sim: KernelState, kind: int) -> None:
+    """Note that it is known what a kind adds on one more broker; if on all, it can be skipped."""
+    control, struck = sim.control[0], sim.strikes[kind]
+    struck.known += 1
+    outage = sim.outages[struck.condition]
+    if struck.scope != _BROKER or struck.known < control.brokers:
+        return
+    longest = _LONGEST_SKIPPED * min(outage.shape, 1.0) / control.strikes_per_hour
+    if 0.0 < outage.hours < longest:
+        each = outage.hours / outage.shape * control.strikes_per_hour
+        isolated = (1.0 - _second_chance(sim, kind)) * (1.0 + each) ** -outage.shape
+        struck.skipped_per_hour = struck.per_hour * isolated
+        control.skipped_per_hour += struck.skipped_per_hour
 
 
 @inlined
@@ -91,6 +238,7 @@ def go_on_with_replay(table: Table, sim: KernelState) -> None:
         one.state = _REPLAYED
     elif one.state == _UNKNOWN:
         one.state = _KNOWN
+        _note_known(sim, place // control.brokers)
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
             sim.totals[row, column] += sim.replayed_totals[row, column]
@@ -139,9 +287,10 @@ def add_isolated(sim: KernelState) -> None:
     """Add all that was counted to the totals."""
     brokers = sim.control[0].brokers
     for place in range(len(sim.isolated)):
-        one = sim.isolated[place]
-        if one.times > 0:
-            cause = sim.strikes[place // brokers].cause
+        one, struck = sim.isolated[place], sim.strikes[place // brokers]
+        # Which brokers the skipped ones struck is not drawn: each as often.
+        times = one.times + struck.skipped / brokers
+        if times > 0.0:
             for row in range(sim.totals.shape[0]):
-                sim.totals[row, cause] += one.times * sim.isolated_totals[place, row]
-            sim.outages_by_length[one.length] += one.times * one.outages
+                sim.totals[row, struck.cause] += times * sim.isolated_totals[place, row]
+            sim.outages_by_length[one.length] += times * one.outages

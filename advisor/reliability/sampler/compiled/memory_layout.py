@@ -76,6 +76,8 @@ _CLUSTER_STATE: list[tuple[str, type]] = [
     ("repairs_queued", _WHOLE),  # Repairs that ever waited for a crew: the next place in the queue.
     ("next_strike", _REAL),  # Next event of the Poisson process; -1: to be drawn.
     ("drawn_kind", _WHOLE),  # Its kind, from 1, if it is drawn already; else 0.
+    ("drawn_as", _WHOLE),  # Why it is not skipped, of the isolated kernel; 0 if it was not drawn.
+    ("skipped_per_hour", _REAL),  # Rate of the failures whose outages are skipped.
     ("next_renewal", _REAL),  # When the first clock of `renewals` is due.
     ("striking_renewal", _WHOLE),  # The clock of `renewals` that strikes now, from 1; else 0.
 ]
@@ -180,9 +182,9 @@ CONTROL = np.dtype(
 
 STRIKE = record_dtype(
     "cause targets scope event reach condition excluded by_chance turned turned_reach turned_event "
-    "of_quorum beyond_settings",
+    "of_quorum beyond_settings known skipped",
     "per_hour probability failover_hours share spreads overlaps biased_share biased_spreads "
-    "biased_overlaps",
+    "biased_overlaps skipped_per_hour",
 )
 OUTAGE = record_dtype(
     "cause severity begin end of_rack after first_clock stride brokers distribution of_crew",
@@ -219,7 +221,9 @@ class KernelState(NamedTuple):
         ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
         second broker with ``overlaps``; ``biased_`` probabilities are those with bias. A new leader
         is elected after ``failover_hours``. A mechanism with clocks has ``per_hour`` 0; then
-        ``probability`` is that of this kind, given an event of the mechanism.
+        ``probability`` is that of this kind, given an event of the mechanism. Of how many brokers
+        it is ``known`` what an isolated outage adds; and how many were ``skipped``, of those that
+        begin ``skipped_per_hour``.
     outages : array of OUTAGE, shape (conditions,)
         By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
         beginning and end, mean hours and gamma shape (0 if the duration has a ``distribution``),
