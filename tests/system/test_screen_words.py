@@ -272,7 +272,11 @@ def test_rare_losses_are_compared_with_those_of_operators() -> None:
     told = re.search(r"([\d,]+) times as often", result.no_setting_changes)
     assert told is not None
     assert float(told[1].replace(",", "")) == pytest.approx(factor, rel=0.05)
-    assert "cannot be distinguished" in repr(result)
+    assert "times rarer (95 %: 0." in repr(result)
+    assert "than by wiped logs, but the card's ranges do not rule out losses that" in repr(result)
+    rarer = repr(result_of("single_rack"))
+    assert "more than a million times rarer (95 %: " in rarer
+    assert "to more than a million) than by site power outages, so this setting cannot be" in rarer
     kept = result.to_dict()["by_settings"]["loss_probability_per_year"]
     assert kept == pytest.approx(1.0 / years, rel=1e-3)
     strict = advisor.Goals(loss_probability_per_year=kept / 2, write_unavailability=None)

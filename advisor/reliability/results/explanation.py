@@ -15,6 +15,7 @@ from advisor import formatting
 from advisor.formatting import (
     OPERATOR_LOSS_YEARS,
     brief_time_per_year,
+    factor,
     is_rare,
     once_at_most,
     once_in,
@@ -35,6 +36,7 @@ from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
     LOSSES,
+    NEGLIGIBLY_RARER,
     PARTS,
     STOPS,
     TIMES_RARER,
@@ -55,6 +57,8 @@ MOST_WORDS = 25
 _PARTS_HEADING = "What settings decide + causes beyond settings:"
 _SAID_ABOVE = ("loss_probability_per_year", "loss_events_per_year", "mean_years_to_loss", STOPS)
 _MOST_CAUSES = 2
+_LIKE_NONE = "so this setting cannot be distinguished from one that loses nothing"
+_NOT_RULED_OUT = "but the card's ranges do not rule out losses that matter"
 _LEFT_OUT = "are not in this card: software bugs, operator errors, the loss of a region"
 
 # Smaller shares of the losses are not mentioned.
@@ -185,9 +189,9 @@ def _times_as_often(outlook: Outlook) -> str:
     within = outlook.times_rarer_within
     if not outlook.years[0].seen:
         # The settings lost nothing yet: their years are the fewest that there may be.
-        return f"at least {significant(within[0] if within else outlook.times_rarer)} times"
-    ends = "" if within is None else formatting.interval(*map(significant, within))
-    return f"{significant(outlook.times_rarer)} times{ends}"
+        return f"{factor(within[0] if within else outlook.times_rarer, at_least=True)} times"
+    ends = "" if within is None else formatting.interval(*map(factor, within))
+    return f"{factor(outlook.times_rarer)} times{ends}"
 
 
 def _named(causes: Sequence[str]) -> str:
@@ -254,14 +258,9 @@ def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
         if named in outlook.beyond[LOSSES]:
             # Draw by draw, since much of what makes both frequent is the same.
             low, high = result.intervals[TIMES_RARER]
-        most = significant(high) if math.isfinite(high) else "any number"
-        within = formatting.interval(significant(low), most)
-        least = "" if outlook.years[0].seen else "at least "
-        times = f"{least}{significant(outlook.times_rarer)} times rarer{within}"
-        by = (
-            f"{times} than by {named}, so this setting cannot be distinguished "
-            "from one that loses nothing"
-        )
+        within = formatting.interval(factor(low), factor(high))
+        times = f"{factor(outlook.times_rarer, not outlook.years[0].seen)} times rarer{within}"
+        by = f"{times} than by {named}, {_LIKE_NONE if low > NEGLIGIBLY_RARER else _NOT_RULED_OUT}"
         cause = f"; main cause of loss in the card: {outlook.main[LOSSES]}"
     digit = ", an order of magnitude" * result.has_no_digit("mean_years_to_loss")
     lines = [f"Data loss{'' if whole else ', settings decide'}: {by}{digit}{cause}."]

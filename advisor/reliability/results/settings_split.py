@@ -39,7 +39,7 @@ _SMALLEST_SHARE = 0.02
 LOSSES, STOPS = "loss_probability_per_year", "write_unavailability"
 # Losses this many times rarer than those caused by people cannot be distinguished from them:
 # how often those happen is known to a factor of ten (cluster-wiped in data/failure_rates.csv).
-_RARER = 10.0
+NEGLIGIBLY_RARER = 10.0
 
 
 class Measured(Protocol):
@@ -227,7 +227,7 @@ class Outlook(NamedTuple):
     @property
     def is_negligible(self) -> bool:
         """Whether losses by settings cannot be distinguished from those caused by people."""
-        return self.times_rarer > _RARER or is_rare(self.years[0].value)
+        return self.times_rarer > NEGLIGIBLY_RARER or is_rare(self.years[0].value)
 
 
 class Judged(NamedTuple):
