@@ -146,9 +146,9 @@ class ExplorerModel:
         with suppress(AdvisorError):
             config = config_of(values, self.start)
             if not min_isr_refusal(config):
-                prepare(self.cluster, config, self._card(values), self.load_at(values))
+                prepare(self.cluster, config, self._card(values), self.load_of_topic(values))
 
-    def load_at(self, values: Values) -> Workload:
+    def load_of_topic(self, values: Values) -> Workload:
         """Return the traffic of a setting's topic."""
         if values["topic"] == NEW_TOPIC:
             return self.load
@@ -296,7 +296,7 @@ class ExplorerModel:
         refused = min_isr_refusal(config)
         if refused:
             return {"refusal": refused, "by": "min_insync_replicas"}
-        card, load, topic = self._card(values), self.load_at(values), values["topic"]
+        card, load, topic = self._card(values), self.load_of_topic(values), values["topic"]
         choice = self._choice(config, evaluate(self.cluster, config, card, load))
         return setting_json(choice, blocks(self.cluster, config, load, topic), intervals)
 
@@ -313,7 +313,7 @@ class ExplorerModel:
         if values["topic"] == NEW_TOPIC:
             cluster, topics = replace(cluster, topics=()), []
         advice = recommended(
-            *(cluster, self._card(values), self.load_at(values), self.goals),
+            *(cluster, self._card(values), self.load_of_topic(values), self.goals),
             *(values["kafka_version"], topics),
         )
         found = [("today", advice.current), ("best", advice.best)]

@@ -119,7 +119,7 @@ def combinations(model: ExplorerModel, values: Values) -> Iterator[Group]:
     or with many partitions, which would take too long.
     """
     factor = int(values["replication_factor"])
-    if factor > SMALL_REPLICAS or model.load_at(values).partitions > MANY_PARTITIONS:
+    if factor > SMALL_REPLICAS or model.load_of_topic(values).partitions > MANY_PARTITIONS:
         return
     options = {
         control["key"]: [option for option, _ in control["options"]]

@@ -149,15 +149,15 @@ class Worker:
         ]
         self._cards_around = values
         for future in self._next_futures:
-            future.add_done_callback(lambda _: self._go_on())
-        self._go_on()
+            future.add_done_callback(lambda _: self._start_other_cards())
+        self._start_other_cards()
 
     def _drop_next(self) -> None:
         self._cards_around = None
         _drop(self._next_futures + self._card_futures)
 
-    def _go_on(self) -> None:
-        """Go on with the other cards when nothing else is left to do."""
+    def _start_other_cards(self) -> None:
+        """Start with the other cards when nothing else is left to do."""
         values = self._cards_around
         busy = self._answering or not all(future.done() for future in self._next_futures)
         if values is None or busy:
@@ -192,7 +192,7 @@ class Worker:
             self.stopped = True
         finally:
             self._answering = False
-            self._go_on()
+            self._start_other_cards()
 
     def stop(self) -> None:
         """End the processes and their tasks; later tasks are cancelled at once."""
