@@ -33,10 +33,10 @@ _BROKER = SCOPES.index(Scope.BROKER)
 # Of `control.drawn_as`: why a failure of a kind that is skipped was not. Another comes before its
 # outage is over, or it strikes a second broker.
 NOT_DRAWN, OUTLASTS, STRIKES_SECOND = range(3)
-# Skipped outages are that much shorter than the mean time between failures, and so many failures
-# are expected until what comes next; see `skip_isolated`.
+# Outages are skipped that last at most this share of the mean time between failures, and only if
+# more than this many failures are expected before the year or a rolling restart cuts in.
 _LONGEST_SKIPPED, _FEWEST_FAILURES = 0.05, 32.0
-# So many events are drawn one by one.
+# Events of a Poisson process are drawn one by one where so few are expected.
 _FEW = 8.0
 
 
@@ -96,9 +96,10 @@ def _pass(rng: Generator, sim: KernelState, times: int) -> None:
 
 @inlined
 def _draw_poisson(rng: Generator, mean: float) -> int:
-    """Draw how many events of a Poisson process come, by the time of one of them.
+    """Draw a Poisson number. Numba's own draw allocates memory, which a kernel must not.
 
-    Numba's own allocates. Ahrens and Dieter, Computing 12 (1974).
+    Draws when a certain event comes, and how many come before it (Ahrens and Dieter, Computing 12,
+    1974).
     """
     count, left = 0, mean
     while left > _FEW:
@@ -118,18 +119,18 @@ def _draw_poisson(rng: Generator, mean: float) -> int:
 @inlined
 def _draw_another(rng: Generator, sim: KernelState, others: float) -> None:
     """Draw the kind of a failure that is not skipped, and why it is not; it comes now."""
-    control, x, left = sim.control[0], rng.random() * others, 0.0
+    control, x, within = sim.control[0], rng.random() * others, 0.0
     for kind in range(len(sim.strikes)):
         this = sim.strikes[kind].per_hour - sim.strikes[kind].skipped_per_hour
         if this > 0.0:
-            control.drawn_kind, left = kind + 1, x
+            control.drawn_kind, within = kind + 1, x
             if x < this:
                 break
             x -= this
     control.next_strike = control.now
     struck = sim.strikes[control.drawn_kind - 1]
     if struck.skipped_per_hour > 0.0:
-        second = left < struck.per_hour * _second_chance(sim, control.drawn_kind - 1)
+        second = within < struck.per_hour * _second_chance(sim, control.drawn_kind - 1)
         control.drawn_as = STRIKES_SECOND if second else OUTLASTS
 
 

@@ -76,7 +76,7 @@ _CLUSTER_STATE: list[tuple[str, type]] = [
     ("repairs_queued", _WHOLE),  # Repairs that ever waited for a crew: the next place in the queue.
     ("next_strike", _REAL),  # Next event of the Poisson process; -1: to be drawn.
     ("drawn_kind", _WHOLE),  # Its kind, from 1, if it is drawn already; else 0.
-    ("drawn_as", _WHOLE),  # Why it is not skipped, of the isolated kernel; 0 if it was not drawn.
+    ("drawn_as", _WHOLE),  # Why it is not skipped, as `isolated_kernel` says; 0: natural.
     ("skipped_per_hour", _REAL),  # Rate of the failures whose outages are skipped.
     ("next_renewal", _REAL),  # When the first clock of `renewals` is due.
     ("striking_renewal", _WHOLE),  # The clock of `renewals` that strikes now, from 1; else 0.
