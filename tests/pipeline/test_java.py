@@ -1,6 +1,7 @@
 """Finding a Java for Spark, and the error if there is none."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from advisor.pipeline.java import (
     VECTOR_MODULE,
     Java,
     JavaNotFoundError,
+    archive_options,
     find_java,
     parse_java_settings,
 )
@@ -213,3 +215,36 @@ def test_concurrent_processes_share_the_start_script(tmp_path: Path) -> None:
     assert Path(found).parent == cache / "kafka-replication-advisor" / "java"
     assert os.listdir(Path(found) / "bin") == ["java"]
     assert shutil.which("java", path=f"{found}/bin") is not None
+
+
+def test_one_archive_is_kept_and_belongs_to_its_java_and_its_jars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of another Java or Spark is removed when the next is to be written."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    jars = tmp_path / "jars"
+    jars.mkdir()
+    found = Java(tmp_path / "java", 17, "here")
+    first = _archive_of(archive_options(found, jars), "ArchiveClassesAtExit")
+    first.write_bytes(b"classes")
+    assert _archive_of(archive_options(found, jars), "SharedArchiveFile") == first
+    os.utime(jars, (1, 1))
+    other = _archive_of(archive_options(found, jars), "ArchiveClassesAtExit")
+    assert other != first
+    assert not first.exists()
+
+
+def _archive_of(options: str, expected: str) -> Path:
+    quoted, log = shlex.split(options)
+    option, _, path = quoted.partition("=")
+    assert (option, log) == (f"-XX:{expected}", "-Xlog:disable")
+    return Path(path)
+
+
+def test_without_a_folder_for_it_there_is_no_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file stands in the way of the folder; Spark then starts as it does without."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert archive_options(Java(tmp_path, 17, "here"), tmp_path) == ""
