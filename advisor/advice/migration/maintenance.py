@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import yaml
-
+from advisor.advice.migration.properties import yaml_text
 from advisor.advice.migration.tools import Tools
 from advisor.protocol.rules.config import Config
 
@@ -97,7 +96,7 @@ def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) 
     if len({rack for rack in brokers.values() if rack is not None}) > 1:
         kafka = {"rack": {"topologyKey": ZONE}, **kafka}
     spec = {"kafka": kafka, "maintenanceTimeWindows": [_NIGHTS]}
-    strimzi = yaml.safe_dump({"spec": spec}, sort_keys=False)
+    strimzi = yaml_text({"spec": spec})
     one_left = ""
     if most < spare_brokers(config):
         one_left = "# The budget is one fewer, to leave one for a failure meanwhile.\n"
@@ -120,7 +119,7 @@ def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) 
         "# set maxUnavailable: 0.\n"
     )
     merged = "".join(f"#   {line}\n" for line in strimzi.splitlines())
-    return f"{head}{yaml.safe_dump(budget, sort_keys=False)}{comment}{merged}"
+    return f"{head}{yaml_text(budget)}{comment}{merged}"
 
 
 def _effect(config: Config) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import yaml
-
 from advisor.advice.migration.client_defaults import newest
-from advisor.advice.migration.properties import idempotent, in_flight, java_producer
+from advisor.advice.migration.properties import idempotent, in_flight, java_producer, yaml_text
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT
 
@@ -39,7 +37,7 @@ def spring_producer(config: Config) -> str:
     producer: dict[str, object] = {**own, **retries, "properties": settings}
     tree = {"spring": {"kafka": {"producer": producer}}}
     head = f"# Spring Boot, application.yaml; Java client, Kafka {config.kafka_version}\n"
-    return head + yaml.safe_dump(tree, sort_keys=False)
+    return head + yaml_text(tree)
 
 
 def kafka_python_producer(config: Config) -> str:

@@ -227,9 +227,13 @@ def strimzi_topics(
         "# apply this in place of its kafka-configs.sh lines. Kafka's internal topics are not\n"
         "# here: deleting their resource would delete the topic.\n"
     )
-    return head + yaml.dump_all(
-        documents, Dumper=_DUMPER, sort_keys=False, explicit_start=True, width=_ANY_WIDTH
-    )
+    return head + "".join(f"---\n{yaml_text(each)}" for each in documents)
+
+
+def yaml_text(document: Mapping[str, object]) -> str:
+    """Return a document as YAML, its keys in their order and no line folded."""
+    text: str = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, width=_ANY_WIDTH)
+    return text
 
 
 def _scalar(text: str) -> str | int | bool:

@@ -27,7 +27,7 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 
 
 def verdict(choice: Choice, goals: Goals, met: bool | None = None) -> str:
-    """Return the verdict on a setting, with yes or no; `met` as for `judged`."""
+    """Return the verdict on a setting, with yes, no or doubtful; `met` as for `judged`."""
     draws = draws_kept(choice) if choice.meets_all else (0, 0)
     return explanation.verdict(choice.reliability.outlook, judged(choice, goals, met, draws))
 

@@ -125,7 +125,8 @@ class Explorer(anywidget.AnyWidget):
         )
 
         def update() -> None:
-            shell.display_pub.publish({**data, "text/html": self.html}, update=True, **same)
+            whole = {**data, "text/html": self.html, "text/plain": repr(self)}
+            shell.display_pub.publish(whole, update=True, **same)
 
         cell = _cell_of_user()
         if cell is None:
@@ -169,15 +170,16 @@ class Explorer(anywidget.AnyWidget):
     def _missing_here(self) -> Iterator[Task]:
         """Yield tasks for what the page lacks of its first topic, card and version.
 
-        What other processes computed by then is left out.
+        Intervals first: they say whether the card's ranges meet the goals as its middle does. By
+        then other processes have computed most of the rest, which is left out.
         """
         explorer_model = self._explorer_model
+        if not explorer_model.has_intervals(explorer_model.chosen):
+            yield with_intervals(explorer_model.chosen)
         for offered in explorer_model.offered():
             missing = [each for each in offered if not explorer_model.is_answered(each)]
             if missing:
                 yield settings(missing)
-        if not explorer_model.has_intervals(explorer_model.chosen):
-            yield with_intervals(explorer_model.chosen)
 
     def _missing_elsewhere(self, elsewhere: Sequence[Mapping[str, str]]) -> Iterator[Task]:
         """Yield tasks for what the page lacks of other topics, cards and versions by then."""

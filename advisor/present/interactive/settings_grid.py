@@ -21,6 +21,7 @@ from advisor.present.setting_text import notes, rack_words, tolerance_words
 from advisor.reliability.results.explanation import verdict
 
 _MISSING = "This page has no answer for this combination. Run the notebook to compute it."
+_MET, _MET_AT_MIDDLE = "Meets your goals", "Meets your goals at the card's middle values"
 _MARKED = {"chosen": "chosen", "today": "today", "best": "recommended"}
 _UNMARKED = f"none with up to {SMALL_REPLICAS} replicas meets your goals"
 _DIGITS = 5
@@ -64,7 +65,7 @@ def setting_json(
         "at": [config.replication_factor, config.effective_min_insync_replicas],
         "met": choice.meets_all,
         "unsure": compared.doubtful,
-        "badge": _unsure(*draws) if compared.doubtful else badge(choice),
+        "badge": _unsure(*draws) if compared.doubtful else badge(choice, intervals),
         "verdict": verdict(result.outlook, compared if choice.meets else None),
         "beyond": result.no_setting_changes,
         "lines": lines,
@@ -85,19 +86,25 @@ def mark_json(point: Point) -> dict[str, Any]:
     }
 
 
-def badge(choice: Choice) -> str:
-    """Return whether a setting meets the goals, and which it misses."""
+def badge(choice: Choice, counted: bool) -> str:
+    """Return whether a setting meets the goals, and which it misses.
+
+    Parameters
+    ----------
+    choice : Choice
+    counted : bool
+        Whether random draws of the card were compared with the goals, too.
+    """
     if not choice.meets:
         return "No goals set"
     if choice.meets_all:
-        return "Meets your goals"
+        uncounted = not counted and choice.reliability.model.uncertain
+        return _MET_AT_MIDDLE if uncounted else _MET
     return f"Misses your goals: {listed([GOAL_WORDS[goal] for goal in choice.unmet])}"
 
 
 def _unsure(kept: int, draws: int) -> str:
-    return (
-        f"Meets your goals at the card's middle values, but in only {kept} of {draws} random draws"
-    )
+    return f"{_MET_AT_MIDDLE}, but in only {kept} of {draws} random draws"
 
 
 def page_json(

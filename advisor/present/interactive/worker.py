@@ -203,14 +203,30 @@ class Worker:
     def _compute(
         self, groups: Sequence[Sequence[Values]], on_answer: Callable[[Answer], None]
     ) -> list[Future[Answer]]:
-        """Compute groups of settings, one task each."""
-        futures = self._submit_all(self._quick, [*map(settings, groups)], on_answer)
+        """Compute groups of settings, one task each, but what was submitted before."""
+        key_of = self._explorer_model.key
         # Another dict each time, since several threads come here.
         computing = {key: each for key, each in self._computing.items() if not each.done()}
+        shared = {key_of(each) for group in groups for each in group} & computing.keys()
+        groups = [
+            left for group in groups if (left := [e for e in group if key_of(e) not in shared])
+        ]
+        futures = self._submit_all(self._quick, [*map(settings, groups)], on_answer)
+        for future in dict.fromkeys(computing[key] for key in shared):
+            self._pass_on(future, on_answer)
         for group, future in zip(groups, futures, strict=True):
-            computing |= {self._explorer_model.key(each): future for each in group}
+            computing |= {key_of(each): future for each in group}
         self._computing = computing
         return futures
+
+    def _pass_on(self, future: Future[Answer], on_answer: Callable[[Answer], None]) -> None:
+        """Pass on the answer to a task that was submitted before."""
+
+        def answered(future: Future[Answer]) -> None:
+            if not _failed(future):
+                on_answer(self._explorer_model.store(future.result()))
+
+        future.add_done_callback(answered)
 
     def _submit_all(
         self, pool: _Pool, tasks: Sequence[Task], on_answer: Callable[[Answer], None]

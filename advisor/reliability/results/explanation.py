@@ -68,29 +68,27 @@ _SMALLEST_ERROR = 1e-6
 
 
 def verdict(outlook: Outlook, judged: Judged | None = None) -> str:
-    """Return yes or no, data loss, downtime and the main cause, in at most 25 words.
+    """Return yes, no or doubtful, data loss, downtime and the main cause, in at most 25 words.
 
     Parameters
     ----------
     outlook : Outlook
     judged : Judged, optional
-        Without goals the verdict has no yes or no.
+        Without goals the verdict only describes the setting.
     """
     head = _head(outlook.config, judged)
     config = outlook.config
     if tolerance(config).while_writable < 0:
-        return (
-            f"{head}: Kafka {config.kafka_version} refuses every write; main cause: min ISR > RF."
-        )
+        return f"{head} Kafka {config.kafka_version} refuses every write; main cause: min ISR > RF."
     missed = judged.times_over if judged is not None else {}
     loss, stops = _loss(outlook, missed), _stops(outlook.stopped[0])
     cause = outlook.main[_explained(outlook, missed)]
     for main in (f" (main cause: {cause})", f" ({cause})", ""):
         first = _explained(outlook, missed) == LOSSES
         parts = (f"{loss}{main}", stops) if first else (loss, f"{stops}{main}")
-        text = f"{head}: {', '.join(parts)}."
+        text = f"{head} {', '.join(parts)}."
         if not cause:
-            return f"{head}: {loss}, {stops}."
+            return f"{head} {loss}, {stops}."
         if len(text.split()) <= MOST_WORDS:
             break
     return text
@@ -105,13 +103,13 @@ def name_of(config: Config) -> str:
 
 def _head(config: Config, judged: Judged | None) -> str:
     if judged is None:
-        return name_of(config)
+        return f"{name_of(config)}:"
     if judged.doubtful:
         kept, draws = judged.draws
-        return f"Yes, {name_of(config)} meets your goals ({kept}/{draws} draws)"
+        return f"Doubtful: {name_of(config)} meets goals in {kept}/{draws} draws;"
     narrowly = "narrowly " if judged.narrow else ""
     answer, meets = ("Yes", "meets") if judged.met else ("No", "misses")
-    return f"{answer}, {name_of(config)} {narrowly}{meets} your goals"
+    return f"{answer}, {name_of(config)} {narrowly}{meets} your goals:"
 
 
 def _explained(outlook: Outlook, missed: Mapping[str, float]) -> str:

@@ -83,8 +83,12 @@ def test_a_verdict_counts_the_draws_where_most_miss_the_goals(times, doubtful):
     kept, draws = draws_kept(found)
     assert found.meets_all
     assert (2 * kept < draws == 32) == doubtful
-    counted = f" ({kept}/32 draws)" if doubtful else ""
-    head = f"Yes, RF 3 with min ISR 2 meets your goals{counted}: "
+    name = "RF 3 with min ISR 2"
+    sure, unsure = (
+        f"Yes, {name} meets your goals: ",
+        f"Doubtful: {name} meets goals in {kept}/32 draws; ",
+    )
+    head = unsure if doubtful else sure
     assert reasons.verdict(found, goals).startswith(head)
 
 

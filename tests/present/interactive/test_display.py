@@ -202,3 +202,9 @@ def test_what_other_processes_computed_is_not_computed_for_the_page(
     assert {**start, "card": "two_az"} not in given["_curve"]
     assert shell.shown[1]["text/html"] == example(cards=["two_az"]).html
     view._worker.stop()
+
+
+def test_intervals_come_before_the_rest_of_the_page() -> None:
+    """Until then the badge tells only of the card's middle values."""
+    asked = [task for task in example()._missing_here() if isinstance(task, partial)]
+    assert [task.func.__name__ for task in asked[:2]] == ["_with_intervals", "_settings"]

@@ -87,6 +87,30 @@ def test_processes_begin_with_what_one_change_leads_to() -> None:
     worker.stop()
 
 
+def test_a_setting_is_submitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later calls that need it get the answer of the task that has it."""
+    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
+    worker, submitted = Worker(own), dict[str, Future[Answer]]()
+
+    def submit(task: Any) -> Future[Answer]:
+        future = Future[Answer]()
+        for values in task.args[0] if task.func.__name__ == "_settings" else ():
+            assert own.key(values) not in submitted
+            submitted[own.key(values)] = future
+        return future
+
+    for pool in (worker._quick, worker._long, worker._idle):
+        monkeypatch.setattr(pool, "submit", submit)
+    worker.begin(own.chosen, ("unclean_leader_election_enable", "topic"))
+    (begun, *_), said = list(submitted), list[Answer]()
+    worker.compute_likely_next(own.chosen, said.append)
+    assert len(submitted) > 2
+    answer = Answer({begun: {"met": True}}, {})
+    submitted[begun].set_result(answer)
+    assert said == [answer]
+    assert own._settings == answer.settings
+
+
 def test_a_task_does_not_start_processes_that_were_stopped() -> None:
     """A thread may submit it while the same cell shows another explorer already."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
