@@ -18,7 +18,7 @@ def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
     """Return yes or no, and the worst data loss, downtime and its main cause, by settings.
 
     At most 25 words. The cause is that of the losses, or of refused writes where losses are too
-    rare to matter.
+    rare to matter. An audit counts no random draws, so "yes" is of the card's middle values.
     """
     if not topics:
         return "Yes: there is no topic."
@@ -26,6 +26,8 @@ def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
     total = len({topic.topic.name for topic in topics})
     every = f"{total:,} topic{'s' * (total != 1)}"
     head = f"Yes, {f'all {every} meet' if total > 1 else 'the only topic meets'} your goals"
+    if topics[0].choice.reliability.model.uncertain:
+        head += " at the card's middle values"
     if failing:
         miss = "misses" if len(failing) == 1 else "miss"
         head = f"No, {len(failing):,} of {every} {miss} your goals"

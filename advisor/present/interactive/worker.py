@@ -22,7 +22,7 @@ from advisor.present.interactive.lookahead import Ahead, by_chain, combinations,
 from advisor.reliability.evaluate import forget_chains
 
 Task = Callable[[], Answer]
-_PROCESSES = min(2, os.cpu_count() or 1)
+_PROCESSES = min(4, os.cpu_count() or 1)
 # Lower priorities than the kernel's. What a user may choose next comes before what takes seconds.
 _QUICK_NICENESS, _LONG_NICENESS, _IDLE_NICENESS = 5, 10, 15
 # Chains of so many tasks stay in memory, where each takes some 30 MB.

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 
@@ -17,14 +18,16 @@ from advisor.advice.phrases import (
     sentence,
 )
 from advisor.advice.topic_settings import config_of, load_of
+from advisor.catalog import model_names
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import capital, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.copysets import copysets
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD, assumptions
+from advisor.reliability.results.explanation import MOST_WORDS
 from advisor.reliability.workload import Workload
 
 CARD = FailureModel.from_dict(
@@ -196,6 +199,17 @@ def test_text_and_html_of_an_audit() -> None:
         assert found.below_verdict[0].startswith("Causes beyond settings ")
     both = audit(Cluster(SIX, (SINGLE, ONE_RACK)), CARD, goals=Goals())
     assert both.below_verdict[1] == "Goals missed by: single and one-rack."
+
+
+@pytest.mark.parametrize("card", model_names())
+def test_yes_is_of_the_middle_values_where_a_card_has_ranges(card: str) -> None:
+    """No random draws are counted, most of which may miss the goals."""
+    found = audit(Cluster(SIX, (GOOD, TWO_RACKS)), load_model(card), goals=LOOSE)
+    assert found.verdict.startswith(
+        "Yes, all 2 topics meet your goals at the card's middle values; worst: "
+    )
+    assert len(found.verdict.split()) <= MOST_WORDS
+    assert re.search(r"\((main cause: )?[a-z -]+\)", found.verdict)
 
 
 def test_findings_are_ordered_by_weight_and_merged() -> None:
