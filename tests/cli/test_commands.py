@@ -86,7 +86,8 @@ def test_audit_exit_code(tmp_path: Path, card: str, capsys: pytest.CaptureFixtur
     """Exit code 0 if every topic meets the goals, 1 otherwise, for text and JSON."""
     line = ["audit", good(tmp_path), "--model", card]
     assert main([*line, "--loss-probability-per-year", "0.5"]) == 0
-    assert capsys.readouterr().out.startswith("Yes, the only topic meets your goals; ")
+    yes = "Yes, the only topic meets your goals at the card's middle values; "
+    assert capsys.readouterr().out.startswith(yes)
     assert main([*line, "--loss-probability-per-year", "1e-12", "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is False
