@@ -66,8 +66,6 @@ class Worker:
     def begin(self, values: Values, changed: Sequence[str]) -> None:
         """Start the processes, and cache what one change of some controls leads to.
 
-        What has not started when another setting is chosen is cancelled, as with later calls.
-
         Parameters
         ----------
         values : mapping of str to str
@@ -75,8 +73,7 @@ class Worker:
         changed : sequence of str
             The controls, the first of which is computed first.
         """
-        futures = self._compute(by_chain(self._explorer_model, values, changed), _keep)
-        self._next_futures = [*self._next_futures, *futures]
+        self._compute(by_chain(self._explorer_model, values, changed), _keep)
 
     def await_setting(self, values: Values) -> None:
         """Wait if a process is computing a setting of three replicas, whose chains take longest.

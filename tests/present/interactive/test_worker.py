@@ -69,9 +69,8 @@ def test_processes_begin_with_what_one_change_leads_to() -> None:
     likely = list(after_one_change(own, own.chosen, changed))
     begun = list[list[Values]]()
 
-    def noted(groups: Sequence[list[Values]], _on_answer: object) -> list[Future[Answer]]:
+    def noted(groups: Sequence[list[Values]], _on_answer: object) -> None:
         begun.extend(groups)
-        return []
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker, "_compute", noted)
@@ -104,33 +103,12 @@ def test_a_setting_is_submitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pool, "submit", submit)
     worker.begin(own.chosen, ("unclean_leader_election_enable", "topic"))
     (begun, *_), said = list(submitted), list[Answer]()
-    for future in dict.fromkeys(submitted.values()):
-        future.set_running_or_notify_cancel()
     worker.compute_likely_next(own.chosen, said.append)
     assert len(submitted) > 2
     answer = Answer({begun: {"met": True}}, {})
     submitted[begun].set_result(answer)
     assert said == [answer]
     assert own._settings == answer.settings
-
-
-def test_another_choice_does_not_wait_for_what_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has not started is cancelled; of that, what one change still leads to is asked again."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    worker, submitted = Worker(own), list[tuple[Future[Answer], list[Values]]]()
-
-    def submit(task: Any) -> Future[Answer]:
-        submitted.append((Future(), task.args[0]))
-        return submitted[-1][0]
-
-    monkeypatch.setattr(worker._quick, "submit", submit)
-    monkeypatch.setattr(worker._long, "submit", lambda _: Future())
-    worker.begin(own.chosen, ("card", "eligible_leader_replicas"))
-    begun = list(submitted)
-    begun[0][0].set_running_or_notify_cancel()
-    worker.compute_curve({**own.chosen, "card": "two_az"}, lambda _: None)
-    assert [future.cancelled() for future, _ in begun] == [False] + [True] * (len(begun) - 1)
-    assert {each["card"] for each in submitted[len(begun)][1]} == {"two_az"}
 
 
 def test_a_task_does_not_start_processes_that_were_stopped() -> None:
