@@ -123,7 +123,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
 
     @property
     def verdict(self) -> str:
-        """Yes, no or doubtful, data loss, downtime, main cause of the best setting; 25 words."""
+        """The best setting: yes, no or doubtful, losses, downtime, cause; at most 25 words."""
         met = self.best.meets_all and not shortfall(self.topic_changes, self.best)
         return reasons.verdict(self.best, self.goals, met)
 

@@ -219,30 +219,27 @@ class Worker:
         self._computing = computing
         return futures
 
+    def _submit_all(
+        self, pool: _Pool, tasks: Sequence[Task], on_answer: Callable[[Answer], None]
+    ) -> list[Future[Answer]]:
+        def ended(future: Future[Answer]) -> None:
+            if _failed(future) and not future.cancelled():
+                pool.forget()  # the next task starts other processes
+
+        futures = [pool.submit(task) for task in tasks]
+        for future in futures:
+            future.add_done_callback(ended)
+            self._pass_on(future, on_answer)
+        return futures
+
     def _pass_on(self, future: Future[Answer], on_answer: Callable[[Answer], None]) -> None:
-        """Pass on the answer to a task that was submitted before."""
+        """Cache the answer of a submitted task when it comes, and pass it on."""
 
         def answered(future: Future[Answer]) -> None:
             if not _failed(future):
                 on_answer(self._explorer_model.store(future.result()))
 
         future.add_done_callback(answered)
-
-    def _submit_all(
-        self, pool: _Pool, tasks: Sequence[Task], on_answer: Callable[[Answer], None]
-    ) -> list[Future[Answer]]:
-        def answered(future: Future[Answer]) -> None:
-            if future.cancelled():
-                return
-            if future.exception() is not None:
-                pool.forget()  # the next task starts other processes
-                return
-            on_answer(self._explorer_model.store(future.result()))
-
-        futures = [pool.submit(task) for task in tasks]
-        for future in futures:
-            future.add_done_callback(answered)
-        return futures
 
 
 class _Pool:
