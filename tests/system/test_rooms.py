@@ -1,7 +1,6 @@
-"""The rooms inside the package: their size, their order and what they import of each other."""
+"""The rooms inside the package: their order and what they import of each other."""
 
 import ast
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from package_graph import MODULES, Graph, advisor_graph, cycles, floors, import_
 
 GRAPH = advisor_graph()
 PACKAGES = [path for path in MODULES if path.name == "__init__.py"]
-MOST_MODULES = 12
 LONGEST_OPENING = 10
 MOST_FLOORS = {"protocol": 6, "reliability": 8}
 
@@ -214,12 +212,6 @@ def test_rooms_stand_on_few_floors(top: str) -> None:
 def test_reliability_is_entered_by_its_front_doors() -> None:
     """Advice, plots, Spark and the command line import from `reliability/` its front doors only."""
     assert past_the_doors(GRAPH) == []
-
-
-def test_rooms_are_small() -> None:
-    """No package folder holds more than twelve modules, its `__init__` not counted."""
-    sizes = Counter(path.parent for path in MODULES if path.name != "__init__.py")
-    assert {str(room): size for room, size in sizes.items() if size > MOST_MODULES} == {}
 
 
 @pytest.mark.parametrize("path", PACKAGES, ids=module_name)
