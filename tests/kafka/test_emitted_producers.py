@@ -14,6 +14,12 @@ from confluent_kafka import KafkaException, Producer
 from advisor.advice.migration.properties import java_producer, librdkafka_producer
 from advisor.advice.recommendations.search import candidates
 from advisor.errors import ConfigError
+from advisor.files import cache_folder
+from advisor.kafka_lab.nodes.distribution import (
+    BrokersUnavailableError,
+    only_process,
+    run_maven,
+)
 from advisor.protocol.rules.config import Config
 from clusters import skip_or_fail
 
@@ -39,6 +45,7 @@ WRONG = {
     "unknown": "acks=all\nmin.insync.replicas=2\n",
     "word": "acks=most\n",
 }
+LOGGING = "slf4j-api-1.7.36.jar"
 HERE = Path(__file__).parent
 
 
@@ -79,15 +86,19 @@ def name_of(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the clients' jars, downloaded by Maven."""
-    folder = tmp_path_factory.mktemp("clients")
-    maven = shutil.which("mvn")
-    if maven is None or shutil.which("java") is None:
-        skip_or_fail("Java and Maven are not here: install them")
-    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-    pom = str(HERE / "clients.xml")
-    subprocess.run([maven, "-q", "-B", "-f", pom, goal, f"-DoutputDirectory={folder}"], check=True)
+def java_clients() -> Path:
+    """A folder with the clients' jars, downloaded by Maven on first use."""
+    if shutil.which("java") is None:
+        skip_or_fail("Java is not here: install it")
+    folder = cache_folder() / "clients"
+    wanted = [*(f"kafka-clients-{release}.jar" for release in CLIENTS), LOGGING]
+    try:
+        with only_process(cache_folder() / "maven.lock"):
+            if not all((folder / jar).is_file() for jar in wanted):
+                options = [f"-DoutputDirectory={folder}"]
+                run_maven("Kafka's clients", HERE / "clients.xml", "copy", options)
+    except BrokersUnavailableError as error:
+        skip_or_fail(str(error))
     return folder
 
 
@@ -107,7 +118,7 @@ def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> di
         "-Xmx512m",
         "-XX:TieredStopAtLevel=1",
         "-cp",
-        str(java_clients / "slf4j-api-1.7.36.jar"),
+        str(java_clients / LOGGING),
     ]
     command += [str(HERE / "ProducerCheck.java"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

@@ -37,6 +37,8 @@ class RealCluster:
         Version, mode, racks and settings.
     folder : Path, optional
         Directory for the node directories. Default: a temporary one, deleted on close.
+    brokers : collection of int, optional
+        Brokers of the specification that run at first. Default: all.
 
     Attributes
     ----------
@@ -45,21 +47,26 @@ class RealCluster:
     network : Network
         Connections between the nodes.
     brokers : tuple of int
-        Broker ids, ascending.
+        Ids of the brokers in use, ascending.
     not_reusable : bool
         Whether deleting all topics does not restore the initial state; see `recreate`.
     """
 
-    def __init__(self, spec: ClusterSpec, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        folder: Path | None = None,
+        brokers: Collection[int] | None = None,
+    ) -> None:
         self.spec = spec
         self.jars: Jars = jars_for(spec.version)
         if spec.mode == "zookeeper" and self.jars.major >= 4:
             raise BrokersUnavailableError(f"Kafka {spec.version} has no ZooKeeper mode")
-        self.brokers = tuple(sorted(spec.racks))
+        self.brokers = tuple(sorted(spec.racks if brokers is None else brokers))
         self.not_reusable = False
         self._own_folder = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="kafka-")) if folder is None else folder
-        self.network: Network = network_for([*self.brokers, CONTROLLER])
+        self.network: Network = network_for([*spec.racks, CONTROLLER])
         self._processes: dict[int, JavaProcess] = {}
         self._archiving_process: JavaProcess | None = None
         self._lagging: Exemptions = {}
@@ -82,6 +89,18 @@ class RealCluster:
             if self.spec.mode == "zookeeper":
                 self._wait_until_started(broker)
         for broker in self.brokers:
+            self._wait_until_started(broker)
+
+    def widen(self, brokers: Collection[int]) -> None:
+        """Take more brokers of the specification into use; `start_missing` starts them."""
+        self.brokers = tuple(sorted({*self.brokers, *brokers}))
+
+    def start_missing(self) -> None:
+        """Start all brokers that do not run, and wait until they are up."""
+        missing = [broker for broker in self.brokers if not self.running(broker)]
+        for broker in missing:
+            self.launch(broker)
+        for broker in missing:
             self._wait_until_started(broker)
 
     def recreate(self) -> None:
