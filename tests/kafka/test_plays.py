@@ -57,7 +57,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Any:
             name = next(n for n, text in TEXTS.items() if "\n".join(scenario.lines) in text)
             cluster.played.append((name, cluster.brokers))
             most[0] = max(most[0], sum(not each.closed for each in FakeCluster.made))
-        time.sleep(0.3 if name == "long 0" else 0.01)
+        time.sleep(0.0 if name == "long 0" else 0.05)
         if name in failing:
             raise OSError(name)
         return [[] for _ in scenario.commands]
