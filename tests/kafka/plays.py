@@ -85,8 +85,12 @@ def transcripts_of_brokers(
     """
     players = _Players(wanted(texts), longest)
     with ThreadPoolExecutor(CLUSTERS_AT_ONCE) as pool:
-        for ended in [pool.submit(players.play) for _ in range(CLUSTERS_AT_ONCE)]:
-            ended.result()
+        try:
+            for ended in [pool.submit(players.play) for _ in range(CLUSTERS_AT_ONCE)]:
+                ended.result()
+        except BaseException:  # An interrupt: the threads end with what they play now.
+            players.stop()
+            raise
     return players.transcripts
 
 
@@ -99,6 +103,11 @@ class _Players:
         self._longest = longest
         self._lock = threading.Lock()
         self._running: Counter[str] = Counter()  # Clusters of each specification.
+
+    def stop(self) -> None:
+        """Let the threads end after what they play now."""
+        with self._lock:
+            self._waiting.clear()
 
     def play(self) -> None:
         """Play what is left, on the last cluster as long as there is something for it."""
