@@ -41,6 +41,7 @@ class Costs:
         self._totals: Counter[str] = Counter()
         self._living: list[JavaProcess] = []
         self._processor_s = self._processors_s()
+        self._python_s = time.process_time()
         self._began_s = time.monotonic()
 
     def add(self, **amounts: float) -> None:
@@ -64,12 +65,14 @@ class Costs:
     def take(self) -> dict[str, float]:
         """Return what was spent since the last time."""
         processor_s, now_s = self._processors_s(), time.monotonic()
+        python_s = time.process_time()
         with self._lock:
             taken = {name: round(float(amount), 1) for name, amount in self._totals.items()}
             self._totals.clear()
         taken["processor"] = round(processor_s - self._processor_s, 1)
+        taken["python"] = round(python_s - self._python_s, 1)
         taken["wall"] = round(now_s - self._began_s, 1)
-        self._processor_s, self._began_s = processor_s, now_s
+        self._processor_s, self._python_s, self._began_s = processor_s, python_s, now_s
         return taken
 
 
@@ -138,7 +141,7 @@ def recorded() -> Costs:
 def main(path: str) -> None:
     """Print the table of a file of costs."""
     rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
-    names = ("wall", "processor", *_COUNTS, *_SECONDS)
+    names = ("wall", "processor", "python", *_COUNTS, *_SECONDS)
     print("| file | " + " | ".join(names) + " |")
     print("|---" * (len(names) + 1) + "|")
     totals: Counter[str] = Counter()

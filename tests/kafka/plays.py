@@ -22,7 +22,7 @@ from clusters import started
 
 CLUSTERS_AT_ONCE = 4
 # Scenarios that are left for each cluster if it is worth starting another one for them.
-_FEWEST_TO_SHARE = 4
+_FEWEST_TO_SHARE = 2
 
 Played = str | BaseException
 
