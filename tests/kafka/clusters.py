@@ -5,7 +5,6 @@ from typing import NoReturn
 
 import pytest
 
-from advisor.files import cache_folder
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, jars_for, only_process
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
@@ -35,7 +34,7 @@ def _record_archive(version: str) -> None:
     jars = jars_for(version)
     if jars.archive.is_file():
         return
-    with only_process(cache_folder() / jars.release / "archive.lock"):
+    with only_process(jars.archive.with_suffix(".lock")):
         if not jars.archive.is_file():
             with RealCluster(ClusterSpec(version, racks={1: None})):
                 pass

@@ -14,10 +14,10 @@ from confluent_kafka import KafkaException, Producer
 from advisor.advice.migration.properties import java_producer, librdkafka_producer
 from advisor.advice.recommendations.search import candidates
 from advisor.errors import ConfigError
-from advisor.files import cache_folder
 from advisor.kafka_lab.nodes.distribution import (
     BrokersUnavailableError,
-    only_process,
+    kept_folder,
+    only_maven,
     run_maven,
 )
 from advisor.protocol.rules.config import Config
@@ -90,10 +90,10 @@ def java_clients() -> Path:
     """A folder with the clients' jars, downloaded by Maven on first use."""
     if shutil.which("java") is None:
         skip_or_fail("Java is not here: install it")
-    folder = cache_folder() / "clients"
+    folder = kept_folder("clients")
     wanted = [*(f"kafka-clients-{release}.jar" for release in CLIENTS), LOGGING]
     try:
-        with only_process(cache_folder() / "maven.lock"):
+        with only_maven():
             if not all((folder / jar).is_file() for jar in wanted):
                 options = [f"-DoutputDirectory={folder}"]
                 run_maven("Kafka's clients", HERE / "clients.xml", "copy", options)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -99,13 +99,20 @@ def jars_for(version: str) -> Jars:
     """
     release = release_of(version)
     java = _java()
-    folder = cache_folder() / release
+    folder = kept_folder(release)
     options = [f"-Dkafka.version={release}", f"-P{release.split('.')[0]}"]
-    class_path = class_path_of(f"Kafka {release}", kafka_pom(), options, folder / "class-path.txt")
+    class_path = class_path_of(f"Kafka {release}", kafka_pom(), options, folder)
     return Jars(release, java, class_path, folder / "broker.jsa")
 
 
-def class_path_of(what: str, pom: Path, options: Sequence[str], cached: Path) -> str:
+def kept_folder(name: str) -> Path:
+    """Return the folder in the user's cache for one kind of what is run."""
+    folder = cache_folder() / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def class_path_of(what: str, pom: Path, options: Sequence[str], folder: Path) -> str:
     """Return the class path of a Maven project, downloading its jars if needed.
 
     Parameters
@@ -116,24 +123,24 @@ def class_path_of(what: str, pom: Path, options: Sequence[str], cached: Path) ->
         The project.
     options : sequence of str
         Its properties and profile.
-    cached : Path
-        File that keeps the class path.
+    folder : Path
+        Keeps the class path in a file.
 
     Raises
     ------
     BrokersUnavailableError
         Without Maven, or if the download fails.
     """
+    cached = folder / "class-path.txt"
     class_path = _cached_class_path(cached)
     if class_path:
         return class_path
-    with only_process(cache_folder() / "maven.lock"):
+    with only_maven():
         class_path = _cached_class_path(cached)  # Another process may have brought them meanwhile.
         if not class_path:
             class_path = _resolve_class_path(what, pom, options)
-            cached.parent.mkdir(parents=True, exist_ok=True)
             # Atomic rename: another process may be reading it.
-            with tempfile.NamedTemporaryFile("w", dir=cached.parent, delete=False) as written:
+            with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as written:
                 written.write(class_path)
             Path(written.name).replace(cached)
     return class_path
@@ -145,10 +152,14 @@ def _cached_class_path(cached: Path) -> str:
     return class_path if all(Path(jar).is_file() for jar in class_path.split(os.pathsep)) else ""
 
 
+def only_maven() -> AbstractContextManager[None]:
+    """Let one Maven at a time fill its folder of jars."""
+    return only_process(kept_folder("maven") / "lock")
+
+
 @contextmanager
 def only_process(lock: Path) -> Iterator[None]:
     """Let one process, and one thread of it, at a time into what follows; the others wait."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("a") as held:
         if fcntl is not None:
             fcntl.flock(held, fcntl.LOCK_EX)

@@ -42,16 +42,15 @@ def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_two_processes_and_two_threads_download_once(maven: Path, tmp_path: Path) -> None:
     """All four get the class path, and Maven ran once."""
-    cached = tmp_path / "class-path.txt"
     others = [
         subprocess.Popen(
-            [sys.executable, "-c", ASK, str(cached)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", ASK, str(tmp_path)], stdout=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
     with ThreadPoolExecutor(2) as threads:
         asked = [
-            threads.submit(class_path_of, "Kafka 0.0", Path("pom.xml"), [], cached)
+            threads.submit(class_path_of, "Kafka 0.0", Path("pom.xml"), [], tmp_path)
             for _ in range(2)
         ]
         own = [each.result() for each in asked]
@@ -62,9 +61,8 @@ def test_two_processes_and_two_threads_download_once(maven: Path, tmp_path: Path
 
 def test_jars_that_are_gone_are_brought_again(maven: Path, tmp_path: Path) -> None:
     """A class path is not believed once one of its jars is missing."""
-    cached = tmp_path / "class-path.txt"
-    cached.write_text(str(tmp_path / "gone.jar"))
-    assert class_path_of("Kafka 0.0", Path("pom.xml"), [], cached) == str(tmp_path / "one.jar")
+    (tmp_path / "class-path.txt").write_text(str(tmp_path / "gone.jar"))
+    assert class_path_of("Kafka 0.0", Path("pom.xml"), [], tmp_path) == str(tmp_path / "one.jar")
     assert maven.read_text() == "ran\n"
 
 
@@ -74,5 +72,5 @@ def test_without_maven_it_says_what_is_missing(
     """No `mvn` on the path is one sentence."""
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BrokersUnavailableError, match=r"Kafka 0\.0, and no mvn was found"):
-        class_path_of("Kafka 0.0", Path("pom.xml"), [], tmp_path / "class-path.txt")
+        class_path_of("Kafka 0.0", Path("pom.xml"), [], tmp_path)
     assert not maven.exists()
