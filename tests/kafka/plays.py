@@ -147,8 +147,10 @@ class _Players:
 
     def _next_on(self, cluster: RealCluster | None) -> Wanted | None:
         """Take the next scenario that has all brokers of a cluster."""
+        if cluster is None:
+            return None
         with self._lock:
-            for each in self._waiting if cluster is not None else ():
+            for each in self._waiting:
                 if each.spec == cluster.spec and {*cluster.brokers} <= {*each.brokers}:
                     self._waiting.remove(each)
                     return each
