@@ -1,4 +1,4 @@
-"""Before a cluster is used again, brokers under ZooKeeper wait for the end of their last session."""
+"""Brokers under ZooKeeper start again only after the end of their last session."""
 
 from types import SimpleNamespace
 from typing import Any
