@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from advisor.caches import cache_folder
 from advisor.catalog import kafka_pom
 from advisor.errors import AdvisorError
-from advisor.files import cache_folder
 
 # Latest patch release of each supported line. 4.4.0 is the newest, but its tools are not published.
 RELEASES = {
@@ -92,12 +92,11 @@ def jars_for(version: str) -> Jars:
     """
     release = release_of(version)
     java = _java()
-    folder = cache_folder() / release
+    folder = cache_folder(release)
     cached = folder / "class-path.txt"
     class_path = cached.read_text() if cached.is_file() else ""
     if not class_path or not all(Path(jar).is_file() for jar in class_path.split(os.pathsep)):
         class_path = _resolve_class_path(release)
-        folder.mkdir(parents=True, exist_ok=True)
         # Atomic rename: another process may be reading it.
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as written:
             written.write(class_path)
