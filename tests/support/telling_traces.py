@@ -164,7 +164,7 @@ def _table_of(case: Case, tables: Tables) -> PartitionTransitionTable:
 def outcomes(case: Case, tables: Tables) -> list[tuple[object, ...]]:
     """Return what the reduction says after each move, as far as the reference can tell."""
     table, number = _table_of(case, tables), 0
-    said = []
+    said: list[tuple[object, ...]] = []
     for move in case.moves:
         number, outcome = _step(table, number, move)
         state = table.states[number]
