@@ -1,7 +1,4 @@
-"""Files that users name: regular ones only, read up to a limit, written whole or not at all.
-
-And the user's folder for what can be made again.
-"""
+"""Files that users name: regular ones only, read up to a limit, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -42,18 +39,6 @@ def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes")
     return content
-
-
-def cache_folder() -> Path:
-    """Return where this project keeps what can be made again; it need not exist.
-
-    Raises
-    ------
-    RuntimeError
-        If the user has no home.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base, "kafka-replication-advisor")
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

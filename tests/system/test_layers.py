@@ -12,11 +12,12 @@ from package_graph import MODULES, ROOT, imports, module_name
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
-SHARED = {"arguments", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
+SHARED = {"arguments", "caches", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
 SHARED |= {"progress", "tables", "value_tables"}
 MAY_IMPORT = {
     "errors": set(),
     "arguments": {"errors"},
+    "caches": {"progress"},
     "catalog": {"errors"},
     "files": {"errors"},
     "parsing": set(),

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from advisor.caches import cache_folder
 from advisor.catalog import kafka_pom
 from advisor.errors import AdvisorError
-from advisor.files import cache_folder
 
 try:
     import fcntl
@@ -99,17 +99,10 @@ def jars_for(version: str) -> Jars:
     """
     release = release_of(version)
     java = _java()
-    folder = kept_folder(release)
+    folder = cache_folder(release)
     options = [f"-Dkafka.version={release}", f"-P{release.split('.')[0]}"]
     class_path = class_path_of(f"Kafka {release}", kafka_pom(), options, folder)
     return Jars(release, java, class_path, folder / "broker.jsa")
-
-
-def kept_folder(name: str) -> Path:
-    """Return the folder in the user's cache for one kind of what is run."""
-    folder = cache_folder() / name
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def class_path_of(what: str, pom: Path, options: Sequence[str], folder: Path) -> str:
@@ -154,7 +147,7 @@ def _cached_class_path(cached: Path) -> str:
 
 def only_maven() -> AbstractContextManager[None]:
     """Let one Maven at a time fill its folder of jars."""
-    return only_process(kept_folder("maven") / "lock")
+    return only_process(cache_folder("maven") / "lock")
 
 
 @contextmanager

@@ -127,6 +127,18 @@ def test_replicas_being_added_do_not_count_as_held() -> None:
     assert move.before == (1,)
 
 
+def test_replicas_being_added_do_not_count_as_load() -> None:
+    """A broker that two replicas are on the way to is as light as before: the plan starts there."""
+    brokers: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
+    topic = Topic("t", (Partition(0, 1, (1,), (1,)),))
+    others = [
+        *(Topic(name, (Partition(0, 1, (1, 2), (1,), adding=(2,)),)) for name in "uv"),
+        Topic("w", (Partition(0, 3, (3,), (3,)),)),
+    ]
+    (move,) = plan_moves([topic], brokers, {"t": 2}, counted=[topic, *others])
+    assert move.after == (1, 2)
+
+
 def test_files_are_what_the_tools_read() -> None:
     """The JSON names every move and its reversal, and loads as a reassignment plan."""
     topic = Topic("t", (Partition(0, 1, (1,), (1,)), Partition(1, 2, (2,), (2,))))

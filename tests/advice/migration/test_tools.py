@@ -241,14 +241,15 @@ def test_elr_warning_depends_on_the_version() -> None:
     assert not any("clears the eligible leader replicas" in line for line in old.preflight)
 
 
-def test_unclean_election_is_switched_off_where_it_is_on() -> None:
-    """Set on the topic, or by default before 0.11, it is set to false and back."""
+@pytest.mark.parametrize("on", ["true", "TRUE"])
+def test_unclean_election_is_switched_off_where_it_is_on(on: str) -> None:
+    """Set on the topic, in any case, or by default before 0.11, it is set to false and back."""
     wanted = WANTED.changed(unclean_leader_election_enable=False)
     key = "unclean.leader.election.enable"
-    stated = topic("t", (1, 2, 3), unclean_leader_election_enable="true", min_insync_replicas="2")
+    stated = topic("t", (1, 2, 3), unclean_leader_election_enable=on, min_insync_replicas="2")
     made = plan(stated, config=wanted)
     assert position(made.steps, f"{key}=false") >= 0
-    assert position(made.rollback, f"{key}=true") >= 0
+    assert position(made.rollback, f"{key}={on}") >= 0
     silent = topic("t", (1, 2, 3), min_insync_replicas="2")
     old = plan(silent, config=wanted.changed(kafka_version="0.10.2"))
     assert position(old.steps, f"{key}=false") >= 0
