@@ -4,11 +4,12 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -55,28 +56,39 @@ SLOW = (
 )
 
 # The longest files, with which `make test` begins: short ones then fill what is left at the end.
-# Those of real brokers alternate with those that compute, since they mostly wait.
+# Each process gets one of the first: two of real brokers, which mostly wait, the kernels, and what
+# needs none of them. Files that sample come when the kernels are compiled.
 LONGEST = (
     "tests/kafka/test_scenarios_on_kafka.py",
-    "tests/reliability/common_cause/test_coincidence.py",
-    "tests/system/test_exact_against_sampled.py",
     "tests/kafka/test_emitted_plans.py",
-    "tests/system/test_agreement.py",
-    "notebooks/03_outages_and_patching.ipynb",
-    "tests/kafka/test_conformance.py",
-    "tests/reliability/schemes/test_simulated_schemes.py",
-    "notebooks/01_will_i_lose_data.ipynb",
-    "tests/kafka/test_emitted_old_tools.py",
-    "tests/system/test_interrupt.py",
-    "notebooks/05_my_cluster.ipynb",
+    "tests/reliability/sampler/test_compilation.py",
+    "tests/system/test_types.py",
     "tests/kafka/test_live.py",
-    "notebooks/04_what_nines_cost.ipynb",
-    "tests/system/test_fuzz.py",
-    "tests/kafka/test_live_secured.py",
-    "tests/system/test_browser.py",
+    "tests/kafka/test_emitted_old_tools.py",
     "tests/kafka/test_emitted_midway.py",
+    "tests/kafka/test_live_secured.py",
     "tests/kafka/test_emitted_producers.py",
+    "tests/system/test_agreement.py",
+    "tests/system/test_independent_oracle.py",
+    "tests/reliability/chain/test_drift_bound.py",
+    "notebooks/03_outages_and_patching.ipynb",
+    "tests/system/test_exact_against_sampled.py",
+    "notebooks/01_will_i_lose_data.ipynb",
+    "notebooks/05_my_cluster.ipynb",
+    "tests/system/test_interrupt.py",
+    "notebooks/04_what_nines_cost.ipynb",
+    "tests/present/report/test_page.py",
+    "tests/reliability/sampler/cycles/test_cycles.py",
+    "tests/pipeline/test_standalone.py",
+    "tests/reliability/common_cause/test_coincidence.py",
+    "tests/reliability/schemes/test_simulated_schemes.py",
+    "tests/system/test_fuzz.py",
+    "tests/system/test_browser.py",
 )
+# Files that start brokers wait most of the time: one process takes all but the longest in turn.
+WAITING, LONGEST_WAIT = "tests/kafka/", "tests/kafka/test_scenarios_on_kafka.py"
+# The processes that get these: brokers expire sessions of seconds, so computation gives way.
+PUNCTUAL = ("gw0", "gw1")
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -104,9 +116,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one process more than there are cores, for the tests that wait for real brokers."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return two processes more than there are cores where two wait for real brokers."""
+    return (os.cpu_count() or 1) + 2 * _waits(config)
+
+
+def _waits(config: pytest.Config) -> bool:
+    """Whether files of real brokers are tested too: not by `make check`."""
+    return not config.option.markexpr
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the processes that compute give way to those that wait for real brokers."""
+    worker = getattr(config, "workerinput", {}).get("workerid", PUNCTUAL[0])
+    if _waits(config) and worker not in PUNCTUAL:
+        os.nice(10)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out files one by one, those that mostly wait together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = super()._split_scope(nodeid)
+            return WAITING if path.startswith(WAITING) and path != LONGEST_WAIT else path
+
+    return ByFile(config, log) if config.option.dist == "loadfile" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Collect no examples below tests/, where docstrings have none."""
+    collectors = yield
+    return [files for files in collectors if not isinstance(files, DoctestModule)]
 
 
 # Chains that the package keeps for the next question; a process of all tests asks thousands.
