@@ -16,41 +16,53 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # What `make check` leaves out, below tests/: more than a few seconds of processor time each, or
-# other processes. Cases of a file that is not listed may bear `@pytest.mark.slow` themselves.
+# other processes. Rooms, files, and single tests of files whose others are fast.
 SLOW = (
+    "advice/audits/test_current_state.py::test_audit_recommend_and_report_begin_with_it",
+    "advice/recommendations/test_certainty.py::test_a_verdict_counts_the_draws",
     "advice/recommendations/test_loss_story.py",
+    "advice/recommendations/test_twelve_clusters.py",
     "cli/test_bad_input.py",
     "cli/test_commands.py",
     "kafka/",
     "pipeline/",
+    "present/figures/test_cost.py::test_no_name_stands_on_the_dashed_line",
     "present/figures/test_curves.py",
     "present/interactive/",
+    "present/report/test_many_topics.py::test_a_large_page_is_small",
     "present/report/test_page",
+    "present/test_beyond_settings.py",
+    "present/test_labels.py::test_swings_are_said_in_time_and_chances",
+    "present/test_unacknowledged.py",
     "protocol/exploration/test_shortest_loss.py",
     "protocol/simulation/test_invariants.py",
     "protocol/specification/test_model_checker.py",
     "protocol/zookeeper/test_locks.py",
+    "reliability/chain/test_ctmc.py::test_merging_moves_no_more_than_it_says_where_brokers_lag",
     "reliability/chain/test_drift_bound.py",
+    "reliability/common_cause/test_coincidence.py::test_many_sets_lose_as_often_as_sampled",
     "reliability/measures/test_records_lost.py",
     "reliability/measures/test_refused_in_stalls.py",
     "reliability/measures/test_rough_precision.py",
+    "reliability/results/test_settings_split.py::test_no_part_is_larger_than_the_whole",
     "reliability/sampler/",
-    "reliability/test_patching.py",
     "reliability/schemes/",
+    "reliability/statespace/test_flush_window_returns.py::test_sampled_years_lose_as_often",
     "reliability/statespace/test_lumping.py",
     "reliability/statespace/test_state_graph.py",
-    "system/test_interrupt.py",
+    "reliability/test_patching.py",
     "system/test_agreement.py",
     "system/test_browser.py",
-    "system/test_pages_in_browser.py",
-    "system/test_story_in_browser.py",
     "system/test_docs.py",
     "system/test_exact_against_sampled.py",
     "system/test_fuzz.py",
     "system/test_independent_oracle.py",
+    "system/test_interrupt.py",
     "system/test_mechanisms.py",
     "system/test_notebooks.py",
+    "system/test_pages_in_browser.py",
     "system/test_published.py",
+    "system/test_story_in_browser.py",
     "system/test_wheel.py",
     "system/test_widget_questions.py",
 )
@@ -102,17 +114,16 @@ settings.load_profile("advisor")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the slow files; the longest files come first, then the other slow ones."""
+    """Mark the slow tests; the longest files come first, then the others with slow tests."""
     here = Path(__file__).resolve().parent
-    slow = tuple(f"{here.as_posix()}/{path}" for path in SLOW)
-    for item in items:
-        if item.path.as_posix().startswith(slow):
-            item.add_marker(pytest.mark.slow)
+    listed = tuple(f"{here.as_posix()}/{path}" for path in SLOW)
+    slow = [item for item in items if f"{item.path.as_posix()}::{item.name}".startswith(listed)]
+    for item in slow:
+        item.add_marker(pytest.mark.slow)
+    slow_files = {item.path for item in slow}
     places = {here.parent / path: place for place, path in enumerate(LONGEST)}
     others = len(places)
-    items.sort(
-        key=lambda item: places.get(item.path, others + (not item.path.as_posix().startswith(slow)))
-    )
+    items.sort(key=lambda item: places.get(item.path, others + (item.path not in slow_files)))
 
 
 @pytest.hookimpl(optionalhook=True)
