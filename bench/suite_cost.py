@@ -27,7 +27,8 @@ ROWS = "SUITE_COST_ROWS"
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 INTERVAL_S = 0.2
 STARTED = ("jvms", "spark_sessions", "brokers", "browsers", "notebook_kernels", "processes")
-SECONDS = ("processor_s", "wall_s", "slowest_test_s")
+SECONDS = ("processor_s", "wall_s", "slowest_s")
+COLUMNS = ("file", "tests", *SECONDS, *STARTED, "slowest_test")
 
 
 def descendants(process: int) -> Iterator[int]:
@@ -110,6 +111,7 @@ class Recorder:
         self.watch.look()
         measured = {
             "file": item.nodeid.split("::")[0],
+            "test": item.name,
             "processor_s": processor_seconds() - processor_s,
             "wall_s": time.monotonic() - wall_s,
             **(self._counts() - before),
@@ -125,9 +127,11 @@ def by_file(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sum the tests of each file; the dearest file comes first."""
     files: dict[str, dict[str, Any]] = {}
     for row in rows:
-        total = files.setdefault(row["file"], {"file": row["file"], "tests": 0})
+        new = {"file": row["file"], "tests": 0, "slowest_s": -1.0}
+        total = files.setdefault(row["file"], new)
         total["tests"] += 1
-        total["slowest_test_s"] = max(total.get("slowest_test_s", 0.0), row["processor_s"])
+        if row["processor_s"] > total["slowest_s"]:
+            total |= {"slowest_s": row["processor_s"], "slowest_test": row["test"]}
         for column in ("processor_s", "wall_s", *STARTED):
             total[column] = total.get(column, 0) + row.get(column, 0)
     return sorted(files.values(), key=lambda total: -total["processor_s"])
@@ -135,11 +139,12 @@ def by_file(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def write(files: list[dict[str, Any]], path: Path) -> None:
     """Write the table, its sum first."""
-    columns = ("tests", "processor_s", "wall_s", *STARTED)
-    total = {column: sum(row[column] for row in files) for column in columns}
-    total |= {"file": "all", "slowest_test_s": max(row["slowest_test_s"] for row in files)}
+    sums = ("tests", "processor_s", "wall_s", *STARTED)
+    total = {column: sum(row[column] for row in files) for column in sums}
+    longest = max(files, key=lambda row: float(row["slowest_s"]))
+    total |= {"file": "all", **{name: longest[name] for name in ("slowest_s", "slowest_test")}}
     with path.open("w", newline="") as written:
-        table = csv.DictWriter(written, ["file", "tests", *SECONDS, *STARTED], lineterminator="\n")
+        table = csv.DictWriter(written, COLUMNS, lineterminator="\n")
         table.writeheader()
         for row in (total, *files):
             table.writerow(row | {name: round(row[name], 1) for name in SECONDS})
