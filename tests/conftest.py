@@ -63,6 +63,8 @@ SLOW = (
     "system/test_notebooks.py",
     "system/test_pages_in_browser.py",
     "system/test_published.py",
+    "system/test_readme.py::test_the_first_answer_is_the_one_shown",
+    "system/test_report_in_browser.py",
     "system/test_story_in_browser.py",
     "system/test_wheel.py",
     "system/test_widget_questions.py",
