@@ -26,6 +26,7 @@ RESULT = Path(os.environ.get("SUITE_COST") or Path(__file__).with_suffix(".csv")
 ROWS = "SUITE_COST_ROWS"
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 INTERVAL_S = 0.2
+BROWSERS = ("chromium", "chrome", "headless_shell", "chrome-headless-shell")
 STARTED = ("jvms", "spark_sessions", "brokers", "browsers", "notebook_kernels", "processes")
 SECONDS = ("processor_s", "wall_s", "slowest_s")
 COLUMNS = ("file", "tests", *SECONDS, *STARTED, "slowest_test")
@@ -56,6 +57,22 @@ def processor_seconds() -> float:
     return sum(own[:4]) + ticks / TICKS_PER_SECOND
 
 
+def command_line(process: int) -> str:
+    """Program and arguments, each ended by a zero; nothing of a process that has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def parent(process: int) -> int:
+    """The process that started one; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
 def kinds(command: list[str]) -> list[str]:
     """What a command line starts, of what is counted."""
     program = Path(command[0]).name
@@ -63,7 +80,7 @@ def kinds(command: list[str]) -> list[str]:
         if any("SparkSubmit" in word for word in command):
             return ["jvms", "spark_sessions"]
         return ["jvms", "brokers"] if "kafka.Kafka" in command else ["jvms"]
-    if "chrom" in program and not any(word.startswith("--type=") for word in command):
+    if program in BROWSERS and not any(word.startswith("--type=") for word in command):
         return ["browsers"]
     if "ipykernel_launcher" in " ".join(command):
         return ["notebook_kernels"]
@@ -81,11 +98,8 @@ class Watch:
     def look(self) -> None:
         """Count what is new since the last look, by its command line; a fork is no program."""
         for process in list(descendants(os.getpid())):
-            try:
-                line = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-            if line and self.seen.get(process) != line:
+            line = command_line(process)
+            if line and line not in (self.seen.get(process), command_line(parent(process))):
                 self.seen[process] = line
                 self.started.update([*kinds(line.split("\0")), "processes"])
 
