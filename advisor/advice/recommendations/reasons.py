@@ -64,7 +64,8 @@ def shortfall(choice: Choice, goals: Goals, rack_rule: str, choices: Sequence[Ch
     fewer = [c for c in meeting if _is_cheaper(c, choice)]
     which = f" with {choice.config.replication_factor} replicas or more" if fewer else ""
     none = "is sure to meet" if len(meeting) > len(fewer) else "meets"
-    text = f"No setting{which} {none} every goal; this one misses the goal{plural} for {listed(missed)}."
+    text = f"No setting{which} {none} every goal; "
+    text += f"this one misses the goal{plural} for {listed(missed)}."
     if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):
         text += f" {rack_rule}"
     return text

@@ -286,7 +286,9 @@ def test_no_fewer_replicas_than_today_nor_one_of_two_brokers(
             *(real,),
             **dict.fromkeys(("loss_probability_per_year", "loss_events_per_year"), lost),
             **dict.fromkeys(("acked_records_lost_per_year", "records_refused_per_year"), lost),
-            **{"config": config, "model": model, "write_unavailability": lost},
+            config=config,
+            model=model,
+            write_unavailability=lost,
         )
 
     current = None

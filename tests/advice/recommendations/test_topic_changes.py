@@ -1,6 +1,5 @@
 """Each topic today and as planned: the verdict, the audit and the commands agree."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
