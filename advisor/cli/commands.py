@@ -83,7 +83,12 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     help="Stop when so much time has passed; a pilot of ten seconds or more is finished first.",
 )
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
-@click.option("--engine", default="spark", show_default=True, help="spark or local.")
+@click.option(
+    "--engine",
+    default="spark",
+    show_default=True,
+    help="spark, local, or quickest: here if that is done before Spark has started.",
+)
 @with_options(CHECKPOINT)
 def simulate(
     cluster: str,
