@@ -8,15 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from advisor.errors import shown
-
 MOST_DEPTH = 32
 MOST_TOML_CHARACTERS = 4_000_000
 MOST_JSON_CHARACTERS = 40_000_000
 # Every dot of a key is a table in TOML, and tomllib takes the square of their number.
 _MOST_DOTS = 32
 _MOST_DIGITS = 19
-_LONGEST_MESSAGE = 200
+_LONGEST_MESSAGE, _LONGEST_KEY = 200, 80
 
 
 def whole_number(text: str, most: int = 2**63 - 1) -> int | None:
@@ -88,7 +86,7 @@ def without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
-        raise ValueError(f"an object has the key {shown(twice)} more than once")
+        raise ValueError(f"an object has the key {twice[:_LONGEST_KEY]!r} more than once")
     return table
 
 

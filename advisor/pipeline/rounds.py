@@ -146,7 +146,7 @@ def sample_in_rounds(
 
 
 def _too_wide(width: float, wanted: float) -> str:
-    """Return how far the interval is from the width that was asked for, and what to do."""
+    """Return how wide the interval is, beside the width wanted, and what to do."""
     if math.isinf(width):
         return "no loss was seen, so that its interval is not narrow; give more years"
     return (

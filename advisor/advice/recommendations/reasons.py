@@ -60,10 +60,10 @@ def shortfall(choice: Choice, goals: Goals, rack_rule: str, choices: Sequence[Ch
         return ""
     missed = [f"{GOAL_WORDS[goal]}{_how_far(choice, goals, goal)}" for goal in choice.unmet]
     plural = "s" if len(missed) > 1 else ""
-    meeting = [c for c in choices if c.meets_all]
-    fewer = [c for c in meeting if _is_cheaper(c, choice)]
+    sufficient = [c for c in choices if c.meets_all]
+    fewer = [c for c in sufficient if _is_cheaper(c, choice)]
     which = f" with {choice.config.replication_factor} replicas or more" if fewer else ""
-    none = "is sure to meet" if len(meeting) > len(fewer) else "meets"
+    none = "is sure to meet" if len(sufficient) > len(fewer) else "meets"
     text = f"No setting{which} {none} every goal; "
     text += f"this one misses the goal{plural} for {listed(missed)}."
     if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):

@@ -152,17 +152,10 @@ def search(
         choice = choose(config, evaluated(cluster, config, model, load), goals, share)
         return replace(choice, retained_bytes=kept)
 
-    brokers = len(cluster.brokers)
-    fewest = fewest_replicas(brokers, current)
-    most = max(min(brokers, MOST_REPLICAS), fewest)
-    if most > max(USUAL_REPLICAS, fewest) and load.partitions > _MANY_PARTITIONS:
-        most = max(USUAL_REPLICAS, fewest)
-        notes.append(
-            f"RF {most + 1} and more were not compared: with more than {_MANY_PARTITIONS:,} "
-            "partitions they take minutes. evaluate computes one of them."
-        )
+    fewest = fewest_replicas(len(cluster.brokers), current)
+    most, not_compared = _most_replicas(len(cluster.brokers), load.partitions, fewest)
     choices, omitted = _all_choices(version, (fewest, most), goals, choice_of)
-    notes += omitted
+    notes += [*not_compared, *omitted]
     best_first = tuple(ranked(choices, goals, fewest))
     today = choice_of(current) if current is not None else None
     # Assumptions of the recommended setting first; some apply only to others, such as acks=1.
@@ -181,6 +174,18 @@ def search(
         whole_cluster=topics is None,
         allow_lower_durability=allow_lower_durability,
     )
+
+
+def _most_replicas(brokers: int, partitions: int, fewest: int) -> tuple[int, list[str]]:
+    """Return the largest replication factor to compare, and a note if a larger one takes long."""
+    most = max(min(brokers, MOST_REPLICAS), fewest)
+    quick = max(USUAL_REPLICAS, fewest)
+    if most <= quick or partitions <= _MANY_PARTITIONS:
+        return most, []
+    return quick, [
+        f"RF {quick + 1} and more were not compared: with more than {_MANY_PARTITIONS:,} "
+        "partitions they take minutes. evaluate computes one of them."
+    ]
 
 
 def _all_choices(
