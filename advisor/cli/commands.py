@@ -72,7 +72,10 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
 @advisor.command()
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
 @click.option("--years", type=float, default=1e6, help="Years to sample; 1,000,000 unless given.")
-@click.option("--method", help="crude or importance; chosen by what a pilot expects if left out.")
+@click.option(
+    "--method",
+    help="crude, importance or splitting; chosen by what a pilot expects if left out.",
+)
 @click.option("--relative-width", type=float, help="Stop once the loss interval is as narrow: 0.2.")
 @click.option(
     "--seconds",
@@ -80,7 +83,12 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     help="Stop when so much time has passed; a pilot of ten seconds or more is finished first.",
 )
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
-@click.option("--engine", default="spark", show_default=True, help="spark or local.")
+@click.option(
+    "--engine",
+    default="spark",
+    show_default=True,
+    help="spark, local, or quickest: here if that is done before Spark has started.",
+)
 @with_options(CHECKPOINT)
 def simulate(
     cluster: str,

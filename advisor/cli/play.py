@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from typing import Any
 import click
 
 from advisor.errors import InputError
+from advisor.files import replace_file
 from advisor.protocol.rules.versions import NEWEST_KNOWN
 from advisor.protocol.scenario.language import GRAMMAR, MEANINGS
 
@@ -57,7 +56,7 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
         if engine != "model":
             raise InputError("--rewrite fills in what the model prints; leave --engine out")
         with _errors_with_file_name(scenario):
-            _replace_atomically(path, rewritten(path))
+            replace_file(path, rewritten(path))
         return 0
     with _errors_with_file_name(scenario):
         played = run(path, engine, lambda line: click.echo(line, err=True))
@@ -147,13 +146,3 @@ class _Progress:
             self._next_s = now_s + _REPORT_INTERVAL_S
             count = f"{faults} fault{'' if faults == 1 else 's'}"
             click.echo(f"{states:,} states seen, now with {count}; no loss so far.", err=True)
-
-
-def _replace_atomically(path: Path, text: str) -> None:
-    """Write a temporary file beside the target and rename it."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=".advisor-", delete=False, encoding="utf-8", newline=""
-    ) as file:
-        file.write(text)
-    os.chmod(file.name, path.stat().st_mode)
-    os.replace(file.name, path)

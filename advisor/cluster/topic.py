@@ -20,7 +20,8 @@ from advisor.parsing import is_unicode, whole_number
 MAX_ID = 2**31 - 1
 MOST_PARTITIONS = 2_000_000
 """Upper limit on the partitions of a cluster, above any known one; their audit takes minutes."""
-TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+TOPIC_NAME = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}")
+"""Names that Kafka takes (`common.internals.Topic.validate`): neither "." nor ".."."""
 
 INTERNAL_TOPICS = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"}
@@ -248,7 +249,8 @@ class Topic:
         object.__setattr__(self, "configs", FrozenMap(self.configs))
         if not isinstance(self.name, str) or not TOPIC_NAME.fullmatch(self.name):
             raise InputError(
-                f"{shown(self.name)} is not the name of a topic (letters, digits, . _ -)"
+                f"{shown(self.name)} is not the name of a topic (letters, digits, . _ -; not . or "
+                "..)"
             )
         if not ordered:
             raise InputError(f"topic {self.name} has no partitions")

@@ -14,8 +14,11 @@ from urllib.parse import quote
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
+from advisor.parsing import read_json
 
 VERSION = "2.1.0"
+DRIVER = "kafka-replication-advisor"
+"""Name of this tool in its logs."""
 MISSED_GOAL = Rule(
     "KRA001",
     BROKEN,
@@ -57,7 +60,7 @@ def sarif_log(
             {
                 "tool": {
                     "driver": {
-                        "name": "kafka-replication-advisor",
+                        "name": DRIVER,
                         "rules": [_described(rule) for rule in rules],
                     }
                 },
@@ -66,6 +69,16 @@ def sarif_log(
             }
         ],
     }
+
+
+def is_own_log(text: str) -> bool:
+    """Return whether a text is a SARIF log in which every run is of this tool."""
+    try:
+        runs = read_json(text)["runs"]
+        drivers = {run["tool"]["driver"]["name"] for run in runs}
+    except (ValueError, LookupError, TypeError):
+        return False
+    return drivers == {DRIVER}
 
 
 def _described(rule: Rule) -> dict[str, Any]:

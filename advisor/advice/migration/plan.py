@@ -107,7 +107,6 @@ def make_plan(
     bytes_per_second: int = DEFAULT_THROTTLE,
     topics: Sequence[str] | None = None,
     today: Config | None = None,
-    shrinking: Mapping[str, bool] | None = None,
 ) -> MigrationPlan:
     """Return the plan that brings a described cluster's topics to a configuration.
 
@@ -123,12 +122,9 @@ def make_plan(
         Replication throttle per broker.
     topics : sequence of str, optional
         Names of the topics to change. Default: all, and the brokers' defaults for topics to come. A
-        topic with more replicas than `config` has stays unchanged, unless `shrinking` names it.
+        topic with more replicas than `config` has stays unchanged.
     today : Config, optional
         Present settings of the producers.
-    shrinking : mapping of str to bool, optional
-        Names of topics that give up replicas, because they miss goals that `config` meets, and
-        whether they lose records more often with fewer.
     """
     tools = _tools(cluster, config)
     files = {**producer_files(config, load), **other_client_files(config)}
@@ -149,7 +145,7 @@ def make_plan(
         rollback = ("# The topic is new: there is nothing to go back to.",)
         verify = (tools.describe("my-topic"),)
         return MigrationPlan(first, steps, verify, rollback, files, (), lowered, (), crowded)
-    planned = PlannedChanges.of(cluster, chosen, config, shrinking or {})
+    planned = PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
     duration = copy_comments(moves, partition_bytes(chosen, load), load, bytes_per_second)
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}

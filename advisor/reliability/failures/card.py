@@ -28,19 +28,29 @@ from advisor.reliability.failures.times.card_times import (
 )
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 
-_OTHERS = {
-    "flush": ("seconds",),
-    "detection": ("seconds", "kraft_sessions", "zookeeper_sessions"),
-    "election": ("ms_per_leader",),
-    "copy": ("bytes_per_second",),
-    "operator": ("hours",),
-    REPAIR: (CREWS,),
+_SESSIONS = "until the controller acts on a dead broker, in session timeouts, with {}"
+OTHER_NUMBERS: dict[str, tuple[Number, ...]] = {
+    "flush": (Number("seconds", "until a written record is on disk"),),
+    "detection": (
+        Number("seconds", "until the controller acts on a dead broker", required=False),
+        Number("kraft_sessions", _SESSIONS.format("KRaft"), required=False),
+        Number("zookeeper_sessions", _SESSIONS.format("ZooKeeper"), required=False),
+    ),
+    "election": (Number("ms_per_leader", "for each leader that moves"),),
+    "copy": (Number("bytes_per_second", "at which a replaced broker copies"),),
+    "operator": (Number("hours", "until someone elects by hand a replica that remains"),),
+    REPAIR: (Number(CREWS, "repairs that go on at the same time"),),
 }
+"""The sections of a card that are no mechanism, and their numbers."""
 
 
 def sections() -> dict[str, tuple[str, ...]]:
     """The sections of a card and the numbers each may hold: mechanisms first, in table order."""
-    return {e.name: tuple(n.key for n in e.numbers) for e in table().entries} | _OTHERS
+    return {name: tuple(n.key for n in numbers) for name, numbers in _numbers_by_section().items()}
+
+
+def _numbers_by_section() -> dict[str, tuple[Number, ...]]:
+    return {entry.name: entry.numbers for entry in table().entries} | OTHER_NUMBERS
 
 
 _TEXTS = ("title", "when_to_use")
@@ -236,7 +246,7 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
 
 
 def is_probability(path: str) -> bool:
-    """Whether the number at a dotted path is a probability of its mechanism."""
+    """Whether the number at a dotted path is a probability."""
     number = _numbers().get(path)
     return number is not None and number.probability
 
@@ -252,8 +262,8 @@ def largest_drawn(path: str) -> float:
 
 
 def _numbers() -> dict[str, Number]:
-    """The numbers of all mechanisms by dotted path."""
-    return {f"{entry.name}.{n.key}": n for entry in table().entries for n in entry.numbers}
+    """All numbers by dotted path."""
+    return {f"{s}.{n.key}": n for s, numbers in _numbers_by_section().items() for n in numbers}
 
 
 def _sections(
@@ -366,11 +376,10 @@ def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origi
     for section, keys in sections().items():
         for key in keys:
             path = f"{section}.{key}"
-            optional = path in excused or (path in numbers and not numbers[path].required)
-            optional = optional or section == "detection"
+            optional = path in excused or not numbers[path].required
             if section in given and path not in found and not optional:
                 raise origin.error(section, f"has no {key}{_WHY.get(key, '')}.")
-    detection = [key for key in _OTHERS["detection"] if f"detection.{key}" in found]
+    detection = [key for key in sections()["detection"] if f"detection.{key}" in found]
     if "detection" in given and "seconds" not in detection and len(detection) < 2:
         raise origin.error(
             "detection", "has no seconds, and not both kraft_sessions and zookeeper_sessions."

@@ -100,7 +100,7 @@ def test_a_missing_broker_gets_no_replicas_while_others_can_take_them() -> None:
         brokers: dict[int, str | None], other: Topic, observed: Observed | None = None
     ) -> tuple[Move, ...]:
         cluster = Cluster(brokers, (grown, other), observed=observed)
-        return PlannedChanges.of(cluster, [grown], config, {}).moves
+        return PlannedChanges.of(cluster, [grown], config).moves
 
     four: dict[int, str | None] = dict.fromkeys((1, 2, 3, 4), None)
     lost = Topic("lost", (Partition(0, None, (4,), (4,)),))

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from advisor import catalog
 from advisor.errors import ModelError
+from advisor.reliability.failures.card import OTHER_NUMBERS
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.mechanisms import Number
 from model_tables import DESTROYED, FULL, crash
 
 
@@ -68,6 +70,30 @@ def test_an_impossible_card_is_refused_in_one_sentence(tables, problem):
         FailureModel.from_dict(tables, name="mine")
     assert str(caught.value).startswith("mine: ")
     assert "\n" not in str(caught.value)
+
+
+def test_a_number_of_no_mechanism_may_be_optional_or_a_probability(monkeypatch):
+    """As declared in the table: an optional one may be left out, and a probability ends at 1."""
+    numbers = (*OTHER_NUMBERS["copy"], Number("share", "of the brokers", False, True))
+    monkeypatch.setitem(OTHER_NUMBERS, "copy", numbers)
+    monkeypatch.setitem(
+        OTHER_NUMBERS, "flush", (OTHER_NUMBERS["flush"][0]._replace(required=False),)
+    )
+    left_out = FailureModel.from_dict({**DESTROYED, "copy": {"bytes_per_second": 1e8}, "flush": {}})
+    assert left_out.get("copy.share", 0.5) == 0.5
+    assert "flush.seconds" not in left_out.quantities
+    given = FailureModel.from_dict({**DESTROYED, "copy": {"bytes_per_second": 1e8, "share": 0.2}})
+    assert given["copy.share"] == 0.2
+    for copy, problem in (
+        ({"share": 0.2}, "copy has no bytes_per_second"),
+        (
+            {"bytes_per_second": 1e8, "share": 2},
+            r"copy\.share is a probability and must not exceed 1",
+        ),
+        ({"bytes_per_second": 1e8, "shares": 1}, r"copy\.shares is no key .* 'share'"),
+    ):
+        with pytest.raises(ModelError, match=problem):
+            FailureModel.from_dict({**DESTROYED, "copy": copy})
 
 
 @pytest.mark.parametrize(
