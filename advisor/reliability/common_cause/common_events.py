@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.destroyed_brokers import Destruction, Exposure
-from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY, JointSurvival
+from advisor.reliability.common_cause.joint_survival import (
+    LARGEST_PROBABILITY,
+    JointSurvival,
+    padded_homes,
+)
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     CLUSTER,
@@ -21,14 +26,22 @@ from advisor.reliability.common_cause.outage_class import (
     strikes,
     unmarked,
 )
-from advisor.reliability.common_cause.picked_brokers import LeaderTails, PickedBrokers
+from advisor.reliability.common_cause.picked_brokers import (
+    LeaderTails,
+    PickedBrokers,
+    binomial,
+)
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
+from advisor.reliability.common_cause.struck_losses import StruckLosses
+from advisor.reliability.common_cause.struck_racks import StruckRacks
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.solver.generator import IntArray, Vector, sums
+from advisor.reliability.statespace.state_index import codes_of_rows
 
 Pattern = tuple[int, ...]
+_WHOLE_CLUSTER = np.array([CLUSTER])
 Event = tuple[str, str, bool]
 """Mechanism, scope, and whether it finds destroyed brokers, which are out for long."""
 
@@ -38,14 +51,13 @@ def combine_tails(
     by_leader: Mapping[Pattern, ReplicaSetClass],
     survival: JointSurvival,
     along: Callable[[str], float],
-    sites: Mapping[str, int],
+    brokers: int,
     tails: Tails,
-) -> dict[str, float]:
-    """Add the tails that leaders drop where a failure takes other sites along.
+) -> set[str]:
+    """Add the tails that leaders drop where a failure takes another broker along.
 
-    A rack that fails takes each other one along with probability p; a restart falls together with
-    that of one other broker. If the leaders of a site then drop no tail with probability s, a
-    failure of the first site drops none with ``s prod(1 - p + p s)`` over the other racks, or
+    A restart falls together with that of one other broker with probability p. If the leaders of a
+    broker then drop no tail with probability s, a restart drops none with
     ``s (1 - p + p mean(s))`` over the other brokers.
 
     Parameters
@@ -56,40 +68,123 @@ def combine_tails(
         With the leaders' sites alone.
     along : callable
         The probability p of a mechanism, or 0.
-    sites : mapping of scope to int
-        How many brokers and racks the cluster has, with leaders or without.
+    brokers : int
+        Of the cluster, with leaders or without.
 
     Returns
     -------
-    dict of mechanism to float
-        Probability that the leaders of a site that is struck drop none: the mean of all sites.
+    set of str
+        The mechanisms that take another broker along.
     """
-    kept = {}
+    pairs = set()
     for mechanism in {name for found in losses.values() for name in found}:
-        chance, often, at = along(mechanism), survival.strikes(mechanism), scope_of(mechanism)
-        if not chance or not often:
+        chance, often = along(mechanism), survival.strikes(mechanism)
+        if not chance or not often or scope_of(mechanism) != Scope.BROKER.value:
             continue
-        others = sites[at] - 1
-        struck = often * (1.0 + chance * (others if at == Scope.RACK.value else 1))
-        logs: dict[Hashable, float] = defaultdict(float)
+        pairs.add(mechanism)
+        logs = np.zeros(brokers)
         for pattern, members in by_leader.items():
-            share = losses[pattern].get(mechanism, 0.0) / struck / tails.per_failure
-            for (scope, spanned), exposure in members.exposure.items():
-                if scope == at:
-                    for site, count in exposure.items():
-                        none = math.log1p(-min(share / spanned, LARGEST_PROBABILITY))
-                        logs[site] += tails.per_failure * count * none
-        none_at = np.ones(max(sites[at], len(logs)))
-        none_at[: len(logs)] = np.exp([*logs.values()])
-        if at == Scope.RACK.value:
-            none_along = 1.0 - chance + chance * none_at
-            without = none_at * float(none_along.prod()) / none_along
-        else:
-            elsewhere = (none_at.sum() - none_at) / max(others, 1)
-            without = none_at * (1.0 - chance + chance * elsewhere)
+            share = losses[pattern].get(mechanism, 0.0) / (often * (1.0 + chance)) / tails.per_failure
+            for (scope, spanned), (sites, counts) in members.exposure.items():
+                if scope == Scope.BROKER.value:
+                    none = math.log1p(-min(share / spanned, LARGEST_PROBABILITY))
+                    logs[sites] += tails.per_failure * counts * none
+        none_at = np.exp(logs)
+        elsewhere = (none_at.sum() - none_at) / max(brokers - 1, 1)
+        without = none_at * (1.0 - chance + chance * elsewhere)
         survival.add_independent(mechanism, often * float((1.0 - without).sum()))
-        kept[mechanism] = math.exp(math.fsum(logs.values()) / len(logs))
-    return kept
+    return pairs
+
+
+def combine_struck(
+    losses: Mapping[Pattern, SetLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    survival: JointSurvival,
+) -> tuple[dict[Pattern, SetLosses], float]:
+    """Add losses of sets all of whose racks are struck at once while nothing is out.
+
+    Given the struck racks, sets lose independently in any case. What they lose only because the
+    strike destroys some brokers follows from which: it is computed for the sets of each home
+    together, and taken to be independent between homes.
+
+    Returns
+    -------
+    (dict of pattern to SetLosses, float)
+        With what remains of each set's losses, and how far the sum of what is added may be off,
+        per year.
+    """
+    off = 0.0
+    for mechanism in sorted({name for found in losses.values() for name in found.struck}):
+        racks = survival.struck_racks(mechanism)
+        picking: list[tuple[IntArray, IntArray, StruckLosses]] = []
+        for pattern, found in losses.items():
+            struck, members = found.struck.get(mechanism), sets[pattern]
+            if struck is None or not members.sets:
+                continue
+            homes, which = members.homes
+            counts = np.bincount(which, minlength=len(homes))
+            survival.add_at_homes(mechanism, homes, struck.per_year, counts)
+            if struck.by_picked:
+                picking.append((homes[which], members.members, struck))
+        if picking:
+            off += _combine_destroyed(mechanism, picking, racks, survival)
+    return {pattern: _without_struck(found) for pattern, found in losses.items()}, off
+
+
+def _without_struck(losses: SetLosses) -> SetLosses:
+    per_year = dict(losses.per_year)
+    for mechanism, struck in losses.struck.items():
+        per_year[mechanism] = max(per_year.get(mechanism, 0.0) - struck.total_per_year, 0.0)
+    return replace(losses, per_year=per_year, struck={})
+
+
+def _combine_destroyed(
+    mechanism: str,
+    picking: Sequence[tuple[IntArray, IntArray, StruckLosses]],
+    racks: StruckRacks,
+    survival: JointSurvival,
+) -> float:
+    """Add what sets lose only because brokers of struck racks are destroyed; return the error.
+
+    Parameters
+    ----------
+    picking : sequence of (homes, members, losses)
+        Home and brokers of each set, a row each, and the losses of one set.
+    """
+    strikes = survival.strikes(mechanism)
+    widest = max(homes.shape[1] for homes, _, _ in picking)
+    rows = np.concatenate([padded_homes(homes, widest) for homes, _, _ in picking])
+    kind = np.repeat(np.arange(len(picking)), [len(homes) for homes, _, _ in picking])
+    _, first, which = np.unique(
+        codes_of_rows((rows + 1).T), return_index=True, return_inverse=True
+    )
+    which, homes = which.ravel(), rows[first]
+    every = np.concatenate([members for _, members, _ in picking])
+    off, logs = 0.0, np.zeros(len(homes))
+    for home, row in enumerate(homes):
+        often = strikes * racks.all_of(int((row >= 0).sum()))
+        here = which == home
+        by_kind = {(n,): every[here & (kind == n)] for n in np.unique(kind[here]).tolist()}
+        chances = {key: _chances_picked(picking[key[0]][2], often, every.shape[1]) for key in by_kind}
+        share = picking[next(iter(by_kind))[0]][2].share
+        found = PickedBrokers(by_kind).any_loss(chances, share)
+        logs[home] = math.log1p(-min(found.probability, LARGEST_PROBABILITY))
+        # Where further racks are struck, sets of other homes may hold the same brokers.
+        alone = (1.0 - racks.spreads) ** max(racks.racks - int((row >= 0).sum()), 0)
+        apart = (1.0 - alone) * found.probability if len(homes) > 1 else 0.0
+        off += often * (found.error + found.dependence + apart)
+    survival.add_log_survival_at_homes(mechanism, homes, logs)
+    return off
+
+
+def _chances_picked(struck: StruckLosses, often: float, replicas: int) -> Vector:
+    """Probability of a loss by the number of picked brokers, if not lost in any case."""
+    numbers = np.zeros(replicas + 1)
+    numbers[: len(struck.by_picked)] = struck.by_picked
+    odds = often * binomial(replicas, struck.share)
+    left = max(1.0 - struck.per_year / often, 1.0 - LARGEST_PROBABILITY)
+    found: Vector = np.minimum(numbers / np.where(odds > 0.0, odds, np.inf) / left, 1.0)
+    return found
 
 
 def combine_picked(
@@ -116,7 +211,9 @@ def combine_picked(
         share = next(iter(by_pattern.values())).share(survival.strikes(mechanism))
         chances = {pattern: np.array(picked.chances) for pattern, picked in by_pattern.items()}
         dropped = {
-            p: LeaderTails(np.array(by_pattern[p].tails), members.on_set, members.leaders == 1)
+            p: LeaderTails(
+                np.array(by_pattern[p].tails), members.members, members.on_set, members.leaders == 1
+            )
             for p, members in by_leader.items()
             if p in by_pattern and any(by_pattern[p].tails)
         }
@@ -128,7 +225,7 @@ def combine_picked(
         others += math.fsum(
             by_pattern[p].other_tails_per_year * by_leader[p].partitions for p in dropped
         )
-        survival.add_at_site(mechanism, "cluster", CLUSTER, ratio * (whole + others), 1)
+        survival.add_at_sites(mechanism, "cluster", _WHOLE_CLUSTER, ratio * (whole + others))
         off += (found.error + found.dependence) * survival.strikes(mechanism) + ratio * others
     return off
 
@@ -164,6 +261,7 @@ def destruction(
 
 def combine_common_events(
     losses: Mapping[Pattern, SetLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
     coincident_sets: CoincidentSets,
     destroyed: Destruction,
     survival: JointSurvival,
@@ -216,14 +314,20 @@ def combine_common_events(
     off += _first_of_outage(shared, losses, parts, coincident_sets)
     for (mechanism, scope, _), often in shared.items():
         some = np.flatnonzero(often)
+        if not len(some):
+            continue
         sites, often = coincident_sets.sites(scope)[some], often[some]
-        if scope_of(mechanism) == "cluster":
+        if scope_of(mechanism) == Scope.CLUSTER.value:
             # Brokers return one by one, but one failure struck them all.
-            scope, sites = "cluster", np.full_like(sites, CLUSTER)
+            everywhere = np.repeat(_WHOLE_CLUSTER, len(some))
+            survival.add_at_sites(mechanism, Scope.CLUSTER.value, everywhere, often)
         elif scope == PICKED:
-            scope, sites = "rack", coincident_sets.racks_of(sites)
-        if len(some):
-            survival.add_at_sites(mechanism, scope, sites, often)
+            racks = coincident_sets.racks_of(sites[:, -1:])
+            survival.add_at_homes(mechanism, racks, often)
+        elif scope_of(mechanism) == Scope.RACK.value and strikes(scope):
+            survival.add_at_homes(mechanism, sites, often)
+        else:
+            survival.add_at_sites(mechanism, scope, sites[:, -1], often)
     return rest, off
 
 

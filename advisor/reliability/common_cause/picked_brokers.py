@@ -37,11 +37,19 @@ _SEED = 20130626
 class LeaderTails(NamedTuple):
     """Probability that a leader drops a tail, by how many brokers of its set are picked.
 
-    With the partitions of each list, and whether its first broker leads, or any as often.
+    Attributes
+    ----------
+    chances : array, shape (replicas + 1,)
+    members : array of int, shape (lists, replicas)
+        Brokers of each list.
+    partitions : array of int, shape (lists,)
+    first_leads : bool
+        The first broker of each list leads; otherwise any does as often.
     """
 
     chances: Vector
-    on_set: Mapping[tuple[int, ...], int]
+    members: IntArray
+    partitions: IntArray
     first_leads: bool
 
 
@@ -89,7 +97,7 @@ class PickedLosses(NamedTuple):
         )
 
 
-def _binomial(brokers: int, share: float) -> Vector:
+def binomial(brokers: int, share: float) -> Vector:
     """Probability of each number of picked brokers, from 0 to all."""
     picked, left = np.arange(brokers + 1.0), np.arange(brokers, -1.0, -1.0)
     # n! / (k! (n - k)!) = 1 / ((n + 1) B(k + 1, n - k + 1)), which does not overflow.
@@ -169,12 +177,14 @@ class PickedBrokers:
 
     Parameters
     ----------
-    sets : mapping of pattern to sequence of replicas
+    sets : mapping of pattern to array of int, shape (sets, replicas)
         Distinct sets by rack pattern.
     """
 
-    def __init__(self, sets: Mapping[tuple[int, ...], Sequence[tuple[int, ...]]]) -> None:
-        held = {pattern: np.array(members) for pattern, members in sets.items() if members}
+    def __init__(
+        self, sets: Mapping[tuple[int, ...], IntArray | Sequence[tuple[int, ...]]]
+    ) -> None:
+        held = {pattern: np.array(members) for pattern, members in sets.items() if len(members)}
         ids = np.unique(np.concatenate([members.ravel() for members in held.values()]))
         self._sets = {pattern: np.searchsorted(ids, members) for pattern, members in held.items()}
         self._ids, self._brokers = ids, len(ids)
@@ -220,8 +230,8 @@ class PickedBrokers:
         """The same with tails; on large clusters they and whole sets are taken for independent."""
         of_sets = self.any_loss(chances, share)
         total = of_sets.total + math.fsum(
-            float(_binomial(len(some) - 1, share) @ some) * sum(on_set.values())
-            for some, on_set, _ in tails.values()
+            float(binomial(len(some) - 1, share) @ some) * int(partitions.sum())
+            for some, _, partitions, _ in tails.values()
         )
         if self._brokers <= _ENUMERATED:
             survival = {
@@ -230,16 +240,17 @@ class PickedBrokers:
             log_survival = self._by_choice(survival) + self._tails_by_choice(tails)
             lost = -np.expm1(np.minimum(log_survival, 0.0))
             by_size = np.bincount(self._sizes, lost) / np.bincount(self._sizes)
-            probability = float(_binomial(self._brokers, share) @ by_size)
+            probability = float(binomial(self._brokers, share) @ by_size)
             return AnyPicked(probability, total, 0.0, of_sets.dependence)
-        kept: dict[int, float] = defaultdict(float)
-        for some, on_set, first_leads in tails.values():
+        kept = np.zeros(self._brokers)
+        for some, members, partitions, first_leads in tails.values():
             leaders = 1 if first_leads else len(some) - 1
-            one = float(_binomial(len(some) - 1, share) @ some) / share / leaders
-            for replicas, count in on_set.items():
-                for broker in replicas[:leaders]:
-                    kept[broker] += count * math.log1p(-min(one, LARGEST_PROBABILITY))
-        none = math.prod(1.0 - share + share * math.exp(log) for log in kept.values())
+            one = float(binomial(len(some) - 1, share) @ some) / share / leaders
+            log = math.log1p(-min(one, LARGEST_PROBABILITY))
+            brokers = np.searchsorted(self._ids, members[:, :leaders])
+            counts = np.repeat(partitions, leaders)
+            kept += log * np.bincount(brokers.ravel(), counts, self._brokers)
+        none = float(np.prod(1.0 - share + share * np.exp(kept)))
         both = (1.0 - none) * of_sets.probability
         probability = 1.0 - none + of_sets.probability - both
         return AnyPicked(probability, total, of_sets.error + both, of_sets.dependence)
@@ -247,9 +258,8 @@ class PickedBrokers:
     def _tails_by_choice(self, tails: Mapping[tuple[int, ...], LeaderTails]) -> Vector:
         """Sum of the log-probabilities that no leader drops a tail, for every choice of brokers."""
         whole = np.zeros(1 << self._brokers)
-        for some, on_set, first_leads in tails.values():
-            bits = np.int64(1) << np.searchsorted(self._ids, np.array([*on_set]))
-            partitions = np.array([*on_set.values()], dtype=float)
+        for some, members, partitions, first_leads in tails.values():
+            bits = np.int64(1) << np.searchsorted(self._ids, members)
             always, by_count = [], some
             if first_leads:
                 # It is one of those picked in as many cases as any other broker.
@@ -265,12 +275,12 @@ class PickedBrokers:
     def _any_loss(self, chances: Mapping[tuple[int, ...], Vector], share: float) -> AnyPicked:
         total = 0.0
         for pattern, some in chances.items():
-            odds = _binomial(len(some) - 1, share)
+            odds = binomial(len(some) - 1, share)
             total += float(odds @ some) * len(self._sets[pattern])
         survival = {
             p: np.log1p(-np.minimum(some, LARGEST_PROBABILITY)) for p, some in chances.items()
         }
-        odds = _binomial(self._brokers, share)
+        odds = binomial(self._brokers, share)
         if self._brokers <= _ENUMERATED:
             lost = -np.expm1(np.minimum(self._by_choice(survival), 0.0))
             more = np.minimum(self._by_choice(chances), 1.0) - lost
@@ -330,7 +340,7 @@ class PickedBrokers:
         odds, of = [], []
         for pattern, some in chances.items():
             sets, replicas = self._sets[pattern].shape
-            odds.append(_binomial(replicas, share) * some * sets)
+            odds.append(binomial(replicas, share) * some * sets)
             of += [(pattern, count) for count in range(replicas + 1)]
         weights = np.concatenate(odds)
         kinds = draw.choice(len(of), len(picked), p=weights / weights.sum())

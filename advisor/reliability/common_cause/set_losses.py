@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -19,8 +18,13 @@ from advisor.reliability.common_cause.outage_class import (
     visits,
 )
 from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
+from advisor.reliability.common_cause.struck_losses import (
+    StruckLosses,
+    struck_losses,
+    whoever_is_picked,
+)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import table, transition
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.solver.generator import Vector
 
@@ -86,8 +90,8 @@ class SetLosses:
         How often a year the set comes into each.
     out : float
         Share of time in which any of its replicas is out or not in sync.
-    spread : mapping of mechanism to float
-        Those of its losses a year in which several racks fail at once while nothing is out.
+    struck : mapping of mechanism to StruckLosses
+        Those of its losses in which all of its racks fail at once while nothing is out.
     """
 
     first: FirstLoss
@@ -98,7 +102,7 @@ class SetLosses:
     replacement_hours: float = 0.0
     visits: Mapping[OutageClass, float] = field(default_factory=dict)
     out: float = 0.0
-    spread: Mapping[str, float] = field(default_factory=dict)
+    struck: Mapping[str, StruckLosses] = field(default_factory=dict)
 
     @property
     def tails_of_sites(self) -> dict[str, float]:
@@ -119,7 +123,7 @@ class SetLosses:
             per_year={mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
             shared={key: flux * share for key, flux in self.shared.items()},
             tails={},
-            spread={name: often * share for name, often in self.spread.items()},
+            struck={name: losses.scaled(share) for name, losses in self.struck.items()},
             picked={name: picked.scaled(share) for name, picked in self.picked.items()},
         )
 
@@ -142,17 +146,19 @@ class SetLosses:
             Share of each mechanism in what destroys brokers.
         """
         rates = np.array([rates_per_hour[name] for name in chain.rate_names])
+        at_once = whoever_is_picked(chain, yearly.flux, yearly.at_once)
         shared = shared_loss_rates(
             chain,
             classes,
             repair_classes,
             destruction,
             rates,
-            yearly.at_once,
+            at_once,
             yearly.early,
             yearly.alone,
         )
         replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
+        none_struck_alone = yearly.alone[0, chain.source]
         return replace(
             self,
             shared=shared,
@@ -167,18 +173,5 @@ class SetLosses:
             replacement_hours=table().mean_hours(table().replacement, rates_per_hour),
             visits=visits(chain, classes, yearly.flux),
             out=1.0 - yearly.healthy,
-            spread=_spread(chain, classes, yearly.at_once * yearly.alone[0, chain.source]),
+            struck=struck_losses(chain, classes, rates, at_once * none_struck_alone),
         )
-
-
-def _spread(chain: TransitionArrays, classes: OutageClasses, at_once: Vector) -> dict[str, float]:
-    """Losses in which several racks fail at once while nothing is out, by mechanism."""
-    known = [transition(name) for name in chain.rate_names]
-    several = np.array([each.racks > 1 and each.chosen < 1 for each in known], dtype=bool)
-    distinct, number = classes
-    none_out = np.array([one is None for one in distinct], dtype=bool)[number[chain.source]]
-    lost = np.flatnonzero(several[chain.rate] & none_out & (at_once > 0))
-    found: dict[str, float] = defaultdict(float)
-    for name, often in zip(chain.rate[lost].tolist(), at_once[lost].tolist(), strict=True):
-        found[known[name].mechanism.name] += often
-    return dict(found)

@@ -65,7 +65,7 @@ def _is_large(case: Case) -> bool:
     placement = case.placement
     if len(placement.sets) <= _MANY_SETS:
         return False
-    return len(placement.distinct(case.exchangeable)) > _MANY_SETS
+    return placement.distinct_sets(case.exchangeable) > _MANY_SETS
 
 
 def _combined(

@@ -1,0 +1,174 @@
+"""Which racks one failure strikes: given them, sets lose independently of each other.
+
+One rack fails first and takes each other one along with the same probability. A set loses if all
+racks of its *home* are struck: the racks that together take what it needs. So any set loses unless
+none does whose home is among those struck, and racks are enumerated (up to 2 ** 16 choices) or, in
+clusters of more racks, drawn: always the same ones, by how often they lose sets.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.solver.generator import IntArray, Vector
+
+BoolArray = NDArray[np.bool_]
+
+# Up to this number of racks with homes every choice of racks is enumerated.
+_ENUMERATED = 16
+# With more racks, choices that are drawn; fewer where there are many homes.
+_MOST_CHOICES, _FEWEST, _CELLS = 4096, 256, 4_000_000
+_SEED = 20130626
+# Smaller logarithms of probabilities count as this one.
+_LEAST_LOG = -30.0
+
+
+class AnyStruck(NamedTuple):
+    """How often any home is struck and loses, in units of how often one rack fails first.
+
+    Attributes
+    ----------
+    rate : float
+    error : float
+        Standard error of the rate; 0 where racks are enumerated.
+    """
+
+    rate: float
+    error: float = 0.0
+
+
+class StruckRacks(NamedTuple):
+    """How far one failure spreads.
+
+    Attributes
+    ----------
+    racks : int
+        Of the whole cluster.
+    spreads : float
+        Probability, for each other rack, to be struck at the same moment.
+    """
+
+    racks: int
+    spreads: float = 0.0
+
+    def all_of(self, racks: int) -> float:
+        """How often these racks are struck together, whatever else is: a factor for one rack's rate.
+
+        One of them, or a rack elsewhere, is the first.
+        """
+        elsewhere = max(self.racks - racks, 0)
+        return float(self.spreads ** (racks - 1) * (racks + elsewhere * self.spreads))
+
+    def any_loss(self, homes: IntArray, log_survival: Vector) -> AnyStruck:
+        """How often any home loses.
+
+        Parameters
+        ----------
+        homes : array of int, shape (homes, widest)
+            Numbers of distinct racks in a row, padded with -1.
+        log_survival : array, shape (homes,)
+            Logarithm of the probability that no set of it loses when all of its racks are struck.
+        """
+        if not self.spreads or homes.shape[1] == 1:
+            return AnyStruck(self._by_single_racks(homes[:, 0], log_survival))
+        racks, which = np.unique(homes[homes >= 0], return_inverse=True)
+        where = np.full(homes.shape, -1)
+        where[homes >= 0] = which
+        if len(racks) <= _ENUMERATED:
+            return AnyStruck(self._enumerated(where, log_survival, len(racks)))
+        return self._drawn(where, log_survival, len(racks))
+
+    def _by_single_racks(self, racks: IntArray, log_survival: Vector) -> float:
+        """The same where every home is one rack: these survive independently of each other."""
+        alone = np.maximum(np.bincount(racks, log_survival), _LEAST_LOG)
+        # That a rack does not lose where another one fails first.
+        along = np.log1p(self.spreads * np.expm1(alone))
+        elsewhere = max(self.racks - len(alone), 0)
+        first = -np.expm1(alone + along.sum() - along)
+        return float(first.sum()) - elsewhere * math.expm1(float(along.sum()))
+
+    def _enumerated(self, homes: IntArray, log_survival: Vector, racks: int) -> float:
+        """Every choice of racks: sums over the homes within it take one pass for each rack."""
+        whole = np.bincount(_bits(homes), log_survival, 1 << racks)
+        sizes = np.zeros(1, dtype=np.int64)
+        for rack in range(racks):
+            halves = whole.reshape(-1, 2, 1 << rack)
+            halves[:, 1] += halves[:, 0]
+            sizes = np.concatenate([sizes, sizes + 1])
+        lost = np.bincount(sizes, -np.expm1(whole), racks + 1)
+        struck = np.arange(racks + 1.0)
+        elsewhere = max(self.racks - racks, 0)
+        alone = (1.0 - self.spreads) ** (racks - struck)
+        often = alone[1:] * self.spreads ** (struck[1:] - 1.0)
+        return float(lost[1:] @ (often * (struck[1:] + elsewhere * self.spreads)))
+
+    def _drawn(self, homes: IntArray, log_survival: Vector, racks: int) -> AnyStruck:
+        """The same from choices drawn as often as they lose homes (Karp and Luby, FOCS 1983).
+
+        A home is drawn by how often it loses, with what else is struck then. The rate is the sum
+        over homes, times the mean of what any loses to what all of them lose at such choices. If
+        most failures lose several homes, racks are drawn as they fail.
+        """
+        lost = -np.expm1(log_survival)
+        size = (homes >= 0).sum(axis=1)
+        often = lost * np.array([self.all_of(k) for k in range(1, homes.shape[1] + 1)])[size - 1]
+        total = float(often.sum())
+        if total <= 0.0:
+            return AnyStruck(0.0)
+        draw = np.random.default_rng(_SEED)
+        choices = min(max(_CELLS // len(homes), _FEWEST), _MOST_CHOICES)
+        rare = total < self.racks
+        given = np.full((choices, 1), -1)
+        if rare:
+            given = homes[draw.choice(len(homes), choices, p=often / total)]
+        struck = self._with(given, racks, draw)
+        whole, logs = _within(homes, np.stack([lost, log_survival], axis=1), struck).T
+        any_lost = -np.expm1(logs)
+        if rare:
+            found = total * any_lost / whole
+        else:
+            # How many homes are lost on average is known, and tells part of how often any is.
+            off = whole - whole.mean()
+            slope = float(off @ any_lost) / max(float(off @ off), 1e-300)
+            found = self.racks * (any_lost - slope * whole) + slope * total
+        error = float(found.std(ddof=1)) / math.sqrt(choices)
+        return AnyStruck(min(max(float(found.mean()), 0.0), total), error)
+
+    def _with(self, given: IntArray, racks: int, draw: np.random.Generator) -> BoolArray:
+        """Racks that are struck where the given ones are, shape (choices, racks + 1).
+
+        One of the given is the first, or any other rack of the cluster. The last column, for the
+        padding of ``given``, is true.
+        """
+        choices, rows = len(given), np.arange(len(given))[:, None]
+        size = (given >= 0).sum(axis=1)
+        elsewhere = self.racks - size
+        is_given = np.zeros((choices, racks + 1), dtype=bool)
+        is_given[rows, given] = True
+        is_given[:, racks] = True
+        other_first = draw.random(choices) * (size + elsewhere * self.spreads) >= size
+        # By rank among the others; those beyond the racks with homes do not matter.
+        rank = (draw.random(choices) * elsewhere).astype(np.int64)
+        first = (np.cumsum(~is_given, axis=1) == 1 + rank[:, None]) & other_first[:, None]
+        along = draw.random((choices, racks + 1)) < self.spreads
+        struck: BoolArray = is_given | first | along
+        return struck
+
+
+def _bits(homes: IntArray) -> IntArray:
+    """The racks of each home as bits."""
+    bits: IntArray = np.where(homes >= 0, np.int64(1) << np.maximum(homes, 0), 0).sum(axis=1)
+    return bits
+
+
+def _within(homes: IntArray, amounts: Vector, struck: BoolArray) -> Vector:
+    """Sums of the amounts of the homes whose racks are all struck, shape (choices, columns)."""
+    inside = struck[:, homes[:, 0]]
+    for column in range(1, homes.shape[1]):
+        inside &= struck[:, homes[:, column]]
+    found: Vector = inside.astype(np.float64) @ amounts
+    return found
