@@ -14,7 +14,7 @@ from advisor.reliability.common_cause.destroyed_brokers import Destruction, Expo
 from advisor.reliability.common_cause.joint_survival import (
     LARGEST_PROBABILITY,
     JointSurvival,
-    padded_homes,
+    distinct_homes,
 )
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
@@ -34,11 +34,9 @@ from advisor.reliability.common_cause.picked_brokers import (
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.common_cause.struck_losses import StruckLosses
-from advisor.reliability.common_cause.struck_racks import StruckRacks
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.solver.generator import IntArray, Vector, sums
-from advisor.reliability.statespace.state_index import codes_of_rows
 
 Pattern = tuple[int, ...]
 _WHOLE_CLUSTER = np.array([CLUSTER])
@@ -103,9 +101,10 @@ def combine_struck(
 ) -> tuple[dict[Pattern, SetLosses], float]:
     """Add losses of sets all of whose racks are struck at once while nothing is out.
 
-    Given the struck racks, sets lose independently in any case. What they lose only because the
-    strike destroys some brokers follows from which: it is computed for the sets of each home
-    together, and taken to be independent between homes.
+    Nothing is out for all sets of the same racks, as far as racks are what fails; given that, and
+    the struck racks, sets lose independently. What they lose only because the strike destroys some
+    brokers follows from which: it is computed for the sets of each home together, and taken to be
+    independent between homes.
 
     Returns
     -------
@@ -115,19 +114,14 @@ def combine_struck(
     """
     off = 0.0
     for mechanism in sorted({name for found in losses.values() for name in found.struck}):
-        racks = survival.struck_racks(mechanism)
-        picking: list[tuple[IntArray, IntArray, StruckLosses]] = []
-        for pattern, found in losses.items():
-            struck, members = found.struck.get(mechanism), sets[pattern]
-            if struck is None or not members.sets:
-                continue
-            homes, which = members.homes
-            counts = np.bincount(which, minlength=len(homes))
-            survival.add_at_homes(mechanism, homes, struck.per_year, counts)
-            if struck.by_picked:
-                picking.append((homes[which], members.members, struck))
-        if picking:
-            off += _combine_destroyed(mechanism, picking, racks, survival)
+        here = {
+            pattern: found.struck[mechanism]
+            for pattern, found in losses.items()
+            if mechanism in found.struck and sets[pattern].sets
+        }
+        if here:
+            healthy = min(1.0 - losses[pattern].out for pattern in here)
+            off += _combine_homes(mechanism, here, sets, healthy, survival)
     return {pattern: _without_struck(found) for pattern, found in losses.items()}, off
 
 
@@ -138,43 +132,78 @@ def _without_struck(losses: SetLosses) -> SetLosses:
     return replace(losses, per_year=per_year, struck={})
 
 
-def _combine_destroyed(
+def _combine_homes(
     mechanism: str,
-    picking: Sequence[tuple[IntArray, IntArray, StruckLosses]],
-    racks: StruckRacks,
+    struck: Mapping[Pattern, StruckLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    healthy: float,
     survival: JointSurvival,
 ) -> float:
-    """Add what sets lose only because brokers of struck racks are destroyed; return the error.
+    """Add the losses of all homes by one mechanism; return their error per year.
+
+    Parameters
+    ----------
+    healthy : float
+        Share of time in which nothing is out.
+    """
+    racks, strikes = survival.struck_racks(mechanism), survival.strikes(mechanism)
+    homes, which = distinct_homes([sets[pattern].homes[0] for pattern in struck])
+    often = healthy * strikes * racks.all_of_each(homes)
+    first = np.cumsum([0, *(len(sets[pattern].homes[0]) for pattern in struck)])
+    logs, off, picking = np.zeros(len(homes)), 0.0, []
+    for begin, (pattern, losses) in zip(first.tolist(), struck.items(), strict=False):
+        rows, of_set = sets[pattern].homes
+        place = which[begin : begin + len(rows)]
+        chance = np.minimum(losses.per_year / often[place], LARGEST_PROBABILITY)
+        logs[place] += np.bincount(of_set, minlength=len(rows)) * np.log1p(-chance)
+        if losses.by_picked:
+            picking.append((place[of_set], sets[pattern].members, losses))
+    if picking:
+        more, off = _log_survival_if_picked(picking, often, logs)
+        # Where further racks are struck, sets of other homes may hold the same brokers.
+        alone = (1.0 - racks.spreads) ** np.maximum(racks.racks - (homes >= 0).sum(axis=1), 0)
+        apart = (1.0 - alone) * (len(homes) > 1)
+        off += float((often * apart * np.exp(logs)) @ -np.expm1(more))
+        logs += more
+    in_all = np.minimum(-healthy * np.expm1(logs), LARGEST_PROBABILITY)
+    survival.add_log_survival_at_homes(mechanism, homes, np.log1p(-in_all))
+    return off
+
+
+def _log_survival_if_picked(
+    picking: Sequence[tuple[IntArray, IntArray, StruckLosses]], often: Vector, logs: Vector
+) -> tuple[Vector, float]:
+    """For each home what its sets lose only because brokers of struck racks are destroyed.
 
     Parameters
     ----------
     picking : sequence of (homes, members, losses)
-        Home and brokers of each set, a row each, and the losses of one set.
+        Number of the home and brokers of each set, a row each, and the losses of one set.
+    often : array, shape (homes,)
+        How often the racks are struck while nothing is out, per year.
+    logs : array, shape (homes,)
+        Logarithm of the probability that no set loses in any case.
+
+    Returns
+    -------
+    (array, shape (homes,), float)
+        The same for these losses, if none is lost in any case; and their error per year.
     """
-    strikes = survival.strikes(mechanism)
-    widest = max(homes.shape[1] for homes, _, _ in picking)
-    rows = np.concatenate([padded_homes(homes, widest) for homes, _, _ in picking])
     kind = np.repeat(np.arange(len(picking)), [len(homes) for homes, _, _ in picking])
-    _, first, which = np.unique(
-        codes_of_rows((rows + 1).T), return_index=True, return_inverse=True
-    )
-    which, homes = which.ravel(), rows[first]
-    every = np.concatenate([members for _, members, _ in picking])
-    off, logs = 0.0, np.zeros(len(homes))
-    for home, row in enumerate(homes):
-        often = strikes * racks.all_of(int((row >= 0).sum()))
+    which, every = (np.concatenate([given[n] for given in picking]) for n in (0, 1))
+    found, off = np.zeros(len(logs)), 0.0
+    for home in np.unique(which).tolist():
         here = which == home
         by_kind = {(n,): every[here & (kind == n)] for n in np.unique(kind[here]).tolist()}
-        chances = {key: _chances_picked(picking[key[0]][2], often, every.shape[1]) for key in by_kind}
-        share = picking[next(iter(by_kind))[0]][2].share
-        found = PickedBrokers(by_kind).any_loss(chances, share)
-        logs[home] = math.log1p(-min(found.probability, LARGEST_PROBABILITY))
-        # Where further racks are struck, sets of other homes may hold the same brokers.
-        alone = (1.0 - racks.spreads) ** max(racks.racks - int((row >= 0).sum()), 0)
-        apart = (1.0 - alone) * found.probability if len(homes) > 1 else 0.0
-        off += often * (found.error + found.dependence + apart)
-    survival.add_log_survival_at_homes(mechanism, homes, logs)
-    return off
+        struck = [picking[n][2] for (n,) in by_kind]
+        chances = {
+            key: _chances_picked(losses, float(often[home]), every.shape[1])
+            for key, losses in zip(by_kind, struck, strict=True)
+        }
+        lost = PickedBrokers(by_kind).any_loss(chances, struck[0].share)
+        found[home] = math.log1p(-min(lost.probability, LARGEST_PROBABILITY))
+        off += float(often[home] * np.exp(logs[home])) * (lost.error + lost.dependence)
+    return found, off
 
 
 def _chances_picked(struck: StruckLosses, often: float, replicas: int) -> Vector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -97,9 +97,7 @@ class JointSurvival:
         homes : array of int, shape (homes, widest)
             Racks in rows, padded with -1.
         """
-        struck, size = self.struck_racks(mechanism), (homes >= 0).sum(axis=1)
-        factors = np.array([0.0, *(struck.all_of(k) for k in range(1, homes.shape[1] + 1))])
-        often = self._strikes(mechanism) * factors[size]
+        often = self._strikes(mechanism) * self.struck_racks(mechanism).all_of_each(homes)
         logs = self._log_survival(mechanism, often, per_year, counts, trials)
         self._at_homes[mechanism].append((homes, logs))
 
@@ -133,24 +131,23 @@ class JointSurvival:
             parts[mechanism].append(float(lost.sum()) * self._strikes(mechanism))
         off = 0.0
         for mechanism, at_homes in self._at_homes.items():
-            struck = self.struck_racks(mechanism).any_loss(*_distinct_homes(at_homes))
+            homes, which = distinct_homes([homes for homes, _ in at_homes])
+            logs = np.bincount(which, np.concatenate([logs for _, logs in at_homes]))
+            struck = self.struck_racks(mechanism).any_loss(homes, logs)
             parts[mechanism].append(struck.rate * self._strikes(mechanism))
             off += struck.error * self._strikes(mechanism)
         return {mechanism: math.fsum(amounts) for mechanism, amounts in parts.items()}, off
 
 
-def _distinct_homes(added: list[tuple[IntArray, Vector]]) -> tuple[IntArray, Vector]:
-    """Each home once, with the sum of its log-probabilities."""
-    widest = max(homes.shape[1] for homes, _ in added)
-    rows = np.concatenate([padded_homes(homes, widest) for homes, _ in added])
+def distinct_homes(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """The distinct rows of several tables of homes, and which of these each row is."""
+    widest = max(homes.shape[1] for homes in parts)
+    rows = np.concatenate([_padded(homes, widest) for homes in parts])
     rows = rows[:, (rows >= 0).any(axis=0)]
-    _, first, which = np.unique(
-        codes_of_rows((rows + 1).T), return_index=True, return_inverse=True
-    )
-    logs = np.concatenate([logs for _, logs in added])
-    return rows[first], np.bincount(which.ravel(), logs)
+    _, first, which = np.unique(codes_of_rows((rows + 1).T), return_index=True, return_inverse=True)
+    return rows[first], which.ravel()
 
 
-def padded_homes(homes: IntArray, width: int) -> IntArray:
+def _padded(homes: IntArray, width: int) -> IntArray:
     """Rows of sorted racks, -1 first, of this width."""
     return np.pad(homes, ((0, 0), (width - homes.shape[1], 0)), constant_values=-1)

@@ -63,6 +63,12 @@ class StruckRacks(NamedTuple):
         elsewhere = max(self.racks - racks, 0)
         return float(self.spreads ** (racks - 1) * (racks + elsewhere * self.spreads))
 
+    def all_of_each(self, homes: IntArray) -> Vector:
+        """The same for the racks of each row of a table, which is padded with -1."""
+        factors = np.array([self.all_of(racks) for racks in range(1, homes.shape[1] + 1)])
+        found: Vector = factors[(homes >= 0).sum(axis=1) - 1]
+        return found
+
     def any_loss(self, homes: IntArray, log_survival: Vector) -> AnyStruck:
         """How often any home loses.
 
@@ -114,8 +120,7 @@ class StruckRacks(NamedTuple):
         most failures lose several homes, racks are drawn as they fail.
         """
         lost = -np.expm1(log_survival)
-        size = (homes >= 0).sum(axis=1)
-        often = lost * np.array([self.all_of(k) for k in range(1, homes.shape[1] + 1)])[size - 1]
+        often = lost * self.all_of_each(homes)
         total = float(often.sum())
         if total <= 0.0:
             return AnyStruck(0.0)
