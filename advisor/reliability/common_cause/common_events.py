@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -288,6 +289,43 @@ def destruction(
     return Destruction(hours, broker, rack, tuple(picked), again, within_racks)
 
 
+class Unexamined(NamedTuple):
+    """Losses that sets may share, taken to be independent since they hardly matter.
+
+    Attributes
+    ----------
+    most : float
+        Largest share of them in the rate of any loss.
+    classes : int
+        Most kinds of events that are examined.
+    """
+
+    most: float
+    classes: int
+
+
+class CommonEvents(NamedTuple):
+    """What is left when events in which sets lose together are counted once.
+
+    Attributes
+    ----------
+    rest : dict of pattern to losses
+        What remains of each set's losses a year.
+    off : float
+        How far the sum of what was added may be off, per year.
+    left_out : float
+        Losses a year of all sets that were not examined, which are a part of ``off``.
+    """
+
+    rest: dict[Pattern, Mapping[str, float]]
+    off: float
+    left_out: float
+
+
+_Kind = tuple[Pattern, str, str, OutageClass]
+"""Pattern, mechanism, scope and outage class of losses that sets may share."""
+
+
 def combine_common_events(
     losses: Mapping[Pattern, SetLosses],
     sets: Mapping[Pattern, ReplicaSetClass],
@@ -295,35 +333,31 @@ def combine_common_events(
     destroyed: Destruction,
     survival: JointSurvival,
     others_out: float,
-) -> tuple[dict[Pattern, Mapping[str, float]], float]:
+    unexamined: Unexamined,
+) -> CommonEvents:
     """Add the losses that sets share, each event once.
 
     Parameters
     ----------
     others_out : float
         About the share of time in which any broker of the cluster is out.
-
-    Returns
-    -------
-    (dict of pattern to losses, float)
-        What remains of each set's, and how far the sum of what is added may be off, per year.
     """
     parts: dict[Event, list[Exposure]] = defaultdict(list)
-    rest: dict[Pattern, Mapping[str, float]] = {}
-    off = 0.0
+    rest = {}
     for pattern, found in losses.items():
         per_year = dict(found.per_year)
         for mechanism, picked in found.picked.items():
             per_year[mechanism] = max(per_year[mechanism] - picked.total_per_year, 0.0)
-        for (mechanism, scope, outage_class), flux in found.shared.items():
-            if survival.strikes(mechanism):
-                per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
-                destruction = any(rack.destroyed for rack in outage_class)
-                _, shares = coincident_sets.events(pattern, scope, outage_class)
-                exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
-                parts[mechanism, scope, destruction].append(exposure)
-                off += flux * _apart(coincident_sets, pattern, scope, outage_class)
         rest[pattern] = per_year
+    examined, left_out = _examined(losses, sets, survival, unexamined)
+    off = left_out
+    for (pattern, mechanism, scope, outage_class), flux in examined.items():
+        rest[pattern][mechanism] = max(rest[pattern][mechanism] - flux, 0.0)
+        destruction = any(rack.destroyed for rack in outage_class)
+        _, shares = coincident_sets.events(pattern, scope, outage_class)
+        exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
+        parts[mechanism, scope, destruction].append(exposure)
+        off += flux * _apart(coincident_sets, pattern, scope, outage_class)
     shared: dict[Event, Vector] = {}
     whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
     # Each outage is looked at as if nothing else were out in the cluster.
@@ -357,7 +391,38 @@ def combine_common_events(
             survival.add_at_homes(mechanism, sites, often)
         else:
             survival.add_at_sites(mechanism, scope, sites[:, -1], often)
-    return rest, off
+    return CommonEvents(dict(rest), off, left_out)
+
+
+def _examined(
+    losses: Mapping[Pattern, SetLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    survival: JointSurvival,
+    unexamined: Unexamined,
+) -> tuple[dict[_Kind, float], float]:
+    """Losses that matter if sets share them, and the sum over all sets of the others, per year."""
+    kinds: list[_Kind] = []
+    fluxes: list[float] = []
+    for pattern, found in losses.items():
+        for (mechanism, scope, outage_class), flux in found.shared.items():
+            if survival.strikes(mechanism):
+                kinds.append((pattern, mechanism, scope, outage_class))
+                fluxes.append(flux)
+    flux = np.array(fluxes)
+    if not len(flux):
+        return {}, 0.0
+    whole = flux * np.array([max(sets[kind[0]].lists, 1) for kind in kinds])
+    order = np.argsort(-whole, kind="stable")
+    # Once those before it are counted, once each, and what survival knows.
+    known = survival.at_least() + np.cumsum(flux[order])
+    beyond = np.cumsum(whole[order][::-1])[::-1] - whole[order]
+    enough = np.flatnonzero(beyond <= unexamined.most * known)
+    some = min(int(enough[0]) + 1, unexamined.classes)
+    if whole.sum() <= unexamined.most * survival.at_least():
+        some = 0
+    left_out = float(whole[order[some:]].sum())
+    # In the order of the chains.
+    return {kinds[n]: fluxes[n] for n in sorted(order[:some].tolist())}, left_out
 
 
 def _apart(

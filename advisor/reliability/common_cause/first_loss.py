@@ -24,6 +24,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from advisor.reliability.common_cause.common_events import (
+    Unexamined,
     combine_common_events,
     combine_picked,
     combine_struck,
@@ -43,6 +44,10 @@ from advisor.reliability.solver.first_passage import FirstLoss
 Pattern = tuple[int, ...]
 
 KAFKA_TAILS = Tails(per_failure=2, leaders=1)
+ALL_THAT_MATTERS = Unexamined(1e-5, 512)
+"""Of one topic."""
+ONE_OF_MANY = Unexamined(5e-3, 64)
+"""Of a topic that is audited with hundreds of others: within a hundredth or so."""
 
 
 class AnyLoss(NamedTuple):
@@ -63,6 +68,8 @@ class AnyLoss(NamedTuple):
     error : float
         How far the rate of first losses may be off because sets depend on each other in ways that
         are approximated, as a share of it.
+    left_out : float
+        Losses that were not examined for what sets share, as a share of it; part of the error.
     """
 
     probability: float
@@ -70,6 +77,7 @@ class AnyLoss(NamedTuple):
     bounds: Interval
     shares: tuple[tuple[str, float], ...] = ()
     error: float = 0.0
+    left_out: float = 0.0
 
 
 def any_loss(
@@ -79,6 +87,7 @@ def any_loss(
     exchangeable: Exchangeable = Exchangeable.FOLLOWERS,
     tails: Tails | None = None,
     along: Callable[[str], float] = lambda _mechanism: 0.0,
+    unexamined: Unexamined = ALL_THAT_MATTERS,
 ) -> AnyLoss:
     """Probability in a year, and mean years, until at least one partition loses records.
 
@@ -93,6 +102,8 @@ def any_loss(
         None if no record is acknowledged by a leader alone.
     along : callable
         Probability that what strikes a rack takes each other one along, or a restart another one.
+    unexamined : Unexamined
+        Losses that sets may share and that are taken for independent nevertheless.
     """
     sets = placement.replica_set_classes(exchangeable)
     alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
@@ -114,13 +125,17 @@ def any_loss(
     coincident_sets = placement.coincident_sets(exchangeable)
     replicas = len(next(iter(sets)))
     others_out = brokers.brokers / replicas * max(found.out for found in certain.values())
-    rest, more = combine_common_events(
-        certain, sets, coincident_sets, destroyed, survival, min(others_out, 1.0)
+    found = combine_common_events(
+        *(certain, sets, coincident_sets, destroyed, survival),
+        min(others_out, 1.0),
+        unexamined,
     )
-    _combine_independent(rest, sets, survival)
+    _combine_independent(found.rest, sets, survival)
     by_mechanism, drawn = survival.losses_per_year()
     rate = alone.possible(math.fsum(by_mechanism.values()))
-    return alone.together(rate, _shares(by_mechanism), (off + drawn + min(more, rate)) / rate)
+    off = (off + drawn + min(found.off, rate)) / rate
+    together = alone.together(rate, _shares(by_mechanism), off)
+    return together._replace(left_out=min(found.left_out / rate, 1.0))
 
 
 class SetsAlone(NamedTuple):

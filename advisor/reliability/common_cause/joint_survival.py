@@ -120,6 +120,18 @@ class JointSurvival:
         found: Vector = np.log1p(-np.minimum(shares, LARGEST_PROBABILITY)) * (counts * trials)
         return found
 
+    def at_least(self) -> float:
+        """Lower bound of the rate at which at least one set loses, which is quick to compute."""
+        found = math.fsum(self._independent.values())
+        for (mechanism, _), added in self._at_sites.items():
+            found += self._strikes(mechanism) * max(float(-np.expm1(logs.min())) for _, logs in added)
+        for mechanism, at_homes in self._at_homes.items():
+            racks = self.struck_racks(mechanism)
+            found += self._strikes(mechanism) * max(
+                float((racks.all_of_each(homes) * -np.expm1(logs)).max()) for homes, logs in at_homes
+            )
+        return found
+
     def losses_per_year(self) -> tuple[dict[str, float], float]:
         """Rate per year at which at least one set loses, by mechanism; and the sum's error."""
         parts: dict[str, list[float]] = defaultdict(list)

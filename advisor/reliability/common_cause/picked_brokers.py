@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, special
+from scipy import special
 
 from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY
 from advisor.reliability.common_cause.outage_class import TransitionArrays
@@ -29,6 +29,8 @@ BoolArray = NDArray[np.bool_]
 _ENUMERATED = 16
 # With more brokers, choices that are drawn; fewer where many brokers of many sets are picked.
 _MOST_CHOICES, _FEWEST, _CELLS = 1024, 64, 4_000_000
+# Replicas whose sets are looked at together.
+_AT_ONCE = 12_000
 # Mean number of sets that lose in an event from which on most events lose some.
 _MANY = 1.0
 _SEED = 20130626
@@ -304,18 +306,19 @@ class PickedBrokers:
         draw = np.random.default_rng(_SEED)
         held = share * sum(members.size for members in self._sets.values())
         choices = min(max(int(_CELLS / held), _FEWEST), _MOST_CHOICES)
-        picked = draw.random((choices, self._brokers)) < share
+        picked = draw.random((choices, self._brokers), dtype=np.float32) < share
         if total < _MANY:
             self._pick_losers(picked, chances, share, draw)
         whole, log_survival = np.zeros(len(picked)), np.zeros(len(picked))
-        of_brokers = sparse.csr_array(picked.astype(np.float64))
+        by_broker = np.ascontiguousarray(picked.T).astype(np.uint8)
         for pattern, some in chances.items():
-            counts = sparse.csr_array(of_brokers @ self._incidence[pattern])
-            rows = np.repeat(np.arange(len(picked)), np.diff(counts.indptr))
-            odds = some[np.rint(counts.data).astype(np.int64)]
-            whole += np.bincount(rows, odds, len(picked))
-            lost = np.log1p(-np.minimum(odds, LARGEST_PROBABILITY))
-            log_survival += np.bincount(rows, lost, len(picked))
+            kept = np.log1p(-np.minimum(some, LARGEST_PROBABILITY))
+            for members in np.array_split(self._sets[pattern], self._sets[pattern].size // _AT_ONCE + 1):
+                counts = by_broker[members[:, 0]]
+                for column in range(1, members.shape[1]):
+                    counts += by_broker[members[:, column]]
+                whole += some[counts].sum(axis=0)
+                log_survival += kept[counts].sum(axis=0)
         lost, apart = -np.expm1(log_survival), np.minimum(whole, 1.0)
         if total < _MANY:
             lost, apart = total * lost / whole, total * apart / whole
@@ -349,16 +352,6 @@ class PickedBrokers:
             rows, sets = np.flatnonzero(kinds == kind), self._sets[pattern]
             members = draw.permuted(sets[draw.integers(len(sets), size=len(rows))], axis=1)
             picked[rows[:, None], members] = np.arange(members.shape[1]) < count
-
-    @cached_property
-    def _incidence(self) -> dict[tuple[int, ...], sparse.csr_array]:
-        """Incidence of brokers in sets by pattern, shape (brokers, sets)."""
-        found = {}
-        for pattern, members in self._sets.items():
-            sets, replicas = members.shape
-            where = members.ravel(), np.repeat(np.arange(sets), replicas)
-            found[pattern] = sparse.csr_array((np.ones(members.size), where), (self._brokers, sets))
-        return found
 
     @cached_property
     def _sizes(self) -> IntArray:

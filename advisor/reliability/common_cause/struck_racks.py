@@ -21,7 +21,9 @@ BoolArray = NDArray[np.bool_]
 # Up to this number of racks with homes every choice of racks is enumerated.
 _ENUMERATED = 16
 # With more racks, choices that are drawn; fewer where there are many homes.
-_MOST_CHOICES, _FEWEST, _CELLS = 4096, 256, 4_000_000
+_MOST_CHOICES, _FEWEST, _CELLS = 1024, 64, 2_000_000
+# Racks that fit into the bits of a number.
+_MOST_BITS = 62
 _SEED = 20130626
 # Smaller logarithms of probabilities count as this one.
 _LEAST_LOG = -30.0
@@ -116,38 +118,60 @@ class StruckRacks(NamedTuple):
         """The same from choices drawn as often as they lose homes (Karp and Luby, FOCS 1983).
 
         A home is drawn by how often it loses, with what else is struck then. The rate is the sum
-        over homes, times the mean of what any loses to what all of them lose at such choices. If
-        most failures lose several homes, racks are drawn as they fail.
+        over homes, times the mean of what any loses to what all of them lose at such choices.
+        Nothing else may be struck, which is no matter of chance. If most failures lose several
+        homes, racks are drawn as they fail.
         """
         lost = -np.expm1(log_survival)
         often = lost * self.all_of_each(homes)
         total = float(often.sum())
         if total <= 0.0:
             return AnyStruck(0.0)
-        draw = np.random.default_rng(_SEED)
-        choices = min(max(_CELLS // len(homes), _FEWEST), _MOST_CHOICES)
-        rare = total < self.racks
-        given = np.full((choices, 1), -1)
-        if rare:
-            given = homes[draw.choice(len(homes), choices, p=often / total)]
-        struck = self._with(given, racks, draw)
-        whole, logs = _within(homes, np.stack([lost, log_survival], axis=1), struck).T
-        any_lost = -np.expm1(logs)
-        if rare:
-            found = total * any_lost / whole
-        else:
+        amounts = np.stack([lost, log_survival], axis=1)
+        draw, struck_homes = np.random.default_rng(_SEED), _Within(homes, racks)
+        fewest = min(_CELLS // len(homes), _MOST_CHOICES)
+        if total >= self.racks:
+            choices = max(fewest, _FEWEST)
+            struck = self._with(np.full((choices, 1), -1), racks, False, draw)
+            whole, logs = struck_homes.sums(amounts, struck).T
+            any_lost = -np.expm1(logs)
             # How many homes are lost on average is known, and tells part of how often any is.
             off = whole - whole.mean()
             slope = float(off @ any_lost) / max(float(off @ off), 1e-300)
             found = self.racks * (any_lost - slope * whole) + slope * total
-        error = float(found.std(ddof=1)) / math.sqrt(choices)
-        return AnyStruck(min(max(float(found.mean()), 0.0), total), error)
+            error = float(found.std(ddof=1)) / math.sqrt(choices)
+            return AnyStruck(min(max(float(found.mean()), 0.0), total), error)
+        size = (homes >= 0).sum(axis=1)
+        alone = (1.0 - self.spreads) ** (racks - size)
+        # Without a first rack among those that have no home and are not seen.
+        elsewhere = (self.racks - size) * self.spreads
+        alone *= (size + (self.racks - racks) * self.spreads) / (size + elsewhere)
+        only = np.zeros((len(homes), racks + 1), dtype=bool)
+        only[np.arange(len(homes))[:, None], homes] = True
+        whole, logs = struck_homes.sums(amounts, only).T
+        exact = float((often * alone) @ (-np.expm1(logs) / whole))
+        more = often * (1.0 - alone)
+        rest = float(more.sum())
+        choices = max(int(fewest * min(4.0 * rest / total, 1.0)), _FEWEST)
+        given = homes[np.searchsorted(np.cumsum(more), draw.random(choices) * rest)]
+        struck = self._with(given, racks, True, draw)
+        whole, logs = struck_homes.sums(amounts, struck).T
+        found = -np.expm1(logs) / whole
+        error = rest * float(found.std(ddof=1)) / math.sqrt(choices)
+        return AnyStruck(exact + rest * float(found.mean()), error)
 
-    def _with(self, given: IntArray, racks: int, draw: np.random.Generator) -> BoolArray:
+    def _with(
+        self, given: IntArray, racks: int, others: bool, draw: np.random.Generator
+    ) -> BoolArray:
         """Racks that are struck where the given ones are, shape (choices, racks + 1).
 
         One of the given is the first, or any other rack of the cluster. The last column, for the
         padding of ``given``, is true.
+
+        Parameters
+        ----------
+        others : bool
+            Some other rack with homes is struck as well.
         """
         choices, rows = len(given), np.arange(len(given))[:, None]
         size = (given >= 0).sum(axis=1)
@@ -155,12 +179,18 @@ class StruckRacks(NamedTuple):
         is_given = np.zeros((choices, racks + 1), dtype=bool)
         is_given[rows, given] = True
         is_given[:, racks] = True
-        other_first = draw.random(choices) * (size + elsewhere * self.spreads) >= size
-        # By rank among the others; those beyond the racks with homes do not matter.
-        rank = (draw.random(choices) * elsewhere).astype(np.int64)
-        first = (np.cumsum(~is_given, axis=1) == 1 + rank[:, None]) & other_first[:, None]
-        along = draw.random((choices, racks + 1)) < self.spreads
-        struck: BoolArray = is_given | first | along
+        struck, left = is_given.copy(), np.arange(choices)
+        while len(left):
+            here, some = is_given[left], len(left)
+            weight = size[left] + elsewhere[left] * self.spreads
+            other_first = draw.random(some) * weight >= size[left]
+            # By rank among the others; those beyond the racks with homes do not matter.
+            rank = (draw.random(some) * elsewhere[left]).astype(np.int64)
+            first = (np.cumsum(~here, axis=1) == 1 + rank[:, None]) & other_first[:, None]
+            along = draw.random((some, racks + 1), dtype=np.float32) < self.spreads
+            struck[left] = here | first & ~here | along
+            none_else = ((struck[left] & ~here).sum(axis=1) == 0) if others else np.zeros(some, bool)
+            left = left[none_else]
         return struck
 
 
@@ -170,10 +200,29 @@ def _bits(homes: IntArray) -> IntArray:
     return bits
 
 
-def _within(homes: IntArray, amounts: Vector, struck: BoolArray) -> Vector:
-    """Sums of the amounts of the homes whose racks are all struck, shape (choices, columns)."""
-    inside = struck[:, homes[:, 0]]
-    for column in range(1, homes.shape[1]):
-        inside &= struck[:, homes[:, column]]
-    found: Vector = inside.astype(np.float64) @ amounts
-    return found
+class _Within:
+    """Which homes are struck.
+
+    Parameters
+    ----------
+    homes : array of int, shape (homes, widest)
+        Racks in rows, padded with -1.
+    racks : int
+        Racks that have homes.
+    """
+
+    def __init__(self, homes: IntArray, racks: int) -> None:
+        self._homes = homes
+        self._bits = _bits(homes) if racks < _MOST_BITS else None
+        self._places = np.int64(1) << np.arange(min(racks, _MOST_BITS))
+
+    def sums(self, amounts: Vector, struck: BoolArray) -> Vector:
+        """Sums of the amounts of the homes whose racks are all struck, shape (choices, columns)."""
+        if self._bits is not None:
+            codes = struck[:, :-1] @ self._places
+            inside = (codes[:, None] & self._bits) == self._bits
+        else:
+            by_rack = np.ascontiguousarray(struck.T)
+            inside = by_rack[self._homes].all(axis=1).T
+        found: Vector = inside.astype(np.float64) @ amounts
+        return found
