@@ -162,4 +162,5 @@ def distinct_homes(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
 
 def _padded(homes: IntArray, width: int) -> IntArray:
     """Rows of sorted racks, -1 first, of this width."""
-    return np.pad(homes, ((0, 0), (width - homes.shape[1], 0)), constant_values=-1)
+    more = width - homes.shape[1]
+    return np.concatenate([np.full((len(homes), more), -1), homes], axis=1) if more else homes

@@ -21,7 +21,9 @@ BoolArray = NDArray[np.bool_]
 # Up to this number of racks with homes every choice of racks is enumerated.
 _ENUMERATED = 16
 # With more racks, choices that are drawn; fewer where there are many homes.
-_MOST_CHOICES, _FEWEST, _CELLS = 1024, 64, 2_000_000
+_MOST_CHOICES, _FEWEST, _CELLS = 4096, 64, 2_000_000
+# In units of the share of losses that are drawn, rather than known.
+_MORE_CHOICES = 1.0
 # Racks that fit into the bits of a number.
 _MOST_BITS = 62
 _SEED = 20130626
@@ -132,7 +134,7 @@ class StruckRacks(NamedTuple):
         fewest = min(_CELLS // len(homes), _MOST_CHOICES)
         if total >= self.racks:
             choices = max(fewest, _FEWEST)
-            struck = self._with(np.full((choices, 1), -1), racks, False, draw)
+            struck = self._as_they_fail(choices, racks, draw)
             whole, logs = struck_homes.sums(amounts, struck).T
             any_lost = -np.expm1(logs)
             # How many homes are lost on average is known, and tells part of how often any is.
@@ -152,46 +154,55 @@ class StruckRacks(NamedTuple):
         exact = float((often * alone) @ (-np.expm1(logs) / whole))
         more = often * (1.0 - alone)
         rest = float(more.sum())
-        choices = max(int(fewest * min(4.0 * rest / total, 1.0)), _FEWEST)
+        choices = max(int(fewest * min(_MORE_CHOICES * rest / total, 1.0)), _FEWEST)
         given = homes[np.searchsorted(np.cumsum(more), draw.random(choices) * rest)]
-        struck = self._with(given, racks, True, draw)
+        struck = self._with_others(given, racks, draw)
         whole, logs = struck_homes.sums(amounts, struck).T
         found = -np.expm1(logs) / whole
         error = rest * float(found.std(ddof=1)) / math.sqrt(choices)
         return AnyStruck(exact + rest * float(found.mean()), error)
 
-    def _with(
-        self, given: IntArray, racks: int, others: bool, draw: np.random.Generator
+    def _as_they_fail(self, choices: int, racks: int, draw: np.random.Generator) -> BoolArray:
+        """Struck racks of failures, shape (choices, racks + 1); the last column is padding."""
+        struck = draw.random((choices, racks + 1), dtype=np.float32) < self.spreads
+        first = draw.integers(self.racks, size=choices)
+        # Other first racks have no homes.
+        seen = np.flatnonzero(first < racks)
+        struck[seen, first[seen]] = True
+        struck[:, racks] = True
+        return struck
+
+    def _with_others(
+        self, given: IntArray, racks: int, draw: np.random.Generator
     ) -> BoolArray:
-        """Racks that are struck where the given ones are, shape (choices, racks + 1).
+        """The same where all of the given racks are struck and at least one other with homes.
 
-        One of the given is the first, or any other rack of the cluster. The last column, for the
-        padding of ``given``, is true.
-
-        Parameters
-        ----------
-        others : bool
-            Some other rack with homes is struck as well.
+        If one of the others is the first, it may be any of them; else the first by number that is
+        taken along comes after a geometric number of others that are not.
         """
         choices, rows = len(given), np.arange(len(given))[:, None]
-        size = (given >= 0).sum(axis=1)
-        elsewhere = self.racks - size
         is_given = np.zeros((choices, racks + 1), dtype=bool)
         is_given[rows, given] = True
         is_given[:, racks] = True
-        struck, left = is_given.copy(), np.arange(choices)
-        while len(left):
-            here, some = is_given[left], len(left)
-            weight = size[left] + elsewhere[left] * self.spreads
-            other_first = draw.random(some) * weight >= size[left]
-            # By rank among the others; those beyond the racks with homes do not matter.
-            rank = (draw.random(some) * elsewhere[left]).astype(np.int64)
-            first = (np.cumsum(~here, axis=1) == 1 + rank[:, None]) & other_first[:, None]
-            along = draw.random((some, racks + 1), dtype=np.float32) < self.spreads
-            struck[left] = here | first & ~here | along
-            none_else = ((struck[left] & ~here).sum(axis=1) == 0) if others else np.zeros(some, bool)
-            left = left[none_else]
+        size = (given >= 0).sum(axis=1)
+        others = racks - size
+        some_along = -np.expm1(others * self._log_spared)
+        other_first = others * self.spreads
+        first_elsewhere = (size + (self.racks - racks) * self.spreads) * some_along
+        forced = draw.random(choices) * (other_first + first_elsewhere) < other_first
+        chance = draw.random(choices)
+        passed = np.log1p(-chance * some_along) / self._log_spared
+        place = np.where(forced, chance * others, passed).astype(np.int64)
+        rank = np.cumsum(~is_given, axis=1) - 1
+        along = draw.random((choices, racks + 1), dtype=np.float32) < self.spreads
+        along &= forced[:, None] | (rank > place[:, None])
+        struck: BoolArray = is_given | along | (rank == place[:, None])
         return struck
+
+    @property
+    def _log_spared(self) -> float:
+        """Logarithm of the probability that a rack is not taken along."""
+        return math.log1p(-min(self.spreads, 1.0 - 1e-12))
 
 
 def _bits(homes: IntArray) -> IntArray:
