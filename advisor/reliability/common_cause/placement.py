@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -22,6 +24,8 @@ from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import codes_of_rows
 
 _LARGE_RACK, _SEED = 20, 20130626
+# Distributions of voters over racks that are tried.
+_MOST_DISTRIBUTIONS = 4096
 
 
 class Brokers(Protocol):
@@ -408,7 +412,29 @@ def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
     most = sorted(known.values(), reverse=True)[: min(racks_at_once, 2)]
     if not known or 2 * sum(most) < sum(known.values()):
         return {}
-    return {_rack_name(rack): voters for rack, voters in known.items() if voters}
+    fewest = fewest_voters(tuple(known.values()))
+    return {_rack_name(rack): n for rack, n in zip(known, fewest, strict=True) if n}
+
+
+@lru_cache(maxsize=256)
+def fewest_voters(voters: tuple[int, ...]) -> tuple[int, ...]:
+    """The fewest voters by rack with which the same outages of racks take the majority.
+
+    Racks with the same influence get as many, and one that never decides gets none, so that sets
+    in these racks share a chain.
+
+    >>> fewest_voters((2, 1)), fewest_voters((3, 2, 2))
+    ((1, 0), (1, 1, 1))
+    """
+    if math.prod(n + 1 for n in voters) > _MOST_DISTRIBUTIONS:
+        return voters
+    out = np.array(list(product((0, 1), repeat=len(voters))))
+
+    def lost(numbers: tuple[int, ...]) -> bytes:
+        return bytes(2 * (out @ np.array(numbers)) >= sum(numbers))
+
+    fewer = product(*(range(n + 1) for n in voters))
+    return next(some for some in sorted(fewer, key=sum) if lost(some) == lost(voters))
 
 
 def _rack_name(rack: str) -> str:
