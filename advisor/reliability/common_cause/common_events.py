@@ -41,6 +41,8 @@ from advisor.reliability.solver.generator import IntArray, Vector, sums
 
 Pattern = tuple[int, ...]
 _WHOLE_CLUSTER = np.array([CLUSTER])
+# With so many brokers or rows not every choice of them is looked at.
+_MANY_BROKERS, _MOST_ROWS = 13, 1_000_000
 Event = tuple[str, str, bool]
 """Mechanism, scope, and whether it finds destroyed brokers, which are out for long."""
 
@@ -203,8 +205,32 @@ def _log_survival_if_picked(
         }
         lost = PickedBrokers(by_kind).any_loss(chances, struck[0].share)
         found[home] = math.log1p(-min(lost.probability, LARGEST_PROBABILITY))
-        off += float(often[home] * np.exp(logs[home])) * (lost.error + lost.dependence)
+        together = max(lost.probability - _if_together(by_kind, chances, struck[0].share), 0.0)
+        error = lost.error + max(lost.dependence, together)
+        off += float(often[home] * np.exp(logs[home])) * error
     return found, off
+
+
+def _if_together(
+    sets: Mapping[Pattern, IntArray], chances: Mapping[Pattern, Vector], share: float
+) -> float:
+    """Probability that any set loses, if those that may at a choice of brokers lose together.
+
+    Sets may lose by which of their brokers are picked, not only by how many: two that share this
+    broker lose together. On many brokers, a lower bound: that of the likeliest set.
+    """
+    brokers = np.unique(np.concatenate([members.ravel() for members in sets.values()]))
+    rows = sum(len(members) for members in sets.values()) << min(len(brokers), _MANY_BROKERS)
+    if len(brokers) >= _MANY_BROKERS or rows > _MOST_ROWS:
+        return max(float(binomial(len(some) - 1, share) @ some) for some in chances.values())
+    choices = np.arange(1 << len(brokers))
+    picked = (choices[:, None] >> np.arange(len(brokers))) & 1
+    most = np.zeros(len(choices))
+    for pattern, members in sets.items():
+        counts = picked[:, np.searchsorted(brokers, members)].sum(axis=2)
+        most = np.maximum(most, chances[pattern][counts].max(axis=1))
+    count = picked.sum(axis=1)
+    return float((share**count * (1.0 - share) ** (len(brokers) - count)) @ most)
 
 
 def _chances_picked(struck: StruckLosses, often: float, replicas: int) -> Vector:

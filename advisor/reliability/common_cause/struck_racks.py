@@ -141,7 +141,8 @@ class StruckRacks(NamedTuple):
             off = whole - whole.mean()
             slope = float(off @ any_lost) / max(float(off @ off), 1e-300)
             found = self.racks * (any_lost - slope * whole) + slope * total
-            error = float(found.std(ddof=1)) / math.sqrt(choices)
+            # Failures that lose nothing may be so rare that none was drawn.
+            error = math.hypot(float(found.std(ddof=1)) / math.sqrt(choices), self.racks / choices)
             return AnyStruck(min(max(float(found.mean()), 0.0), total), error)
         size = (homes >= 0).sum(axis=1)
         alone = (1.0 - self.spreads) ** (racks - size)
