@@ -85,7 +85,9 @@ def combine_tails(
         pairs.add(mechanism)
         logs = np.zeros(brokers)
         for pattern, members in by_leader.items():
-            share = losses[pattern].get(mechanism, 0.0) / (often * (1.0 + chance)) / tails.per_failure
+            share = (
+                losses[pattern].get(mechanism, 0.0) / (often * (1.0 + chance)) / tails.per_failure
+            )
             for (scope, spanned), (sites, counts) in members.exposure.items():
                 if scope == Scope.BROKER.value:
                     none = math.log1p(-min(share / spanned, LARGEST_PROBABILITY))

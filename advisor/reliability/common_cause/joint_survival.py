@@ -124,11 +124,14 @@ class JointSurvival:
         """Lower bound of the rate at which at least one set loses, which is quick to compute."""
         found = math.fsum(self._independent.values())
         for (mechanism, _), added in self._at_sites.items():
-            found += self._strikes(mechanism) * max(float(-np.expm1(logs.min())) for _, logs in added)
+            found += self._strikes(mechanism) * max(
+                float(-np.expm1(logs.min())) for _, logs in added
+            )
         for mechanism, at_homes in self._at_homes.items():
             racks = self.struck_racks(mechanism)
             found += self._strikes(mechanism) * max(
-                float((racks.all_of_each(homes) * -np.expm1(logs)).max()) for homes, logs in at_homes
+                float((racks.all_of_each(homes) * -np.expm1(logs)).max())
+                for homes, logs in at_homes
             )
         return found
 

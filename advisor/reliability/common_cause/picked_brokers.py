@@ -313,7 +313,9 @@ class PickedBrokers:
         by_broker = np.ascontiguousarray(picked.T).astype(np.uint8)
         for pattern, some in chances.items():
             kept = np.log1p(-np.minimum(some, LARGEST_PROBABILITY))
-            for members in np.array_split(self._sets[pattern], self._sets[pattern].size // _AT_ONCE + 1):
+            for members in np.array_split(
+                self._sets[pattern], self._sets[pattern].size // _AT_ONCE + 1
+            ):
                 counts = by_broker[members[:, 0]]
                 for column in range(1, members.shape[1]):
                     counts += by_broker[members[:, column]]

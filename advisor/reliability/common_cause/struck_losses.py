@@ -112,8 +112,10 @@ def struck_losses(
         [each.mechanism.scope is Scope.RACK and not each.ends for each in known], dtype=bool
     )
     distinct, number = classes
-    none_out = np.array([one is None for one in distinct], dtype=bool)
-    none_left = np.array([one is not None and not any(r.in_service for r in one) for one in distinct])
+    none_out = np.array([racks is None for racks in distinct], dtype=bool)
+    none_left = np.array(
+        [one is not None and not any(r.in_service for r in one) for one in distinct]
+    )
     all_struck = none_out[number[chain.source]] & none_left[number[chain.target]]
     lost = np.flatnonzero(of_racks[chain.rate] & all_struck & (at_once > 0))
     by_name = sums(chain.rate[lost], at_once[lost], len(known))

@@ -60,7 +60,7 @@ class StruckRacks(NamedTuple):
     spreads: float = 0.0
 
     def all_of(self, racks: int) -> float:
-        """How often these racks are struck together, whatever else is: a factor for one rack's rate.
+        """How often so many given racks are struck together, in units of how often one fails first.
 
         One of them, or a rack elsewhere, is the first.
         """
@@ -173,9 +173,7 @@ class StruckRacks(NamedTuple):
         struck[:, racks] = True
         return struck
 
-    def _with_others(
-        self, given: IntArray, racks: int, draw: np.random.Generator
-    ) -> BoolArray:
+    def _with_others(self, given: IntArray, racks: int, draw: np.random.Generator) -> BoolArray:
         """The same where all of the given racks are struck and at least one other with homes.
 
         If one of the others is the first, it may be any of them; else the first by number that is

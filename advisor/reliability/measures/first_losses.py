@@ -50,9 +50,7 @@ def solve_chains(case: Case) -> None:
         compute_measures(pattern, case.chain, case.timeouts, case.stalls, together)
 
 
-def compute_first_losses(
-    case: Case, sets: Mapping[Pattern, SetMeasures]
-) -> Pair:
+def compute_first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
     """First loss of all sets: as counted, and the one with the upper estimate of its mean time."""
     return _first_losses(case, sets, ALL_THAT_MATTERS)
 
@@ -62,9 +60,7 @@ def first_losses_of_many(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pai
     return _first_losses(case, sets, ONE_OF_MANY)
 
 
-def _first_losses(
-    case: Case, sets: Mapping[Pattern, SetMeasures], unexamined: Unexamined
-) -> Pair:
+def _first_losses(case: Case, sets: Mapping[Pattern, SetMeasures], unexamined: Unexamined) -> Pair:
     counted = _combined(case, sets, case.placement, 0, unexamined)
     if all(found.losses[0] is found.losses[1] for found in sets.values()):
         return counted, counted
@@ -141,9 +137,7 @@ def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
     fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
 
     def on_fewer(asked: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
-        one, upper = (
-            _combined(asked, sets, fewer, which, ALL_THAT_MATTERS) for which in range(2)
-        )
+        one, upper = (_combined(asked, sets, fewer, which, ALL_THAT_MATTERS) for which in range(2))
         return one, upper
 
     @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Racks that one failure strikes: against every choice of racks written out, and against samples."""
+"""Racks that one failure strikes: against every choice of racks written out, and samples."""
 
 from __future__ import annotations
 
