@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +102,7 @@ def combine_struck(
     losses: Mapping[Pattern, SetLosses],
     sets: Mapping[Pattern, ReplicaSetClass],
     survival: JointSurvival,
-) -> tuple[dict[Pattern, SetLosses], float]:
+) -> tuple[dict[Pattern, dict[str, float]], float]:
     """Add losses of sets all of whose racks are struck at once while nothing is out.
 
     Nothing is out for all sets of the same racks, as far as racks are what fails; given that, and
@@ -113,8 +112,8 @@ def combine_struck(
 
     Returns
     -------
-    (dict of pattern to SetLosses, float)
-        With what remains of each set's losses, and how far the sum of what is added may be off,
+    (dict of pattern to losses, float)
+        What remains of each set's losses, and how far the sum of what is added may be off,
         per year.
     """
     off = 0.0
@@ -130,11 +129,11 @@ def combine_struck(
     return {pattern: _without_struck(found) for pattern, found in losses.items()}, off
 
 
-def _without_struck(losses: SetLosses) -> SetLosses:
+def _without_struck(losses: SetLosses) -> dict[str, float]:
     per_year = dict(losses.per_year)
     for mechanism, struck in losses.struck.items():
         per_year[mechanism] = max(per_year.get(mechanism, 0.0) - struck.total_per_year, 0.0)
-    return replace(losses, per_year=per_year, struck={})
+    return per_year
 
 
 def _combine_homes(
@@ -356,6 +355,7 @@ _Kind = tuple[Pattern, str, str, OutageClass]
 
 def combine_common_events(
     losses: Mapping[Pattern, SetLosses],
+    rest: Mapping[Pattern, dict[str, float]],
     sets: Mapping[Pattern, ReplicaSetClass],
     coincident_sets: CoincidentSets,
     destroyed: Destruction,
@@ -367,16 +367,16 @@ def combine_common_events(
 
     Parameters
     ----------
+    rest : mapping of pattern to dict of mechanism to float
+        Losses a year that are not yet added; what is added here is deducted.
     others_out : float
         About the share of time in which any broker of the cluster is out.
     """
     parts: dict[Event, list[Exposure]] = defaultdict(list)
-    rest = {}
     for pattern, found in losses.items():
-        per_year = dict(found.per_year)
+        per_year = rest[pattern]
         for mechanism, picked in found.picked.items():
             per_year[mechanism] = max(per_year[mechanism] - picked.total_per_year, 0.0)
-        rest[pattern] = per_year
     examined, left_out = _examined(losses, sets, survival, unexamined)
     off = left_out
     for (pattern, mechanism, scope, outage_class), flux in examined.items():
@@ -429,17 +429,20 @@ def _examined(
     unexamined: Unexamined,
 ) -> tuple[dict[_Kind, float], float]:
     """Losses that matter if sets share them, and the sum over all sets of the others, per year."""
-    kinds: list[_Kind] = []
-    fluxes: list[float] = []
-    for pattern, found in losses.items():
-        for (mechanism, scope, outage_class), flux in found.shared.items():
-            if survival.strikes(mechanism):
-                kinds.append((pattern, mechanism, scope, outage_class))
-                fluxes.append(flux)
-    flux = np.array(fluxes)
-    if not len(flux):
+    held = [(pattern, found.sharable) for pattern, found in losses.items() if found.shared]
+    if not held:
         return {}, 0.0
-    whole = flux * np.array([max(sets[kind[0]].lists, 1) for kind in kinds])
+    sharable = [found for _, found in held]
+    flux = np.concatenate(
+        [
+            found.per_year
+            * np.array([survival.strikes(m) > 0.0 for m in found.mechanisms])[found.mechanism]
+            for found in sharable
+        ]
+    )
+    lists = [max(sets[pattern].lists, 1) for pattern, _ in held]
+    first = np.cumsum([0, *(len(found.kinds) for found in sharable)])
+    whole = flux * np.repeat(lists, np.diff(first))
     order = np.argsort(-whole, kind="stable")
     # Once those before it are counted, once each, and what survival knows.
     known = survival.at_least() + np.cumsum(flux[order])
@@ -449,8 +452,14 @@ def _examined(
     if whole.sum() <= unexamined.most * survival.at_least():
         some = 0
     left_out = float(whole[order[some:]].sum())
+    examined = {}
     # In the order of the chains.
-    return {kinds[n]: fluxes[n] for n in sorted(order[:some].tolist())}, left_out
+    for place in np.sort(order[:some]).tolist():
+        number = int(np.searchsorted(first, place, side="right")) - 1
+        if flux[place] > 0.0:
+            kind = sharable[number].kinds[place - int(first[number])]
+            examined[(held[number][0], *kind)] = float(flux[place])
+    return examined, left_out
 
 
 def _apart(

@@ -34,7 +34,7 @@ from advisor.reliability.common_cause.common_events import (
 from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY, JointSurvival
 from advisor.reliability.common_cause.outage_class import scope_of
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
-from advisor.reliability.common_cause.set_losses import SetLosses, Tails
+from advisor.reliability.common_cause.set_losses import SetLosses, Tails, first_only
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import Scope
@@ -117,8 +117,8 @@ def any_loss(
         rest_of_tails = {p: _without(found, kept) for p, found in dropped.items()}
         _combine_independent(rest_of_tails, by_leader, survival, tails.per_failure)
     hazards = alone.hazards
-    certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
-    certain, off = combine_struck(certain, sets, survival)
+    certain = {p: first_only(losses[p], hazards[p], tails is not None) for p in sets}
+    rest, off = combine_struck(certain, sets, survival)
     brokers = placement.picked_brokers(exchangeable)
     off += combine_picked(certain, sets, by_leader, brokers, survival)
     destroyed = destruction(certain, survival, placement)
@@ -126,7 +126,7 @@ def any_loss(
     replicas = len(next(iter(sets)))
     others_out = brokers.brokers / replicas * max(found.out for found in certain.values())
     found = combine_common_events(
-        *(certain, sets, coincident_sets, destroyed, survival),
+        *(certain, rest, sets, coincident_sets, destroyed, survival),
         min(others_out, 1.0),
         unexamined,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from advisor.reliability.common_cause.struck_losses import (
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.solver.first_passage import FirstLoss
-from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.generator import IntArray, Vector
 
 
 class Tails(NamedTuple):
@@ -66,6 +67,24 @@ class YearlyLosses(NamedTuple):
     any_tail: Vector
     alone: Vector
     healthy: float
+
+
+class SharableLosses(NamedTuple):
+    """Losses of one set that other sets may share.
+
+    Attributes
+    ----------
+    kinds : list of (mechanism, scope, outage class)
+    per_year : array, shape (kinds,)
+    mechanisms : list of str
+    mechanism : array of int, shape (kinds,)
+        Index among the mechanisms.
+    """
+
+    kinds: list[tuple[str, str, OutageClass]]
+    per_year: Vector
+    mechanisms: list[str]
+    mechanism: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,22 +128,17 @@ class SetLosses:
         """Tails by mechanisms that strike a broker, a rack or all; no brokers by chance."""
         return {name: often for name, often in self.tails.items() if name not in self.picked}
 
-    def first_only(self, hazard_per_year: float, tails: bool) -> SetLosses:
-        """Yearly losses except tails, scaled to the rate of first losses.
-
-        Losses cluster: one is soon followed by others. The chain gives the hazard of the first of
-        them, provided that it counts no tails.
-        """
-        certain = {name: flux - self.tails.get(name, 0.0) for name, flux in self.per_year.items()}
-        total = math.fsum(certain.values())
-        share = min(hazard_per_year / total, 1.0) if total > 0 and not tails else 1.0
-        return replace(
-            self,
-            per_year={mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
-            shared={key: flux * share for key, flux in self.shared.items()},
-            tails={},
-            struck={name: losses.scaled(share) for name, losses in self.struck.items()},
-            picked={name: picked.scaled(share) for name, picked in self.picked.items()},
+    @cached_property
+    def sharable(self) -> SharableLosses:
+        """What other sets may share, as arrays."""
+        kinds = list(self.shared)
+        mechanisms = list(dict.fromkeys(kind[0] for kind in kinds))
+        number = {name: place for place, name in enumerate(mechanisms)}
+        return SharableLosses(
+            kinds,
+            np.array([*self.shared.values()]),
+            mechanisms,
+            np.array([number[kind[0]] for kind in kinds], dtype=np.int64),
         )
 
     def of_transitions(
@@ -175,3 +189,32 @@ class SetLosses:
             out=1.0 - yearly.healthy,
             struck=struck_losses(chain, classes, rates, at_once * none_struck_alone),
         )
+
+
+@lru_cache(maxsize=4096)
+def first_only(losses: SetLosses, hazard_per_year: float, tails: bool) -> SetLosses:
+    """Yearly losses except tails, scaled to the rate of first losses; topics share the result.
+
+    Losses cluster: one is soon followed by others. The chain gives the hazard of the first of
+    them, provided that it counts no tails.
+    """
+    certain = {name: flux - losses.tails.get(name, 0.0) for name, flux in losses.per_year.items()}
+    total = math.fsum(certain.values())
+    share = min(hazard_per_year / total, 1.0) if total > 0 and not tails else 1.0
+    return replace(
+        losses,
+        per_year={mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
+        shared={key: flux * share for key, flux in losses.shared.items()},
+        tails={},
+        struck={name: struck.scaled(share) for name, struck in losses.struck.items()},
+        picked={name: picked.scaled(share) for name, picked in losses.picked.items()},
+    )
+
+
+@lru_cache(maxsize=4096)
+def sharing_apart(one: SetLosses, other: SetLosses) -> float:
+    """How much two estimates of what other sets may share differ, in losses a year."""
+    return math.fsum(
+        abs(one.shared.get(kind, 0.0) - other.shared.get(kind, 0.0))
+        for kind in one.shared.keys() | other.shared.keys()
+    )

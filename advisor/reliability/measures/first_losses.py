@@ -18,7 +18,7 @@ from advisor.reliability.common_cause.first_loss import (
     scaled,
 )
 from advisor.reliability.common_cause.placement import Placement
-from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.measures.replica_set import compute_measures, measure
@@ -78,14 +78,10 @@ def _first_losses(case: Case, sets: Mapping[Pattern, SetMeasures], unexamined: U
 
 def _apart(case: Case, sets: Mapping[Pattern, SetMeasures]) -> float:
     """How much the two estimates of all sets can differ, in losses a year."""
-    apart = []
-    for pattern, members in case.patterns.items():
-        one, other = (found.shared for found in sets[pattern].losses)
-        apart += [
-            members.lists * abs(one.get(kind, 0.0) - other.get(kind, 0.0))
-            for kind in one.keys() | other.keys()
-        ]
-    return math.fsum(apart)
+    return math.fsum(
+        members.lists * sharing_apart(*sets[pattern].losses)
+        for pattern, members in case.patterns.items()
+    )
 
 
 def _is_large(case: Case) -> bool:
