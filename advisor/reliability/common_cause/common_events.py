@@ -24,6 +24,7 @@ from advisor.reliability.common_cause.outage_class import (
     OutageClass,
     scope_of,
     strikes,
+    strikes_racks,
     unmarked,
 )
 from advisor.reliability.common_cause.picked_brokers import (
@@ -415,7 +416,7 @@ def combine_common_events(
         elif scope == PICKED:
             racks = coincident_sets.racks_of(sites[:, -1:])
             survival.add_at_homes(mechanism, racks, often)
-        elif scope_of(mechanism) == Scope.RACK.value and strikes(scope):
+        elif scope_of(mechanism) == Scope.RACK.value and strikes_racks(scope):
             survival.add_at_homes(mechanism, sites, often)
         else:
             survival.add_at_sites(mechanism, scope, sites[:, -1], often)

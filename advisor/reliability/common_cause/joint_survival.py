@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from advisor.reliability.common_cause.struck_racks import StruckRacks
-from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.solver.generator import IntArray, Vector, sums
 from advisor.reliability.statespace.state_index import codes_of_rows
 
 LARGEST_PROBABILITY = 1.0 - 1e-12
@@ -114,8 +114,9 @@ class JointSurvival:
         trials: int,
     ) -> Vector:
         shares = per_year / np.where(often > 0.0, often, np.inf) / trials
-        excess = (per_year - np.minimum(shares, 1.0) * often * trials) * counts
-        if (excess := float(np.maximum(excess, 0.0).sum())) > 0.0:
+        later = np.maximum(per_year - np.minimum(shares, 1.0) * often * trials, 0.0) * counts
+        excess = float(later.sum())
+        if excess > 0.0:
             self.add_independent(mechanism, excess)
         found: Vector = np.log1p(-np.minimum(shares, LARGEST_PROBABILITY)) * (counts * trials)
         return found
@@ -147,7 +148,7 @@ class JointSurvival:
         off = 0.0
         for mechanism, at_homes in self._at_homes.items():
             homes, which = distinct_homes([homes for homes, _ in at_homes])
-            logs = np.bincount(which, np.concatenate([logs for _, logs in at_homes]))
+            logs = sums(which, np.concatenate([logs for _, logs in at_homes]), len(homes))
             struck = self.struck_racks(mechanism).any_loss(homes, logs)
             parts[mechanism].append(struck.rate * self._strikes(mechanism))
             off += struck.error * self._strikes(mechanism)

@@ -79,7 +79,7 @@ class StruckRacks(NamedTuple):
         Parameters
         ----------
         homes : array of int, shape (homes, widest)
-            Numbers of distinct racks in a row, padded with -1.
+            Numbers of distinct racks in a row, after a padding of -1.
         log_survival : array, shape (homes,)
             Logarithm of the probability that no set of it loses when all of its racks are struck.
         """
