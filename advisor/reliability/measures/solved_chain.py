@@ -258,10 +258,14 @@ class SolvedChain:
             # Poisson processes add up: one lost stretch holds records of any of them.
             records_per_hour = self.parameters.records_per_hour * partitions
             chances = self._at_risk.chances(records_per_hour, self.tail_records * partitions)
-        until_loss = self.until_loss(chances.probability)
+        probability = chances.probability
+        until_loss = self.until_loss(probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
-        per_year = self.flux * HOURS_PER_YEAR
-        late, alone = LateLosses(self.chain, self.flux), struck_alone.shares(self.chain, self.flux)
+        # Tails are lost so often that what follows them counts, too.
+        flux = self.flux if chances.tails.any() else self._first_flux(probability)
+        surviving = flux * (1.0 - probability)
+        per_year = flux * HOURS_PER_YEAR
+        late, alone = LateLosses(self.chain, surviving), struck_alone.shares(self.chain, surviving)
         at_once, early = late.credited(per_year * chances.at_once), per_year * chances.window
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
@@ -285,6 +289,24 @@ class SolvedChain:
         absorbed = np.bincount(source, self.rate * loss_probability, states)
         surviving = self.rate * (1.0 - loss_probability)
         return self._generator(surviving, absorbed.astype(np.float64))
+
+    def _first_flux(self, loss_probability: Vector) -> Vector:
+        """How often transitions happen per hour if every loss leaves all replicas healthy.
+
+        Then every loss is a first one: none follows another in the same outage.
+        """
+        source, target = self.chain.source, self.chain.target
+        lost = np.flatnonzero(loss_probability > 0.0)
+        sources = np.concatenate([source, source[lost]])
+        targets = np.concatenate([target, np.zeros_like(lost)])
+        survived = self.rate * (1.0 - loss_probability)
+        rate = np.concatenate([survived, (self.rate * loss_probability)[lost]])
+        order = np.argsort(sources, kind="stable")
+        order = order[((sources != targets) & (rate > 0))[order]]
+        absorbed = np.zeros(self.chain.states)
+        renewed = generator.Generator.of(sources[order], targets[order], rate[order], absorbed)
+        found: Vector = regenerative.stationary(renewed, self.precision)[source] * self.rate
+        return found
 
     def _by_trigger(self, amounts: Vector) -> Causes:
         """Sum over transitions, by the mechanism that triggers them."""
