@@ -13,9 +13,10 @@ from package_graph import MODULES, ROOT, imports, module_name
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
 SHARED = {"arguments", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
-SHARED |= {"progress", "tables", "value_tables"}
+SHARED |= {"progress", "rendering", "tables", "value_tables"}
 MAY_IMPORT = {
-    "errors": set(),
+    "rendering": set(),
+    "errors": {"rendering"},
     "arguments": {"errors"},
     "catalog": {"errors"},
     "files": {"errors"},

@@ -48,6 +48,7 @@ from advisor.cluster import Cluster, Topic
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
 from advisor.reliability.workload import Workload
+from advisor.rendering import one_line
 
 DEFAULT_THROTTLE = 50_000_000
 # Linux takes 128 KiB in one argument, which 500 of the longest names fill.
@@ -198,7 +199,7 @@ def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> Migrati
 
 def _comments(*sentences: str) -> tuple[str, ...]:
     """Return sentences as shell comments."""
-    return tuple(f"# {sentence}" for sentence in sentences if sentence)
+    return tuple(f"# {one_line(sentence)}" for sentence in sentences if sentence)
 
 
 def _tools(cluster: Cluster, config: Config) -> Tools:

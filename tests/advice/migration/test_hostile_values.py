@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.plan import _comments, make_plan
 from advisor.cluster import Cluster, Partition, Topic, load_cluster
 from advisor.cluster.observed import Observed, Quorum, Setting
 from advisor.errors import AdvisorError
@@ -183,3 +183,9 @@ def test_a_path_of_client_properties_is_text(value: Any) -> None:
     document["observed"]["command_config"] = value
     with pytest.raises(AdvisorError, match="command_config"):
         load_cluster(json.dumps(document) + "\n")
+
+
+def test_a_comment_is_one_line() -> None:
+    """A sentence with a line break stays within its comment."""
+    (line,) = _comments("every partition on c\ntouch PWNED #")
+    assert line == "# every partition on c touch PWNED #"
