@@ -46,6 +46,7 @@ SLOW = (
     "system/test_docs.py",
     "system/test_exact_against_sampled.py",
     "system/test_fuzz.py",
+    "system/test_hostile_text.py",
     "system/test_independent_oracle.py",
     "system/test_mechanisms.py",
     "system/test_notebooks.py",

@@ -12,7 +12,6 @@ import atexit
 import importlib.util
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -24,21 +23,23 @@ from pathlib import Path
 
 from advisor.errors import AdvisorError
 from advisor.files import cache_folder
+from advisor.rendering import ShellScript, shell, shell_lines, shell_script, shell_word
 
 MINIMUM_VERSION = 17
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 _JAVA_TIMEOUT_S = 60
 _NAME = "java.exe" if sys.platform == "win32" else "java"
-_SCRIPT = """#!/bin/sh
+_SCRIPT = """\
+#!/bin/sh
 # Runs a Java that lacks the vector module as Spark's launcher wants to run it: without the module.
 for argument do
   shift
   case $argument in
-    {module}) ;;
+    {}) ;;
     *) set -- "$@" "$argument" ;;
   esac
 done
-exec {java} "$@"
+exec {} "$@"
 """
 
 
@@ -218,9 +219,9 @@ def _wrapper_home(settings: _JavaSettings, env: Mapping[str, str]) -> Path | Non
     if sys.platform == "win32":
         return None
     java = settings.home / "bin" / _NAME
-    script = _SCRIPT.format(module=VECTOR_MODULE, java=shlex.quote(str(java)))
+    script = shell_script(shell_lines(_SCRIPT, shell(VECTOR_MODULE), shell_word(str(java))))
     for cache in _cache_directories(env):
-        home = cache / "java" / sha256(script.encode()).hexdigest()[:16]
+        home = cache / "java" / sha256(script.text.encode()).hexdigest()[:16]
         try:
             _write_executable(home / "bin" / _NAME, script)
         except OSError:
@@ -243,15 +244,16 @@ def _cache_directories(env: Mapping[str, str]) -> Iterator[Path]:
     yield Path(private)
 
 
-def _write_executable(path: Path, text: str) -> None:
+def _write_executable(path: Path, script: ShellScript) -> None:
     """Write an executable file atomically, unless it already has this text."""
+    content = script.text.encode()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.is_file() and os.access(path, os.X_OK) and path.read_bytes() == text.encode():
+    if path.is_file() and os.access(path, os.X_OK) and path.read_bytes() == content:
         return
     handle, draft = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
+            file.write(content)
         os.chmod(draft, 0o700)
         os.replace(draft, path)
     except OSError:

@@ -318,4 +318,6 @@ def test_plan_has_client_properties_and_restores_inheritance() -> None:
 )
 def test_the_election_tool_has_its_own_option(version: str, option: str) -> None:
     """KIP-1147 renamed the option of `kafka-leader-election.sh` in 4.2."""
-    assert f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f")
+    assert (
+        f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f").text
+    )
