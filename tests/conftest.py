@@ -57,6 +57,7 @@ SLOW = (
     "system/test_docs.py",
     "system/test_exact_against_sampled.py",
     "system/test_fuzz.py",
+    "system/test_hostile_text.py",
     "system/test_independent_oracle.py",
     "system/test_interrupt.py",
     "system/test_mechanisms.py",

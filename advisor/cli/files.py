@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from advisor.errors import InputError
 from advisor.files import check_target, read_input, replace_file
 from advisor.parsing import MOST_JSON_CHARACTERS
+from advisor.rendering import json_file
 
 if TYPE_CHECKING:
     from advisor.advice import Audit
@@ -73,5 +73,4 @@ def write_sarif(path: Path, audit: Audit, source: str) -> None:
     text = ""
     if os.path.isfile(source):
         text = Path(source).read_text(encoding="utf-8", errors="replace")
-    log = json.dumps(audit.to_sarif(text), indent=2, ensure_ascii=False)
-    replace_file(path, f"{log}\n")
+    replace_file(path, json_file(audit.to_sarif(text)))

@@ -141,7 +141,7 @@ class Observed:
 
     def __post_init__(self) -> None:
         _require(self.mode in ("kraft", "zookeeper"), "mode", self.mode, "kraft or zookeeper")
-        _require(isinstance(self.cluster_id, str), "cluster_id", self.cluster_id, "a text")
+        _require(_is(self.cluster_id, str), "cluster_id", self.cluster_id, "a printable text")
         _require(
             self.quorum is None or isinstance(self.quorum, Quorum),
             "quorum",
@@ -158,8 +158,10 @@ class Observed:
         for name in ("broker_settings", "topic_settings"):
             for settings in getattr(self, name).values():
                 for key, value in settings.items():
-                    _require(isinstance(key, str), name, key, "names of settings")
+                    _require(_is(key, str), name, key, "names of settings")
                     _require(isinstance(value, Setting), name, value, "settings")
+                    texts = (value.value or "", value.source)
+                    _require(all(_is(text, str) for text in texts), name, value, "printable texts")
             frozen = {key: FrozenMap(inner) for key, inner in getattr(self, name).items()}
             object.__setattr__(self, name, FrozenMap(frozen))
         down = self.down
@@ -263,11 +265,13 @@ _FIELDS: tuple[tuple[str, type, type], ...] = (
     ("broker_settings", int, Mapping),
     ("topic_settings", str, Mapping),
 )
-_WORDS: dict[type, str] = {str: "texts", int: "whole numbers", Mapping: "mappings"}
+_WORDS: dict[type, str] = {str: "printable texts", int: "whole numbers", Mapping: "mappings"}
 
 
 def _is(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+    """Whether a value is of a type; a bool is no number, and a text has one line."""
+    printable = not isinstance(value, str) or value.isprintable()
+    return isinstance(value, kind) and not isinstance(value, bool) and printable
 
 
 def _whole(value: object) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from advisor.cluster.frozen import FrozenMap
 from advisor.errors import InputError, shown
 from advisor.formatting import counted
-from advisor.parsing import is_unicode, whole_number
+from advisor.parsing import whole_number
 
 MAX_ID = 2**31 - 1
 MOST_PARTITIONS = 2_000_000
@@ -269,10 +269,11 @@ class Topic:
         if not isinstance(rows, tuple | list) or not all(isinstance(p, Partition) for p in rows):
             raise InputError(f"partitions={shown(rows)}: give a tuple of Partition")
         texts = (*stated.keys(), *stated.values()) if isinstance(stated, Mapping) else (None,)
-        if not all(isinstance(text, str) and is_unicode(text) for text in texts):
-            raise InputError(f"configs={shown(stated)}: give a mapping of texts to texts")
-        if self.topic_id is not None and not isinstance(self.topic_id, str):
-            raise InputError(f"topic_id={shown(self.topic_id)}: give a text or None")
+        if not all(isinstance(text, str) and text.isprintable() for text in texts):
+            raise InputError(f"configs={shown(stated)}: give a mapping of printable texts")
+        topic_id = self.topic_id
+        if topic_id is not None and not (isinstance(topic_id, str) and topic_id.isprintable()):
+            raise InputError(f"topic_id={shown(topic_id)}: give a printable text, or None")
         if not isinstance(self.marked_for_deletion, bool):
             raise InputError(
                 f"marked_for_deletion={shown(self.marked_for_deletion)}: give True or False"

@@ -9,7 +9,6 @@ argument.
 import importlib.util
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -21,21 +20,23 @@ from pathlib import Path
 
 from advisor.caches import cache_folders
 from advisor.errors import AdvisorError
+from advisor.rendering import ShellScript, shell, shell_lines, shell_script, shell_word
 
 MINIMUM_VERSION = 17
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 _JAVA_TIMEOUT_S = 60
 _NAME = "java.exe" if sys.platform == "win32" else "java"
-_SCRIPT = """#!/bin/sh
+_SCRIPT = """\
+#!/bin/sh
 # Runs a Java that lacks the vector module as Spark's launcher wants to run it: without the module.
 for argument do
   shift
   case $argument in
-    {module}) ;;
+    {}) ;;
     *) set -- "$@" "$argument" ;;
   esac
 done
-exec {java} "$@"
+exec {} "$@"
 """
 
 
@@ -180,8 +181,8 @@ def _wrapper_home(settings: _JavaSettings, env: Mapping[str, str]) -> Path | Non
     if sys.platform == "win32":
         return None
     java = settings.home / "bin" / _NAME
-    script = _SCRIPT.format(module=VECTOR_MODULE, java=shlex.quote(str(java)))
-    digest = sha256(script.encode()).hexdigest()[:16]
+    script = shell_script(shell_lines(_SCRIPT, shell(VECTOR_MODULE), shell_word(str(java))))
+    digest = sha256(script.text.encode()).hexdigest()[:16]
     for folder in cache_folders(f"java/{digest}/bin", environ=env):
         try:
             _write_executable(folder / _NAME, script)
@@ -193,14 +194,15 @@ def _wrapper_home(settings: _JavaSettings, env: Mapping[str, str]) -> Path | Non
     return None
 
 
-def _write_executable(path: Path, text: str) -> None:
+def _write_executable(path: Path, script: ShellScript) -> None:
     """Write an executable file atomically, unless it already has this text."""
-    if path.is_file() and os.access(path, os.X_OK) and path.read_bytes() == text.encode():
+    content = script.text.encode()
+    if path.is_file() and os.access(path, os.X_OK) and path.read_bytes() == content:
         return
     handle, draft = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
+            file.write(content)
         os.chmod(draft, 0o700)
         os.replace(draft, path)
     except OSError:

@@ -15,6 +15,7 @@ from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
 from advisor.parsing import read_json
+from advisor.rendering import sarif_message
 
 VERSION = "2.1.0"
 DRIVER = "kafka-replication-advisor"
@@ -106,7 +107,7 @@ def _result(found: Finding, rule: int, source: str, lines: Mapping[str, int]) ->
         "ruleId": found.code,
         "ruleIndex": rule,
         "level": _LEVELS[found.rule.weight],
-        "message": {"text": f"{about}{found.detail}"},
+        "message": {"text": sarif_message(f"{about}{found.detail}")},
         "locations": [location],
         # Stays when numbers in the message change, so that a service knows the result again.
         "partialFingerprints": {"codeAndTopic/v1": f"{found.code}/{found.topic}"},

@@ -17,6 +17,7 @@ from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default
+from advisor.rendering import FileText
 
 UNCLEAN = "unclean.leader.election.enable"
 UNCLEAN_OPTION = "unclean_leader_election_enable"
@@ -119,14 +120,14 @@ class PlannedChanges:
             if words:
                 yield words
 
-    def files(self) -> dict[str, str]:
+    def files(self) -> dict[str, FileText]:
         """Reassignment and election JSON, if replicas move, and Strimzi resources.
 
         No resource of an internal topic: deleting it would delete the topic, and settings that the
         description did not show would be taken away.
         """
         sizes = [(t.name, len(t.partitions)) for t in self.topics if not t.internal]
-        files = {}
+        files: dict[str, FileText] = {}
         if sizes:
             files["kafka-topics.yaml"] = strimzi_topics(sizes, self.targets, self.settings)
         for batch in batches(self.moves):

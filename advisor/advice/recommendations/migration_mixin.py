@@ -17,6 +17,7 @@ from advisor.cluster import Cluster, Topic
 from advisor.progress import progress_bar
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
+from advisor.rendering import FileText
 
 
 class MigrationMixin(ABC):
@@ -161,9 +162,7 @@ class MigrationMixin(ABC):
         rolling-restart.sh
         server.properties
         """
-        check_allowed(self.plan.lowered, self.allow_lower_durability)
-        plan = self._with_remedy
-        return {**plan.files, **plan.scripts}
+        return {name: content.text for name, content in rendered_files(self).items()}
 
     @property
     def _with_remedy(self) -> MigrationPlan:
@@ -183,3 +182,10 @@ class MigrationMixin(ABC):
         1
         """
         return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
+
+
+def rendered_files(result: MigrationMixin) -> dict[str, FileText]:
+    """Return the files of a recommendation as they are written; the text of each is in `files`."""
+    check_allowed(result.plan.lowered, result.allow_lower_durability)
+    plan = result._with_remedy
+    return {**plan.written, **plan.rendered_scripts}

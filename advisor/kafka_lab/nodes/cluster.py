@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from advisor.files import write_file
 from advisor.kafka_lab.nodes import node_properties
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars, jars_for
 from advisor.kafka_lab.nodes.log4j_settings import LogSettings, log_settings
@@ -21,6 +22,7 @@ from advisor.kafka_lab.nodes.network import (
 )
 from advisor.kafka_lab.nodes.node_properties import CLUSTER_ID, CONTROLLER, ClusterSpec
 from advisor.kafka_lab.nodes.processes import JavaProcess
+from advisor.rendering import properties
 
 _START_TIMEOUT_S = 300.0  # Enough for 10,000 partitions after a kill on a loaded machine.
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -265,9 +267,7 @@ class RealCluster:
             self.data(broker).mkdir(parents=True)
             meta = {"version": "1", "cluster.id": CLUSTER_ID, "node.id": str(broker)}
             if self.spec.mode == "kraft":
-                (self.data(broker) / "meta.properties").write_text(
-                    node_properties.properties_text(meta)
-                )
+                write_file(self.data(broker) / "meta.properties", properties(meta))
         self._run(broker, "kafka.Kafka")
 
     def _wait_until_started(self, broker: int) -> None:
@@ -280,9 +280,9 @@ class RealCluster:
         folder.mkdir(parents=True, exist_ok=True)
         for key in {"log.dirs", "dataDir"} & settings.keys():
             settings[key] = str(self.data(node))
-        (folder / "node.properties").write_text(node_properties.properties_text(settings))
+        write_file(folder / "node.properties", properties(settings))
         logging = self._logging(node)
-        (folder / logging.name).write_text(logging.text)
+        write_file(folder / logging.name, logging.lines)
 
     def _logging(self, node: int) -> LogSettings:
         files = self.node_folder(node) / "logs" if self.spec.log_files else None

@@ -37,7 +37,7 @@ def blocks(
     topic : str
         A topic of the cluster; `NEW_TOPIC` creates one.
     """
-    producer = ("producer.properties", java_producer(config))
+    producer = ("producer.properties", java_producer(config).text)
     if topic == NEW_TOPIC:
         plan = make_plan(replace(cluster, topics=()), config, load)
     else:

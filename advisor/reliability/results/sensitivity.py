@@ -18,6 +18,7 @@ from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results import settings_split
 from advisor.reliability.results.units import MEASURES, WORDS
+from advisor.rendering import joined
 from advisor.tables import data_frame, html_table, html_verdict
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class Tornado:
             }
             for row in self.rows
         ]
-        return html_verdict(self.verdict) + html_table(rows, self.title)
+        return joined(html_verdict(self.verdict), html_table(rows, self.title)).text
 
 
 _COLUMNS = tuple(Swing.__dataclass_fields__)

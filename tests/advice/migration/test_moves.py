@@ -143,11 +143,14 @@ def test_files_are_what_the_tools_read() -> None:
     """The JSON names every move and its reversal, and loads as a reassignment plan."""
     topic = Topic("t", (Partition(0, 1, (1,), (1,)), Partition(1, 2, (2,), (2,))))
     moves = plan_moves([topic], SIX, {"t": 2})
-    there, back = json.loads(reassignment_json(moves)), json.loads(reassignment_json(moves, True))
+    there, back = (
+        json.loads(reassignment_json(moves).text),
+        json.loads(reassignment_json(moves, True).text),
+    )
     assert there["version"] == back["version"] == 1
     assert [row["replicas"] for row in back["partitions"]] == [[1], [2]]
     assert [len(row["replicas"]) for row in there["partitions"]] == [2, 2]
-    assert load_cluster(reassignment_json(moves)).topic("t").replication_factor == 2
-    assert json.loads(election_json(moves)) == {
+    assert load_cluster(reassignment_json(moves).text).topic("t").replication_factor == 2
+    assert json.loads(election_json(moves).text) == {
         "partitions": [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
     }

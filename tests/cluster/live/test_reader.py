@@ -84,6 +84,22 @@ def test_voters_stand_where_the_brokers_of_their_ids_do() -> None:
     assert refused.controllers is None
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"racks": {1: "c\ntouch HIT #"}},
+        {"racks": {1: "\x1b[2J"}},
+        {"cluster_id": "a\nb"},
+        {"settings": {(TOPIC, "orders"): {"flush.ms": Setting("1\n2", "DYNAMIC_TOPIC_CONFIG")}}},
+    ],
+)
+def test_an_answer_that_is_not_printable_is_refused(changes: dict[str, Any]) -> None:
+    """Racks, ids and settings of a live cluster have no line breaks and control characters."""
+    with pytest.raises(InputError) as caught:
+        cluster_from_answers(answers(**changes), "kafka:9092")
+    assert str(caught.value).isprintable()
+
+
 def test_unknown_partition_fields_are_none() -> None:
     """Unknown leader, epoch and ELR are None; an empty ELR is empty."""
     row = partition(leader_id=-1, leader_epoch=-1, eligible_leader_replicas=None)
@@ -358,4 +374,6 @@ def test_plan_has_client_properties_and_restores_inheritance() -> None:
 )
 def test_the_election_tool_has_its_own_option(version: str, option: str) -> None:
     """KIP-1147 renamed the option of `kafka-leader-election.sh` in 4.2."""
-    assert f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f")
+    assert (
+        f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f").text
+    )

@@ -328,7 +328,7 @@ def test_a_topics_name_cannot_end_the_script() -> None:
     page = explorer_model.page()
     assert page["settings"]
     page["texts"][0] = EVIL
-    html = html_fragment(page)
+    html = html_fragment(page).text
     assert EVIL not in html
     assert page_of(html)["texts"][0] == EVIL
 

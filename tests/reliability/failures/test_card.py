@@ -284,3 +284,17 @@ def test_a_question_ends_as_one(tables, end):
     with pytest.raises(ModelError) as found:
         FailureModel.from_dict(tables)
     assert str(found.value).endswith(f"; {end}")
+
+
+def test_texts_of_a_card_are_harmless() -> None:
+    """Name, title and evidence have one line; none has what a terminal obeys."""
+    number = {"value": 1.0, "evidence": "own: a\nb\x1b[2J"}
+    tables = {
+        "title": "t\nVerdict: fine\x1b]0;x\x07",
+        "when_to_use": "here\nand there\u202e",
+        "broker": {"destroyed": {"per_year": number, "hours": 12}},
+    }
+    model = FailureModel.from_dict(tables, name="n\nm")
+    assert (model.name, model.title) == ("n m", "t Verdict: fine\\x1b]0;x\\x07")
+    assert model.when_to_use == "here\nand there\\u202e"
+    assert model.quantities["broker.destroyed.per_year"].evidence == "own: a b\\x1b[2J"
