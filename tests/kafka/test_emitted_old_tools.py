@@ -10,12 +10,12 @@ import pytest
 
 import advisor
 from advisor.advice.migration.plan import MigrationPlan, make_plan
+from advisor.caches import cache_folder
 from advisor.cluster import Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import (
     BrokersUnavailableError,
     class_path_of,
-    kept_folder,
 )
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
@@ -44,7 +44,7 @@ POM = Path(__file__).parent / "old_tools.xml"
 def old_tools(release: str, scala: str) -> dict[str, list[str]]:
     """Return the command behind each script of an old release, downloaded by Maven."""
     options = [f"-Dkafka.version={release}", f"-Dscala={scala}", f"-P{release[0]}"]
-    folder = kept_folder(f"old-tools-{release}")
+    folder = cache_folder(f"old-tools-{release}")
     try:
         class_path = class_path_of(f"Kafka {release}", POM, options, folder)
     except BrokersUnavailableError as error:

@@ -13,10 +13,10 @@ from confluent_kafka import KafkaException, Producer
 
 from advisor.advice.migration.properties import java_producer, librdkafka_producer
 from advisor.advice.recommendations.search import candidates
+from advisor.caches import cache_folder
 from advisor.errors import ConfigError
 from advisor.kafka_lab.nodes.distribution import (
     BrokersUnavailableError,
-    kept_folder,
     only_maven,
     run_maven,
 )
@@ -90,7 +90,7 @@ def java_clients() -> Path:
     """A folder with the clients' jars, downloaded by Maven on first use."""
     if shutil.which("java") is None:
         skip_or_fail("Java is not here: install it")
-    folder = kept_folder("clients")
+    folder = cache_folder("clients")
     wanted = [*(f"kafka-clients-{release}.jar" for release in CLIENTS), LOGGING]
     try:
         with only_maven():
