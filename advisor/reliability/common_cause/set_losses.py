@@ -21,8 +21,8 @@ from advisor.reliability.common_cause.outage_class import (
 from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
 from advisor.reliability.common_cause.struck_losses import (
     StruckLosses,
-    struck_losses,
     lost_in_any_case,
+    struck_losses,
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import table

@@ -50,7 +50,7 @@ class StruckLosses(NamedTuple):
 
 
 def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vector:
-    """Move what a strike on racks loses whoever is picked to the transition that picks none.
+    """Move what a strike on racks loses in any case to the transition that picks none.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def struck_losses(
     distinct, number = classes
     none_out = np.array([racks is None for racks in distinct], dtype=bool)
     none_left = np.array(
-        [one is not None and not any(r.in_service for r in one) for one in distinct]
+        [racks is not None and not any(rack.in_service for rack in racks) for racks in distinct]
     )
     all_struck = none_out[number[chain.source]] & none_left[number[chain.target]]
     lost = np.flatnonzero(of_racks[chain.rate] & all_struck & (at_once > 0))
