@@ -199,9 +199,11 @@ def _log_survival_if_picked(
     found, off = np.zeros(len(logs)), 0.0
     for home in np.unique(which).tolist():
         here = which == home
-        by_kind = {(n,): every[here & (kind == n)] for n in np.unique(kind[here]).tolist()}
-        struck = [picking[n][2] for (n,) in by_kind]
-        chances = {
+        by_kind: dict[Pattern, IntArray] = {
+            (n,): every[here & (kind == n)] for n in np.unique(kind[here]).tolist()
+        }
+        struck = [picking[key[0]][2] for key in by_kind]
+        chances: dict[Pattern, Vector] = {
             key: _chances_picked(losses, float(often[home]), every.shape[1])
             for key, losses in zip(by_kind, struck, strict=True)
         }

@@ -265,7 +265,7 @@ class Placement:
             numbers: dict[tuple[int, ...], int] = {}
             order, number = np.argsort(first), np.empty(len(first), dtype=np.int64)
             for place, row in zip(order.tolist(), racks[first[order]].tolist(), strict=True):
-                names = tuple(map(self._sites.names.__getitem__, row))
+                names = tuple(str(self._sites.names[rack]) for rack in row)
                 number[place] = numbers.setdefault(self._pattern(names, exchangeable), len(numbers))
             self._numbered_patterns[exchangeable] = list(numbers), number[which.ravel()]
         return self._numbered_patterns[exchangeable]

@@ -21,8 +21,8 @@ from advisor.reliability.common_cause.outage_class import (
 from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
 from advisor.reliability.common_cause.struck_losses import (
     StruckLosses,
+    lost_in_any_case,
     struck_losses,
-    whoever_is_picked,
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import table
@@ -160,7 +160,7 @@ class SetLosses:
             Share of each mechanism in what destroys brokers.
         """
         rates = np.array([rates_per_hour[name] for name in chain.rate_names])
-        at_once = whoever_is_picked(chain, yearly.flux, yearly.at_once)
+        at_once = lost_in_any_case(chain, yearly.flux, yearly.at_once)
         shared = shared_loss_rates(
             chain,
             classes,

@@ -49,8 +49,8 @@ class StruckLosses(NamedTuple):
         )
 
 
-def whoever_is_picked(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vector:
-    """Move what a strike on racks loses whoever is picked to the transition that picks none.
+def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vector:
+    """Move what a strike on racks loses in any case to the transition that picks none.
 
     Parameters
     ----------
@@ -62,35 +62,40 @@ def whoever_is_picked(chain: TransitionArrays, flux: Vector, lost: Vector) -> Ve
     array, shape (transitions,)
         Losses with the same sum.
     """
-    known = [transition(name) for name in chain.rate_names]
-    kinds = [(each.mechanism.full_name, each.racks, each.racks_among, each.among) for each in known]
-    picks = np.array([_picks_of_racks(each) for each in known], dtype=bool)
+    transitions = [transition(name) for name in chain.rate_names]
+    kinds = [
+        (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among)
+        for entry in transitions
+    ]
+    picks = np.array([_picks_of_racks(entry) for entry in transitions], dtype=bool)
     moves = np.flatnonzero(picks[chain.rate] & (flux > 0))
     if not len(moves):
         return lost
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
-    kind = np.array([numbers[each] for each in kinds])[chain.rate[moves]]
+    kind = np.array([numbers[name] for name in kinds])[chain.rate[moves]]
     codes = chain.source[moves] * len(numbers) + kind
     _, group = np.unique(codes, return_inverse=True)
     group = group.ravel()
-    none_picked = np.array([each.chosen == 0 for each in known], dtype=bool)[chain.rate[moves]]
+    none_picked = np.array([entry.chosen == 0 for entry in transitions], dtype=bool)[
+        chain.rate[moves]
+    ]
     often, amounts = flux[moves], lost[moves]
     base, base_lost = (
-        sums(group, np.where(none_picked, each, 0.0), int(group.max()) + 1)
-        for each in (often, amounts)
+        sums(group, np.where(none_picked, yearly, 0.0), int(group.max()) + 1)
+        for yearly in (often, amounts)
     )
     chance = base_lost / np.where(base > 0.0, base, np.inf)
     in_any_case = np.where(none_picked, 0.0, np.minimum(amounts, chance[group] * often))
     more = sums(group, in_any_case, len(base)) / np.where(base_lost > 0.0, base_lost, np.inf)
-    found = lost.copy()
-    found[moves] = np.where(none_picked, amounts * (1.0 + more[group]), amounts - in_any_case)
-    return found
+    moved = lost.copy()
+    moved[moves] = np.where(none_picked, amounts * (1.0 + more[group]), amounts - in_any_case)
+    return moved
 
 
-def _picks_of_racks(known: Transition) -> bool:
+def _picks_of_racks(strike: Transition) -> bool:
     """A strike on racks that destroys some of their brokers by chance, or might have."""
-    of_racks = known.mechanism.scope is Scope.RACK and not known.ends
-    return bool(of_racks and known.chosen >= 0 and known.mechanism.turns_into)
+    of_racks = strike.mechanism.scope is Scope.RACK and not strike.ends
+    return bool(of_racks and strike.chosen >= 0 and strike.mechanism.turns_into)
 
 
 def struck_losses(
@@ -107,36 +112,39 @@ def struck_losses(
     at_once : array, shape (transitions,)
         Losses a year with each transition while nothing is out.
     """
-    known = [transition(name) for name in chain.rate_names]
+    transitions = [transition(name) for name in chain.rate_names]
     of_racks = np.array(
-        [each.mechanism.scope is Scope.RACK and not each.ends for each in known], dtype=bool
+        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in transitions],
+        dtype=bool,
     )
     distinct, number = classes
     none_out = np.array([racks is None for racks in distinct], dtype=bool)
     none_left = np.array(
-        [one is not None and not any(r.in_service for r in one) for one in distinct]
+        [racks is not None and not any(rack.in_service for rack in racks) for racks in distinct]
     )
     all_struck = none_out[number[chain.source]] & none_left[number[chain.target]]
     lost = np.flatnonzero(of_racks[chain.rate] & all_struck & (at_once > 0))
-    by_name = sums(chain.rate[lost], at_once[lost], len(known))
+    by_name = sums(chain.rate[lost], at_once[lost], len(transitions))
     amounts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for name in np.flatnonzero(by_name).tolist():
-        amounts[known[name].mechanism.name][max(known[name].chosen, 0)] += float(by_name[name])
-    found = {}
+        amounts[transitions[name].mechanism.name][max(transitions[name].chosen, 0)] += float(
+            by_name[name]
+        )
+    losses = {}
     for mechanism, by_picked in amounts.items():
         none = by_picked.pop(0, 0.0)
         picked = tuple(by_picked.get(count, 0.0) for count in range(max(by_picked, default=0) + 1))
-        share = _share_picked(mechanism, known, per_hour) if by_picked else 0.0
-        found[mechanism] = StruckLosses(none, share, picked if by_picked else ())
-    return found
+        share = _share_picked(mechanism, transitions, per_hour) if by_picked else 0.0
+        losses[mechanism] = StruckLosses(none, share, picked if by_picked else ())
+    return losses
 
 
-def _share_picked(mechanism: str, known: Sequence[Transition], per_hour: Vector) -> float:
+def _share_picked(mechanism: str, transitions: Sequence[Transition], per_hour: Vector) -> float:
     """Probability of a broker to be picked: the odds are those of one picked, and none."""
     rates: dict[tuple[int, int, int], dict[int, float]] = defaultdict(dict)
-    for each, rate in zip(known, per_hour.tolist(), strict=True):
-        if each.mechanism.name == mechanism and not each.ends and each.among > 0:
-            rates[each.racks, each.racks_among, each.among][each.chosen] = rate
+    for entry, rate in zip(transitions, per_hour.tolist(), strict=True):
+        if entry.mechanism.name == mechanism and not entry.ends and entry.among > 0:
+            rates[entry.racks, entry.racks_among, entry.among][entry.chosen] = rate
     for by_count in rates.values():
         none, one = by_count.get(0, 0.0), by_count.get(1, 0.0)
         if none + one > 0.0:

@@ -262,7 +262,10 @@ class SolvedChain:
         until_loss = self.until_loss(probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         # Tails are lost so often that what follows them counts, too.
-        flux = self.flux if chances.tails.any() else self._first_flux(probability)
+        flux = self.flux
+        if not chances.tails.any():
+            moves = self.chain.source, self.chain.target, self.rate
+            flux = regenerative.first_losses(*moves, probability, self.precision)
         surviving = flux * (1.0 - probability)
         per_year = flux * HOURS_PER_YEAR
         late, alone = LateLosses(self.chain, surviving), struck_alone.shares(self.chain, surviving)
@@ -289,24 +292,6 @@ class SolvedChain:
         absorbed = np.bincount(source, self.rate * loss_probability, states)
         surviving = self.rate * (1.0 - loss_probability)
         return self._generator(surviving, absorbed.astype(np.float64))
-
-    def _first_flux(self, loss_probability: Vector) -> Vector:
-        """How often transitions happen per hour if every loss leaves all replicas healthy.
-
-        Then every loss is a first one: none follows another in the same outage.
-        """
-        source, target = self.chain.source, self.chain.target
-        lost = np.flatnonzero(loss_probability > 0.0)
-        sources = np.concatenate([source, source[lost]])
-        targets = np.concatenate([target, np.zeros_like(lost)])
-        survived = self.rate * (1.0 - loss_probability)
-        rate = np.concatenate([survived, (self.rate * loss_probability)[lost]])
-        order = np.argsort(sources, kind="stable")
-        order = order[((sources != targets) & (rate > 0))[order]]
-        absorbed = np.zeros(self.chain.states)
-        renewed = generator.Generator.of(sources[order], targets[order], rate[order], absorbed)
-        found: Vector = regenerative.stationary(renewed, self.precision)[source] * self.rate
-        return found
 
     def _by_trigger(self, amounts: Vector) -> Causes:
         """Sum over transitions, by the mechanism that triggers them."""

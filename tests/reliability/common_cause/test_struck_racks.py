@@ -142,6 +142,7 @@ def test_page_caches_are_lost_as_often_as_whole_sets_are_struck(
     assert abs(found.loss_probability_per_year - expected) < off + 1e-3 * expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["two racks, placed by Kafka", "sets in each pair of four racks"])
 @pytest.mark.parametrize("flush_seconds", [0.0, 5.0])
 @pytest.mark.parametrize(("spreads", "not_returning"), [(0.178, 0.01), (0.178, 0.1), (0.6, 0.3)])
