@@ -20,9 +20,8 @@ from advisor.reliability.sampler.plan_reader import plan_for
 from configuration_grid import Case, grid
 from sampled_runs import FAR
 
-# A sixth of a second of processor time each. Hundreds of losses or more are then compared in each
-# case: a quarter more or less is seen in one of them, a few per cent in the mean of all.
-EVENTS = 3e6
+# About half a CPU second each.
+EVENTS = 8e6
 # Each of some twenty statements about all z-scores may fail once in ten thousand right runs.
 UNLIKELY = 1e-4
 
