@@ -1,0 +1,66 @@
+"""The verdict on one evaluated setting, which is taken for today's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor.decision.comparison import Requirements
+from advisor.decision.decide import Depth, decide_topic, verdict_of
+from advisor.decision.evaluator import DRAWS, ExactEvaluator
+from advisor.decision.settings import Placement, Setting, TopicQuestion
+from advisor.decision.verdict import Verdict
+
+if TYPE_CHECKING:
+    from advisor.reliability.results.reliability import Reliability
+
+
+def verdict_of_reliability(
+    result: Reliability,
+    requirements: Requirements | None = None,
+    *,
+    placement: Placement | None = None,
+    draws: int = DRAWS,
+    depth: Depth | None = None,
+) -> Verdict:
+    """Decide about the setting that `evaluate` was asked about, as if it ran today.
+
+    Parameters
+    ----------
+    result : Reliability
+    requirements : Requirements, optional
+        Goals, and the price of a loss.
+    placement : tuple of tuple of int, optional
+        Replicas of each partition; by default as Kafka places a new topic.
+    draws : int
+        How many draws of the card say how sure the choice is.
+    depth : Depth, optional
+        What is computed; by default everything.
+
+    Returns
+    -------
+    Verdict
+
+    See Also
+    --------
+    decide_cluster : Every topic of a described cluster.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> card = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12.0}}}
+    ... )
+    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
+    >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
+    >>> print(verdict_of_reliability(result).headline)
+    Set RF 3, min ISR 2, acks=all.
+    """
+    today = Setting(result.config, placement)
+
+    def planned(replication_factor: int) -> Placement | None:
+        return placement if replication_factor == today.replication_factor else None
+
+    brokers = result.cluster.brokers
+    question = TopicQuestion("", today, result.load, brokers, planned)
+    evaluator = ExactEvaluator(result.cluster, result.model, draws)
+    return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
