@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 verdict_functions: dict[str, Callable[..., Any]] = {}
-"""By kind of result: "reliability" decides about the setting that was evaluated, "cluster" about
-every topic of a cluster."""
+"""By kind: "reliability" decides about the setting that was evaluated, "floor" says what no setting
+prevents of its measures, "cluster" decides about every topic of a cluster."""
 
 
 def verdict_of(kind: str, *arguments: Any, **options: Any) -> Any:
-    """Return the `Verdict` on a kind of result; the same arguments give the same verdict.
+    """Return the `Verdict` (or the `Floor`) of a kind of result.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from advisor.decision import (
 from advisor.decision.evaluator import DRAWS
 from advisor.decision.settings import Placement, candidate_factor
 from advisor.errors import InputError
-from advisor.protocol.rules.assignment import assign
+from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
@@ -196,7 +196,8 @@ def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool
 def _as_kafka_places(setting: Setting, cluster: Cluster) -> Collection[tuple[int, ...]]:
     brokers = dict(cluster.brokers)
     factor = setting.replication_factor
-    algorithm = "striped" if setting.config.mode == "kraft" else "rack_alternated"
+    kraft = setting.config.mode == "kraft"
+    algorithm: Algorithm = "striped" if kraft else "rack_alternated"
     placed = assign(brokers, len(brokers), factor, algorithm=algorithm)
     return [tuple(replicas) for replicas in placed.values()]
 

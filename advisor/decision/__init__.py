@@ -14,6 +14,7 @@ from advisor.decision.comparison import (
 )
 from advisor.decision.decide import Depth, decide_cluster, decide_topic
 from advisor.decision.evaluator import Evaluator, ExactEvaluator, Measured
+from advisor.decision.of_result import floor_of_reliability, verdict_of_reliability
 from advisor.decision.settings import Setting, TopicQuestion
 from advisor.decision.verdict import Action, Floor, Verdict
 
@@ -34,4 +35,6 @@ __all__ = [
     "Verdict",
     "decide_cluster",
     "decide_topic",
+    "floor_of_reliability",
+    "verdict_of_reliability",
 ]

@@ -176,7 +176,11 @@ def compare(
             settings.append(setting)
             measured.append(evaluator.middle(setting, question.load))
         groups.append(tuple(group))
-        if any(not _missed(settings[at], measured[at], requirements, survives) for at in group):
+        if any(
+            question.allows(settings[at])
+            and not _missed(settings[at], measured[at], requirements, survives)
+            for at in group
+        ):
             break
     selected = select(question, settings, measured, groups, requirements, survives)
     return Comparison(question, tuple(settings), tuple(measured), tuple(groups), *selected)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from advisor.decision import words
 from advisor.decision.comparison import (
     Comparison,
@@ -246,7 +248,7 @@ def _action(
     before, then = comparison.measured[0], comparison.measured[comparison.chosen]
     changes = comparison.chosen != 0
     lowered = changes and after.min_insync_replicas < today.min_insync_replicas
-    floor = _floor(comparison)
+    floor = floor_of(comparison, evaluator, draw)
     action = Action(
         topic=question.topic,
         today=today,
@@ -277,13 +279,25 @@ def _severity(today: Setting, changes: bool, losses: float, least: float) -> str
     return CRITICAL if avoidable or not today.survives_restart else WARNING
 
 
-def _floor(comparison: Comparison) -> Floor:
-    least = min(comparison.columns, key=lambda place: comparison.measured[place][LOSSES])
+def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
+    """Return the least of each measure over the candidates and today's setting.
+
+    At the card's middle values, and in each draw, where another setting may have the least.
+    """
+    columns, load = comparison.columns, comparison.question.load
+    least = min(columns, key=lambda place: comparison.measured[place][LOSSES])
+    drawn: dict[str, tuple[float, ...]] = {}
+    if draw and evaluator.draws:
+        samples = [evaluator.drawn(comparison.settings[place], load) for place in columns]
+        for name in (*MEASURES, LOSSES, MINUTES):
+            smallest = np.min([sample[name] for sample in samples], axis=0)
+            drawn[name] = tuple(map(float, smallest))
     return Floor(
         losses_per_year=comparison.floor(LOSSES),
         minutes_without_writes_per_year=comparison.floor(MINUTES),
-        values={name: comparison.floor(name) for name in MEASURES},
+        values={name: comparison.floor(name) for name in (*MEASURES, LOSSES, MINUTES)},
         cause=comparison.measured[least].main_cause(LOSS_PROBABILITY),
+        drawn=drawn,
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.decision.comparison import Requirements
-from advisor.decision.decide import Depth, decide_topic, verdict_of
+from advisor.decision.comparison import Requirements, compare
+from advisor.decision.decide import Depth, decide_topic, floor_of, verdict_of
 from advisor.decision.evaluator import DRAWS, ExactEvaluator
 from advisor.decision.settings import Placement, Setting, TopicQuestion
-from advisor.decision.verdict import Verdict
+from advisor.decision.verdict import Floor, Verdict
 
 if TYPE_CHECKING:
     from advisor.reliability.results.reliability import Reliability
@@ -55,6 +55,48 @@ def verdict_of_reliability(
     >>> print(verdict_of_reliability(result).headline)
     Set RF 3, min ISR 2, acks=all.
     """
+    question, evaluator = _asked(result, placement, draws)
+    return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
+
+
+def floor_of_reliability(
+    result: Reliability, *, placement: Placement | None = None, draws: int = 0
+) -> Floor:
+    """Return what no setting with as many replicas prevents of the measures of a result.
+
+    Parameters
+    ----------
+    result : Reliability
+    placement : tuple of tuple of int, optional
+        Replicas of each partition; by default as Kafka places a new topic.
+    draws : int
+        How many draws of the card the floor is computed in as well.
+
+    Returns
+    -------
+    Floor
+
+    Examples
+    --------
+    >>> import advisor
+    >>> card = advisor.FailureModel.from_dict(
+    ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+    ... )
+    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
+    >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
+    >>> floor = floor_of_reliability(result)
+    >>> measure = "write_unavailability"
+    >>> floor.beyond_settings(measure) < floor.by_settings(measure, result.write_unavailability)
+    True
+    """
+    question, evaluator = _asked(result, placement, draws)
+    return floor_of(compare(question, evaluator, Requirements()), evaluator, draws > 0)
+
+
+def _asked(
+    result: Reliability, placement: Placement | None, draws: int
+) -> tuple[TopicQuestion, ExactEvaluator]:
+    """The question about a result's setting, and who answers it."""
     today = Setting(result.config, placement)
 
     def planned(replication_factor: int) -> Placement | None:
@@ -62,5 +104,4 @@ def verdict_of_reliability(
 
     brokers = result.cluster.brokers
     question = TopicQuestion("", today, result.load, brokers, planned)
-    evaluator = ExactEvaluator(result.cluster, result.model, draws)
-    return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
+    return question, ExactEvaluator(result.cluster, result.model, draws)

@@ -108,7 +108,7 @@ class TopicQuestion:
 
     @property
     def rack_patterns(self) -> frozenset[tuple[object, ...]]:
-        """How today's replicas stand in racks: the rack of each, numbered as they come."""
+        """How today's replicas stand in racks: for each the place of the first in its rack."""
         return frozenset(map(self._pattern, self.today.placement or ()))
 
     def _pattern(self, replicas: tuple[int, ...]) -> tuple[object, ...]:

@@ -29,12 +29,23 @@ class Floor:
         The least of every measure over the candidates and today's setting.
     cause : str
         Mechanism with the largest part of the least losses; "" for none.
+    drawn : mapping of str to tuple of float
+        The least of every measure in each draw of the card; empty without draws.
     """
 
     losses_per_year: float
     minutes_without_writes_per_year: float
     values: Mapping[str, float] = field(default_factory=dict)
     cause: str = ""
+    drawn: Mapping[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
+
+    def beyond_settings(self, measure: str) -> float:
+        """Return the part of a measure that no setting with as many replicas prevents."""
+        return self.values[measure]
+
+    def by_settings(self, measure: str, whole: float) -> float:
+        """Return the rest of a setting's measure; with `beyond_settings` it is the whole."""
+        return whole - self.values[measure]
 
 
 @dataclass(frozen=True)
