@@ -15,6 +15,7 @@ from advisor.advice.phrases import first_of
 from advisor.advice.tolerance import fatal_racks, share_of, survival
 from advisor.advice.topic_settings import config_of, load_of
 from advisor.cluster import Cluster, Topic
+from advisor.cluster.broker_presence import presence_of
 from advisor.decision import (
     Depth,
     Evaluator,
@@ -150,7 +151,10 @@ class _Planned:
         return self._after(self.topics, factors)
 
     def _after(self, topics: Sequence[Topic], factors: Mapping[str, int]) -> dict[str, Placement]:
-        moves = plan_moves(topics, self.cluster.brokers, factors, self.cluster.topics)
+        missing = presence_of(self.cluster).missing
+        moves = plan_moves(
+            topics, self.cluster.brokers, factors, self.cluster.topics, avoided=missing
+        )
         after = {(move.topic, move.partition): move.after for move in moves}
         return {
             topic.name: tuple(

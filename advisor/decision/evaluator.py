@@ -38,6 +38,8 @@ DRAWS, SEED = 128, 0
 """How many draws of the card, and their seed: every setting is compared on the same ones."""
 # A probability so near 1 has too few digits left to tell the number of losses.
 _CERTAIN = 1.0 - 1e-12
+# A result holds its placement; of thousands of topics only the numbers are remembered.
+_MOST_RESULTS = 64
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class ExactEvaluator:
         self._cluster, self._model, self._evaluated = cluster, model, evaluated
         self._cards = [*model.draws(draws, SEED)] if draws and model.uncertain else []
         self._results: dict[tuple[Setting, Workload], Any] = {}
+        self._middle: dict[tuple[Setting, Workload], Measured] = {}
         self._drawn: dict[tuple[Setting, Workload], Mapping[str, Array]] = {}
 
     @property
@@ -131,7 +134,10 @@ class ExactEvaluator:
 
     def middle(self, setting: Setting, load: Workload) -> Measured:
         """Return the measures at the card's values."""
-        return measured(self._result(setting, load))
+        key = setting, load
+        if key not in self._middle:
+            self._middle[key] = measured(self._result(setting, load))
+        return self._middle[key]
 
     def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
         """Return the measures with some numbers of the card changed, to a few digits."""
@@ -160,6 +166,8 @@ class ExactEvaluator:
     def _result(self, setting: Setting, load: Workload) -> Any:
         key = setting, load
         if key not in self._results:
+            if len(self._results) >= _MOST_RESULTS:
+                del self._results[next(iter(self._results))]
             self._results[key] = self._evaluated(
                 self._cluster, setting.config, self._model, load, placement=setting.placement
             )

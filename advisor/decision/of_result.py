@@ -9,6 +9,7 @@ from advisor.decision.decide import Depth, decide_topic, floor_of, verdict_of
 from advisor.decision.evaluator import DRAWS, ExactEvaluator
 from advisor.decision.settings import Placement, Setting, TopicQuestion
 from advisor.decision.verdict import Floor, Verdict
+from advisor.protocol.rules.config import Config
 
 if TYPE_CHECKING:
     from advisor.reliability.results.reliability import Reliability
@@ -18,6 +19,7 @@ def verdict_of_reliability(
     result: Reliability,
     requirements: Requirements | None = None,
     *,
+    current: Config | None = None,
     placement: Placement | None = None,
     draws: int = DRAWS,
     depth: Depth | None = None,
@@ -29,6 +31,8 @@ def verdict_of_reliability(
     result : Reliability
     requirements : Requirements, optional
         Goals, and the price of a loss.
+    current : Config, optional
+        What runs today instead.
     placement : tuple of tuple of int, optional
         Replicas of each partition; by default as Kafka places a new topic.
     draws : int
@@ -47,15 +51,13 @@ def verdict_of_reliability(
     Examples
     --------
     >>> import advisor
-    >>> card = advisor.FailureModel.from_dict(
-    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12.0}}}
-    ... )
     >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
-    >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
-    >>> print(verdict_of_reliability(result).headline)
+    >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, "three_az_cloud")
+    >>> quick = Depth(draws=False, sensitivity=False, others=False)
+    >>> print(verdict_of_reliability(result, draws=0, depth=quick).headline)
     Set RF 3, min ISR 2, acks=all.
     """
-    question, evaluator = _asked(result, placement, draws)
+    question, evaluator = _asked(result, current or result.config, placement, draws)
     return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
 
 
@@ -89,15 +91,15 @@ def floor_of_reliability(
     >>> floor.beyond_settings(measure) < floor.by_settings(measure, result.write_unavailability)
     True
     """
-    question, evaluator = _asked(result, placement, draws)
+    question, evaluator = _asked(result, result.config, placement, draws)
     return floor_of(compare(question, evaluator, Requirements()), evaluator, draws > 0)
 
 
 def _asked(
-    result: Reliability, placement: Placement | None, draws: int
+    result: Reliability, config: Config, placement: Placement | None, draws: int
 ) -> tuple[TopicQuestion, ExactEvaluator]:
     """The question about a result's setting, and who answers it."""
-    today = Setting(result.config, placement)
+    today = Setting(config, placement)
 
     def planned(replication_factor: int) -> Placement | None:
         return placement if replication_factor == today.replication_factor else None

@@ -10,8 +10,8 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
-Amounts = Callable[[Setting, Mapping[str, float]], tuple[float, float]]
-"""Setting and numbers of the card to losses a year and minutes without writes."""
+Amounts = Callable[[Setting, FailureModel], tuple[float, float]]
+"""Setting and card to losses a year and minutes without writes."""
 
 MODEL = FailureModel.from_dict(
     {
@@ -27,7 +27,7 @@ MODEL = FailureModel.from_dict(
 )
 
 
-def usual(setting: Setting, card: Mapping[str, float]) -> tuple[float, float]:
+def usual(setting: Setting, card: FailureModel) -> tuple[float, float]:
     """Losses fall with each in-sync replica, minutes rise with each that must be there.
 
     At the card's values RF 3 costs 0.1, 0.003 and 0.002 losses, and 21, 30 and 420 minutes.
