@@ -197,7 +197,7 @@ def select(
     """Return the group chosen from, those of it that miss fewest goals, and the rule's choice.
 
     More replicas are chosen only if they miss fewer goals. Today's setting, where it is no
-    candidate, is kept only if it misses no more goals and costs clearly less.
+    candidate, is kept only if it misses fewer goals than any, or as many and costs clearly less.
     """
 
     def missed(place: int) -> int:
@@ -215,8 +215,11 @@ def select(
     cost = np.full(len(settings), math.inf)
     cost[[TODAY, *group]] = rule.costs(losses, minutes, requirements.minutes_per_loss)
     is_candidate = any(settings[place].key == settings[TODAY].key for place in group)
-    keeps = missed(TODAY) <= fewest and question.allows(settings[TODAY])
-    return group, pool, rule.choose(cost, pool, TODAY if keeps else None, is_candidate)
+    allowed_today = question.allows(settings[TODAY])
+    if allowed_today and missed(TODAY) < fewest:
+        return group, pool, TODAY
+    today = TODAY if allowed_today and missed(TODAY) == fewest else None
+    return group, pool, rule.choose(cost, pool, today, is_candidate)
 
 
 def _missed(
@@ -327,6 +330,8 @@ class SettingChoice:
         candidate. Over the draws; without any, at the middle values.
     break_even_above : Spread or None
         The price from which on a min ISR one higher is better.
+    pays_from_minutes, pays_to_minutes : float or None
+        Both at the middle values, at which the rule chooses: the prices in between choose it.
     depends_on : tuple of str
         Numbers of the card whose half or double changes the choice; empty if not computed.
     measure_next : tuple of MeasureNext
@@ -342,6 +347,8 @@ class SettingChoice:
     runner_up: Setting | None
     break_even_minutes: Spread | None
     break_even_above: Spread | None
+    pays_from_minutes: float | None
+    pays_to_minutes: float | None
     depends_on: tuple[str, ...] = ()
     measure_next: tuple[MeasureNext, ...] = ()
 
@@ -386,7 +393,13 @@ def choice_of(
         runner_up=runner_up,
         break_even_minutes=_break_even(comparison, evaluator, -1, draw),
         break_even_above=_break_even(comparison, evaluator, 1, draw),
+        pays_from_minutes=_median(_break_even(comparison, evaluator, -1, False)),
+        pays_to_minutes=_median(_break_even(comparison, evaluator, 1, False)),
     )
+
+
+def _median(prices: Spread | None) -> float | None:
+    return None if prices is None else prices.median
 
 
 def _amounts(comparison: Comparison, columns: Sequence[int]) -> tuple[Array, Array]:

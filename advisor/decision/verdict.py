@@ -254,6 +254,8 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
         "regret": choice.regret._asdict(),
         "runner_up": None if choice.runner_up is None else str(choice.runner_up),
         **{name: prices and prices._asdict() for name, prices in spreads.items()},
+        "pays_from_minutes": choice.pays_from_minutes,
+        "pays_to_minutes": choice.pays_to_minutes,
         "depends_on": list(choice.depends_on),
         "measure_next": [
             {**vars(number), "then": None if number.then is None else str(number.then)}

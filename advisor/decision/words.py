@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -305,15 +306,16 @@ def floor_sentence(action: Action) -> str:
 
 
 def price_sentence(choice: SettingChoice) -> str:
-    """Return the prices of a loss at which the choice is right."""
-    below, above = choice.break_even_minutes, choice.break_even_above
-    if below is not None and 0.0 < below.median < float("inf"):
-        return f"It pays unless a loss matters less than {duration(below.median)} without writes."
-    if below is not None and below.median == 0.0:
+    """Return the prices of a loss at which the choice is right, at the card's middle values."""
+    lower, higher = choice.pays_from_minutes, choice.pays_to_minutes
+    if lower is not None and 0.0 < lower < math.inf:
+        return f"It pays unless a loss matters less than {duration(lower)} without writes."
+    if lower == 0.0:
         return "It is better than a lower min ISR however little a loss matters."
-    if above is not None and above.median < float("inf"):
-        least = duration(above.median)
-        return f"A higher min ISR pays if a loss matters more than {least} without writes."
+    if higher is not None and higher < math.inf:
+        return (
+            f"A higher min ISR pays if a loss matters more than {duration(higher)} without writes."
+        )
     return ""
 
 

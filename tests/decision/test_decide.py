@@ -164,6 +164,18 @@ def test_a_goal_out_of_reach_gives_the_best_that_can_be_had() -> None:
     assert action.goals[0].best == pytest.approx(-math.expm1(-(0.001 + 0.05 * 0.01)))
 
 
+def test_a_goal_that_only_todays_setting_meets_keeps_it() -> None:
+    """Acks 1 stays where a limit says so, though it is no candidate."""
+
+    def amounts(setting: Setting, _: object) -> tuple[float, float]:
+        return (0.5, 1.0) if setting.config.acks == 1 else (0.1, 5.0)
+
+    limits = Requirements({"write_unavailability": 2.0 / 525_600.0})
+    evaluator = FakeEvaluator(amounts)
+    assert decide_topic(question(acks=1), evaluator, limits, depth=QUICK).set_to is None
+    assert decide_topic(question(acks=1), evaluator, depth=QUICK).set_to is not None
+
+
 def test_goals_are_counted_in_draws() -> None:
     """Met in as many draws as the chosen setting keeps the limit."""
     evaluator, asked = FakeEvaluator(), question()

@@ -107,6 +107,19 @@ def test_what_is_broken_comes_first() -> None:
     assert found.now == ("orders: 2 of 12 partitions have no leader",)
 
 
+def test_the_price_is_said_with_draws_and_without() -> None:
+    """At the middle values, so that taking draws does not change the sentence."""
+    evaluator, depth = FakeEvaluator(), Depth(sensitivity=False, others=False)
+    drawn = decide_cluster([SIX[4]], evaluator, depth=depth)
+    middle = decide_cluster([SIX[4]], evaluator, depth=QUICK)
+    sentence = "It pays unless a loss matters less than 92 minutes without writes."
+    assert sentence in middle.below
+    assert f"How sure: {drawn.confidence}. {sentence}" in drawn.below
+    assert drawn.choice is not None
+    assert drawn.choice.break_even_minutes is not None
+    assert drawn.choice.break_even_minutes.low < 92 < drawn.choice.break_even_minutes.high
+
+
 def test_one_topic_before_and_after() -> None:
     """A change says both; without a name it is about the setting."""
     lost_disks = mechanisms.words("broker.destroyed")
@@ -196,6 +209,9 @@ def test_topics_of_one_class_share_a_choice() -> None:
     assert {action.topic for action in found.actions} == {f"t{n}" for n in range(1, 9)}
     # Four settings for the class, two for each other topic.
     assert len(evaluator.asked) == 3 + 2 * 7
+    # It is decided for the largest topic, and for no other.
+    dearest = [text for text in evaluator.asked if "min ISR 3" in text]
+    assert dearest == ["middle RF 3, min ISR 3, acks=all of 8"]
 
 
 def test_draws_are_taken_for_the_worst_classes() -> None:

@@ -65,7 +65,7 @@ class FakeEvaluator:
 
     def middle(self, setting: Setting, load: Workload) -> Measured:
         """Return the measures at the card's values."""
-        self.asked.append(f"middle {setting}")
+        self.asked.append(f"middle {setting} of {load.partitions}")
         return self._measured(setting, load, self._model)
 
     def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
