@@ -165,8 +165,8 @@ def compare(
     settings, groups = [question.today], list[tuple[int, ...]]()
     measured = [evaluator.middle(question.today, question.load)]
     factor = candidates(question)[0].replication_factor
-    most = max(factor, min(MOST_REPLICAS, len(question.brokers)))
-    for replicas in range(factor, most + 1):
+    most_replicas = max(factor, min(MOST_REPLICAS, len(question.brokers)))
+    for replicas in range(factor, most_replicas + 1):
         group = []
         for setting in candidates(question, replicas):
             if (setting.key, setting.placement) == (question.today.key, question.today.placement):
@@ -424,11 +424,11 @@ def _drawn(
 def _break_even(
     comparison: Comparison, evaluator: Evaluator, step: int, draw: bool
 ) -> Spread | None:
-    other = comparison.neighbour(step)
-    if other is None:
+    neighbour = comparison.neighbour(step)
+    if neighbour is None:
         return None
     chosen = comparison.chosen
-    places = [chosen, comparison.settings.index(other)]
+    places = [chosen, comparison.settings.index(neighbour)]
     if draw and evaluator.draws:
         losses, minutes = _drawn(comparison, evaluator, places)
     else:
@@ -499,15 +499,15 @@ class Sensitivity:
             beyond = self.choice_at({path: end}) if end != value else self.comparison.chosen
             if beyond == self.comparison.chosen:
                 continue
-            same, other = value, end
+            same, end = value, end
             for _ in range(_BISECTIONS):
-                middle = _between(same, other)
+                middle = _between(same, end)
                 place = self.choice_at({path: middle})
                 if place == self.comparison.chosen:
                     same = middle
                 else:
-                    other, beyond = middle, place
-            yield other, beyond
+                    end, beyond = middle, place
+            yield end, beyond
 
     def _number(self, path: str, how: str, flip: tuple[float, int] | None) -> MeasureNext:
         quantity = self.evaluator.model.quantities[path]
@@ -536,9 +536,9 @@ class Sensitivity:
         return saves, narrowing(numbers, (minutes + price * losses)[:, 0])
 
 
-def _between(one: float, other: float) -> float:
+def _between(start: float, end: float) -> float:
     """The middle of two numbers, by their ratio where neither is 0."""
-    return math.sqrt(one * other) if one and other else (one + other) / 2.0
+    return math.sqrt(start * end) if start and end else (start + end) / 2.0
 
 
 def _distance(number: float, value: float) -> float:

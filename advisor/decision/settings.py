@@ -154,9 +154,9 @@ def _configs(today: Config, factor: int) -> Iterator[Config]:
         acks="all",
         unclean_leader_election_enable=None if rules.unclean_only else False,
     )
-    most = factor if rules.min_isr_supported else 1
+    largest = factor if rules.min_isr_supported else 1
     usual = max(factor - 1, 1)
-    for min_isr in sorted(range(1, most + 1), key=lambda number: (number > usual, -number)):
+    for min_isr in sorted(range(1, largest + 1), key=lambda number: (number > usual, -number)):
         yield clean.changed(min_insync_replicas=min_isr)
 
 

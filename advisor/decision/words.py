@@ -50,8 +50,8 @@ def _what_to_do(actions: Sequence[Action]) -> str:
         return _keep(actions)
     whose = _whose(changed, len(actions))
     if all(action.moves and action.after.key == action.today.key for action in changed):
-        kept = "its settings" if len(changed) == 1 else "their settings"
-        return f"Spread the replicas of {whose} over the racks; keep {kept}."
+        settings = "its settings" if len(changed) == 1 else "their settings"
+        return f"Spread the replicas of {whose} over the racks; keep {settings}."
     targets: dict[str, int] = {}
     for action in changed:
         targets[str(action.after)] = targets.get(str(action.after), 0) + 1
@@ -207,16 +207,15 @@ def _troubles(groups: Sequence[list[Action]], changed: int) -> str:
     for about_losses, members in groupby(groups, key=lambda group: _is_about_losses(group[0])):
         parts = []
         for place, group in enumerate(members):
-            verb = "" if place else f"{'loses' if len(group) == 1 else 'lose'} records "
-            if not about_losses:
-                verb = "" if place else f"{'stops' if len(group) == 1 else 'stop'} writes "
-            parts.append(
-                f"{_names(group)} ({_wrong(group[0])}) {verb}{_range(group, about_losses)}"
-            )
+            does, what = ("lose", "records") if about_losses else ("stop", "writes")
+            verb = "" if place else f"{does}{'s' if len(group) == 1 else ''} {what} "
+            who = f"{_names(group)} ({_wrong(group[0])})"
+            parts.append(f"{who} {verb}{_range(group, about_losses)}")
         sentences.append(f"{'; '.join(parts)}.")
     unsaid = changed - sum(map(len, groups))
     if groups and unsaid:
-        sentences.append(f"{counted(unsaid, 'more topic')} {'is' if unsaid == 1 else 'are'} worse.")
+        change = "changes" if unsaid == 1 else "change"
+        sentences.append(f"{counted(unsaid, 'more topic')} {change}, too.")
     return " ".join(sentences)
 
 
@@ -229,8 +228,8 @@ def _names(group: Sequence[Action]) -> str:
 
 def _range(group: Sequence[Action], about_losses: bool) -> str:
     if not about_losses:
-        least, most = (stopped(pick(a.refused_today for a in group)) for pick in (min, max))
-        return most if least == most else span(least, most)
+        least, longest = (stopped(pick(a.refused_today for a in group)) for pick in (min, max))
+        return longest if least == longest else span(least, longest)
     rarest, most_often = (pick(action.loss_today for action in group) for pick in (min, max))
     if often(rarest) == often(most_often) or is_rare(1.0 / most_often):
         return often(most_often)

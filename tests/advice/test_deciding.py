@@ -39,12 +39,12 @@ def verdict(cluster: Cluster, **options: object) -> Verdict:
 def test_the_sample_cluster() -> None:
     """Four of six topics change; at most 60 words, which name the worst."""
     model = advisor.load_model("three_az_cloud")
-    found = verdicts.verdict_of("cluster", sample(), model, depth=QUICK, draws=0)
-    assert found.headline == "Change 4 of 6 topics to RF 3, min ISR 2, acks=all."
-    assert found.text.startswith("__consumer_offsets (RF 1) loses records every ")
-    assert "audit (min ISR 3) stops writes" in found.text
-    assert len(str(found).split()) <= 60
-    assert [(a.topic, a.severity) for a in found.actions] == [
+    answer = verdicts.verdict_of("cluster", sample(), model, depth=QUICK, draws=0)
+    assert answer.headline == "Change 4 of 6 topics to RF 3, min ISR 2, acks=all."
+    assert answer.text.startswith("__consumer_offsets (RF 1) loses records every ")
+    assert "audit (min ISR 3) stops writes" in answer.text
+    assert len(str(answer).split()) <= 60
+    assert [(a.topic, a.severity) for a in answer.actions] == [
         ("__consumer_offsets", "critical"),
         ("payments", "critical"),
         ("clickstream", "critical"),
@@ -52,7 +52,7 @@ def test_the_sample_cluster() -> None:
         ("__transaction_state", "ok"),
         ("orders", "ok"),
     ]
-    assert [a.topic for a in found.actions if a.held_back] == ["audit"]
+    assert [a.topic for a in answer.actions if a.held_back] == ["audit"]
 
 
 def test_candidates_stand_where_the_plan_puts_them() -> None:
@@ -122,7 +122,7 @@ def test_what_is_broken_now_comes_first() -> None:
     rows = (Partition(0, None, (1, 2, 3), ()), Partition(1, 2, (2, 3, 1), (2, 3, 1)))
     topic = Topic("orders", rows, {"min.insync.replicas": "2"})
     cluster = Cluster(brokers={1: "a", 2: "b", 3: "c"}, topics=(topic,), kafka_version="4.1")
-    found = verdict(cluster)
-    assert found.headline.startswith("Broken now")
-    assert found.now[0].startswith("orders: ")
+    answer = verdict(cluster)
+    assert answer.headline.startswith("Broken now")
+    assert answer.now[0].startswith("orders: ")
     assert verdict(described()).now == ()

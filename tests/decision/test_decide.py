@@ -85,8 +85,8 @@ def test_acks_1_and_unclean_elections_are_advised_away() -> None:
         return (0.5, 1.0) if setting.config.acks == 1 else (0.1, 500.0)
 
     cheap = Requirements(minutes_per_loss=10.0)
-    kept = decide_topic(question(acks=1), FakeEvaluator(amounts), cheap, depth=QUICK)
-    assert kept.set_to is None
+    action = decide_topic(question(acks=1), FakeEvaluator(amounts), cheap, depth=QUICK)
+    assert action.set_to is None
 
 
 def test_kafkas_own_topics_never_get_less() -> None:
@@ -94,8 +94,8 @@ def test_kafkas_own_topics_never_get_less() -> None:
     cheap = Requirements(minutes_per_loss=0.0)
     assert pair(decided(cheap, min_isr=1, internal=True).set_to) == (3, 2)
     assert pair(decided(cheap, min_isr=1).set_to) is None
-    two = decided(cheap, replication_factor=1, min_isr=1, brokers=2, internal=True)
-    assert pair(two.set_to) == (2, 1)
+    on_two_brokers = decided(cheap, replication_factor=1, min_isr=1, brokers=2, internal=True)
+    assert pair(on_two_brokers.set_to) == (2, 1)
 
 
 def test_a_lower_min_isr_is_held_back_without_consent() -> None:
@@ -233,16 +233,16 @@ def test_the_choice_is_counted_in_draws() -> None:
     assert choice.best_in == int((cost[:, 0] == best).sum())
     assert choice.regret.mean == pytest.approx(float((cost[:, 0] - best).mean()))
     places = {s.min_insync_replicas: at for at, s in enumerate(comparison.settings)}
-    one, two, three = (places[number] for number in (1, 2, 3))
-    price = (minutes[:, two] - minutes[:, one]) / (losses[:, one] - losses[:, two])
+    at_1, at_2, at_3 = (places[number] for number in (1, 2, 3))
+    price = (minutes[:, at_2] - minutes[:, at_1]) / (losses[:, at_1] - losses[:, at_2])
     assert choice.break_even_minutes == pytest.approx(
         (float(np.median(price)), price.min(), price.max())
     )
-    price = (minutes[:, three] - minutes[:, two]) / (losses[:, two] - losses[:, three])
+    price = (minutes[:, at_3] - minutes[:, at_2]) / (losses[:, at_2] - losses[:, at_3])
     assert choice.break_even_above == pytest.approx(
         (float(np.median(price)), price.min(), price.max())
     )
-    assert choice.runner_up == comparison.settings[three]
+    assert choice.runner_up == comparison.settings[at_3]
 
 
 def test_a_certain_card_has_no_draws() -> None:
@@ -336,13 +336,13 @@ def test_one_more_replica_is_a_factor_on_both_measures() -> None:
     after, now = usual(more.setting, MODEL), usual(question().today, MODEL)
     assert more.losses_factor == pytest.approx(after[0] / now[0])
     assert more.minutes_factor == pytest.approx(after[1] / now[1])
-    three = decide_topic(question(brokers=3), FakeEvaluator(), depth=depth)
-    assert three.one_more_replica is None
-    assert [str(other.setting) for other in three.beside] == [
+    without_spare = decide_topic(question(brokers=3), FakeEvaluator(), depth=depth)
+    assert without_spare.one_more_replica is None
+    assert [str(other.setting) for other in without_spare.beside] == [
         "RF 3, min ISR 2, acks=1",
         "RF 3, min ISR 2, acks=all, unclean election",
     ]
-    assert three.beside[0].losses_factor == pytest.approx(0.101 / 0.003)
+    assert without_spare.beside[0].losses_factor == pytest.approx(0.101 / 0.003)
 
 
 def test_the_floor_is_the_least_of_each_draw() -> None:

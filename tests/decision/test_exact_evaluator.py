@@ -34,11 +34,11 @@ def test_middle_values_are_those_of_evaluate() -> None:
     result = advisor.evaluate(
         CLUSTER, setting(2).config, CARD, LOAD, placement=setting(2).placement
     )
-    found = ExactEvaluator(CLUSTER, CARD, 0).middle(setting(2), LOAD)
-    assert found["loss_probability_per_year"] == result.loss_probability_per_year
-    assert found[LOSSES] == -math.log1p(-result.loss_probability_per_year)
-    assert found[MINUTES] == result.write_unavailability * 525_600
-    assert found.main_cause("loss_probability_per_year") == "broker.destroyed"
+    answer = ExactEvaluator(CLUSTER, CARD, 0).middle(setting(2), LOAD)
+    assert answer["loss_probability_per_year"] == result.loss_probability_per_year
+    assert answer[LOSSES] == -math.log1p(-result.loss_probability_per_year)
+    assert answer[MINUTES] == result.write_unavailability * 525_600
+    assert answer.main_cause("loss_probability_per_year") == "broker.destroyed"
 
 
 def test_draws_are_the_same_for_all_settings() -> None:
@@ -56,10 +56,10 @@ def test_draws_are_the_same_for_all_settings() -> None:
 
 def test_a_changed_number_is_evaluated() -> None:
     """As on a card that has it."""
-    found = ExactEvaluator(CLUSTER, CARD, 0).at(setting(2), LOAD, {"broker.crash.per_year": 8.0})
+    answer = ExactEvaluator(CLUSTER, CARD, 0).at(setting(2), LOAD, {"broker.crash.per_year": 8.0})
     changed = CARD.with_values({"broker.crash.per_year": 8.0})
     right = advisor.evaluate(CLUSTER, setting(2).config, changed, LOAD)
-    assert found["write_unavailability"] == pytest.approx(right.write_unavailability, rel=1e-2)
+    assert answer["write_unavailability"] == pytest.approx(right.write_unavailability, rel=1e-2)
 
 
 def test_an_almost_certain_loss_has_a_number() -> None:
@@ -68,9 +68,9 @@ def test_an_almost_certain_loss_has_a_number() -> None:
     load = advisor.Workload(partitions=3000)
     cluster = advisor.Cluster.uniform(30, racks=3)
     often = CARD.with_values({"broker.destroyed.per_year": 4.0})
-    found = ExactEvaluator(cluster, often, 0).middle(Setting(config), load)
-    assert found["loss_probability_per_year"] == 1.0
-    assert found[LOSSES] == pytest.approx(120.0, rel=0.1)
+    answer = ExactEvaluator(cluster, often, 0).middle(Setting(config), load)
+    assert answer["loss_probability_per_year"] == 1.0
+    assert answer[LOSSES] == pytest.approx(120.0, rel=0.1)
 
 
 def test_a_card_without_ranges_has_no_draws() -> None:
@@ -136,9 +136,9 @@ def test_the_verdict_on_a_result_is_reached_through_the_registry() -> None:
     config = advisor.Config(replication_factor=3, min_insync_replicas=3)
     result = advisor.evaluate(CLUSTER, config, CARD, LOAD)
     quick = Depth(draws=False, sensitivity=False, others=False)
-    found = verdicts.verdict_of("reliability", result, draws=0, depth=quick)
-    assert str(found).startswith("Set RF 3, min ISR 1, acks=all.\nToday it ")
-    assert found.actions[0].held_back
+    answer = verdicts.verdict_of("reliability", result, draws=0, depth=quick)
+    assert str(answer).startswith("Set RF 3, min ISR 1, acks=all.\nToday it ")
+    assert answer.actions[0].held_back
     floor = verdicts.verdict_of("floor", result, draws=2)
     rows = [
         ExactEvaluator(CLUSTER, CARD, 2).drawn(asked, LOAD)[LOSSES]
@@ -161,8 +161,8 @@ def test_what_runs_today_may_be_given() -> None:
     result = advisor.evaluate(CLUSTER, setting(2).config, CARD, LOAD)
     quick = Depth(draws=False, sensitivity=False, others=False)
     today = advisor.Config(replication_factor=1)
-    found = verdicts.verdict_of("reliability", result, current=today, draws=0, depth=quick)
-    assert str(found.actions[0].today).startswith("RF 1, min ISR 1")
+    answer = verdicts.verdict_of("reliability", result, current=today, draws=0, depth=quick)
+    assert str(answer.actions[0].today).startswith("RF 1, min ISR 1")
 
 
 def test_nothing_decides_about_an_unknown_kind() -> None:

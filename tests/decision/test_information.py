@@ -6,9 +6,9 @@ import pytest
 from advisor.decision.information import narrowing, value_of_information
 
 
-def two_costs(rate: np.ndarray, other: np.ndarray) -> np.ndarray:
+def two_costs(rate: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Two settings: one costs 10 an event of either kind, the other 40 minutes and half of that."""
-    whole = 10.0 * rate + other
+    whole = 10.0 * rate + second
     return np.stack([whole, 40.0 + whole / 2.0], axis=-1)
 
 
@@ -67,8 +67,8 @@ def test_noise_seems_to_save_as_seldom_as_not() -> None:
 
 def test_where_one_setting_is_always_best_nothing_has_a_value() -> None:
     """A dominated setting is never chosen, whatever is known."""
-    rate, other = drawn(256, 5)
-    cost = two_costs(rate, other)
+    rate, second = drawn(256, 5)
+    cost = two_costs(rate, second)
     cost[:, 1] = cost[:, 0] + 1.0
     assert value_of_information(rate, cost) == (0.0, 0.0)
 
@@ -83,9 +83,9 @@ def test_certain_losses_leave_a_finite_value() -> None:
 def test_narrowing_is_the_share_of_the_variance() -> None:
     """Of a product of two numbers each explains its part of the logarithm's variance."""
     generator = np.random.default_rng(2)
-    one, other = generator.normal(0.0, 2.0, 4_096), generator.normal(0.0, 1.0, 4_096)
-    cost = np.exp(one + other)
-    assert narrowing(one, cost) == pytest.approx(0.8, abs=0.08)
-    assert narrowing(other, cost) == pytest.approx(0.2, abs=0.05)
+    wide, narrow = generator.normal(0.0, 2.0, 4_096), generator.normal(0.0, 1.0, 4_096)
+    cost = np.exp(wide + narrow)
+    assert narrowing(wide, cost) == pytest.approx(0.8, abs=0.08)
+    assert narrowing(narrow, cost) == pytest.approx(0.2, abs=0.05)
     assert narrowing(generator.normal(size=4_096), cost) < 0.01
-    assert narrowing(one, np.ones(4_096)) == 0.0
+    assert narrowing(wide, np.ones(4_096)) == 0.0

@@ -43,8 +43,8 @@ def test_a_cheap_loss_and_a_dear_one_choose_other_settings() -> None:
 
 def test_costs_of_certain_losses() -> None:
     """Infinite losses of all settings cancel, of one setting rule it out, and cost nothing at 0."""
-    both, minutes = np.array([math.inf, math.inf]), np.array([5.0, 3.0])
-    assert rule.costs(both, minutes, 10.0).tolist() == [2.0, 0.0]
+    two_settings, minutes = np.array([math.inf, math.inf]), np.array([5.0, 3.0])
+    assert rule.costs(two_settings, minutes, 10.0).tolist() == [2.0, 0.0]
     assert rule.costs(np.array([math.inf, 1.0]), minutes, 10.0).tolist() == [math.inf, 0.0]
     assert rule.costs(np.array([math.inf, 1.0]), minutes, 0.0).tolist() == [2.0, 0.0]
 
@@ -135,9 +135,9 @@ def test_the_choice_does_not_depend_on_the_unit_of_losses(
     """Twice the losses at half the price choose the same."""
     losses, minutes = settings
     places = range(len(losses))
-    one = rule.costs(losses, minutes, price)
-    other = rule.costs(2.0 * losses, minutes, price / 2.0)
-    assert rule.choose(one, places, today=0) == rule.choose(other, places, today=0)
+    first = rule.costs(losses, minutes, price)
+    second = rule.costs(2.0 * losses, minutes, price / 2.0)
+    assert rule.choose(first, places, today=0) == rule.choose(second, places, today=0)
 
 
 @given(amounts, prices, st.floats(0.0, 1e4), st.floats(0.0, 1e3))
@@ -152,11 +152,11 @@ def test_what_every_setting_has_changes_nothing(
 
 @given(amounts, prices, prices)
 def test_a_dearer_loss_never_chooses_more_losses(
-    settings: tuple[np.ndarray, np.ndarray], one: float, other: float
+    settings: tuple[np.ndarray, np.ndarray], first: float, second: float
 ) -> None:
     """The chosen setting's losses fall, and its minutes rise, with the price of a loss."""
-    assume(abs(one - other) > 1e-3)
-    low, high = sorted((one, other))
+    assume(abs(first - second) > 1e-3)
+    low, high = sorted((first, second))
     losses, minutes = settings
     places = range(len(losses))
     cheap, dear = (rule.choose(rule.costs(losses, minutes, p), places) for p in (low, high))
@@ -201,10 +201,11 @@ def test_the_choice_turns_at_the_break_even(
     losses: float, prevented: float, minutes: float, extra: float
 ) -> None:
     """Of two settings the higher min ISR is chosen above the break-even only."""
-    both = np.array([losses + prevented, losses]), np.array([minutes, minutes + extra])
-    price = float(rule.break_even(both[0][1], both[1][1], both[0][0], both[1][0]))
+    two_settings = np.array([losses + prevented, losses]), np.array([minutes, minutes + extra])
+    losses_of, minutes_of = two_settings
+    price = float(rule.break_even(losses_of[1], minutes_of[1], losses_of[0], minutes_of[0]))
     assume(price < 1e9)
     chosen = [
-        rule.choose(rule.costs(*both, share * price), [0, 1]) for share in (1.0 - 1e-3, 1.0 + 1e-3)
+        rule.choose(rule.costs(*two_settings, share * price), [0, 1]) for share in (0.999, 1.001)
     ]
     assert chosen == [0, 1]

@@ -20,9 +20,9 @@ def test_as_many_replicas_as_today_and_at_least_three(
     today: int, brokers: int, factor: int
 ) -> None:
     """Three where there are three brokers, two where there are two, and never fewer than today."""
-    found = pairs(replication_factor=today, min_isr=1, brokers=brokers)
-    assert {pair[0] for pair in found} == {factor}
-    assert sorted(pair[1] for pair in found) == list(range(1, factor + 1))
+    settings = pairs(replication_factor=today, min_isr=1, brokers=brokers)
+    assert {pair[0] for pair in settings} == {factor}
+    assert sorted(pair[1] for pair in settings) == list(range(1, factor + 1))
 
 
 def test_the_usual_min_isr_comes_first() -> None:

@@ -49,16 +49,16 @@ def verdict(*questions: TopicQuestion, now: tuple[str, ...] = (), **options: obj
 
 def test_a_cluster_of_six_topics() -> None:
     """What to do, which topics lose records or stop writes, and the worst topic afterwards."""
-    found = verdict(*SIX)
-    assert str(found) == (
+    answer = verdict(*SIX)
+    assert str(answer) == (
         "Change 4 of 6 topics to RF 3, min ISR 2, acks=all.\n"
         "__consumer_offsets (RF 1) loses records every 8.9 months; payments and clickstream "
         "(min ISR 1) every 16 to 18 years. audit (min ISR 3) stops writes 7.7 hours a year. After "
         "the change the worst topic loses records every 270 years and stops writes 34 minutes a "
         "year."
     )
-    assert len(str(found).split()) <= 60
-    assert [(a.topic, a.severity) for a in found.actions] == [
+    assert len(str(answer).split()) <= 60
+    assert [(a.topic, a.severity) for a in answer.actions] == [
         ("__consumer_offsets", "critical"),
         ("payments", "critical"),
         ("clickstream", "critical"),
@@ -66,8 +66,8 @@ def test_a_cluster_of_six_topics() -> None:
         ("__transaction_state", "ok"),
         ("orders", "ok"),
     ]
-    assert [action.topic for action in found.actions if action.held_back] == ["audit"]
-    assert found.severity == "critical"
+    assert [action.topic for action in answer.actions if action.held_back] == ["audit"]
+    assert answer.severity == "critical"
 
 
 def test_the_sentences_below() -> None:
@@ -93,18 +93,18 @@ def test_few_words_for_up_to_six_topics(size: int) -> None:
     ][:size]
     broken = tuple(f"{name}: 2 of 3 partitions have no leader, no broker is up" for name in names)
     for now in ((), broken[:1], broken[:3], (" ".join(["word"] * 40),)):
-        found = verdict(*topics, now=now)
-        assert len(found.headline.split()) <= 25
-        assert len(str(found).split()) <= 60
+        answer = verdict(*topics, now=now)
+        assert len(answer.headline.split()) <= 25
+        assert len(str(answer).split()) <= 60
 
 
 def test_what_is_broken_comes_first() -> None:
     """Before what to change."""
-    found = verdict(SIX[4], now=("orders: 2 of 12 partitions have no leader",))
-    assert found.headline == (
+    answer = verdict(SIX[4], now=("orders: 2 of 12 partitions have no leader",))
+    assert answer.headline == (
         "Broken now: orders: 2 of 12 partitions have no leader. Keep RF 3, min ISR 2, acks=all."
     )
-    assert found.now == ("orders: 2 of 12 partitions have no leader",)
+    assert answer.now == ("orders: 2 of 12 partitions have no leader",)
 
 
 def test_the_price_is_said_with_draws_and_without() -> None:
@@ -145,8 +145,8 @@ def test_what_is_kept() -> None:
 def test_different_targets() -> None:
     """The headline names the one that most topics get."""
     wide = question(4, 4, topic="wide")
-    found = verdict(SIX[3], SIX[5], wide)
-    assert found.headline == "Change all 3 topics to RF 3, min ISR 2, acks=all in most cases."
+    answer = verdict(SIX[3], SIX[5], wide)
+    assert answer.headline == "Change all 3 topics to RF 3, min ISR 2, acks=all in most cases."
 
 
 def test_replicas_that_only_move() -> None:
@@ -159,8 +159,8 @@ def test_replicas_that_only_move() -> None:
     plain = question()
     today = Setting(plain.today.config, ((1, 4, 2),))
     asked = TopicQuestion("orders", today, plain.load, plain.brokers, plain.planned)
-    found = decide_cluster([asked], FakeEvaluator(crowded), depth=QUICK)
-    assert found.headline == "Spread the replicas of orders over the racks; keep its settings."
+    answer = decide_cluster([asked], FakeEvaluator(crowded), depth=QUICK)
+    assert answer.headline == "Spread the replicas of orders over the racks; keep its settings."
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_racks_limit_what_settings_can_do(racks: str, sentence: str) -> None:
 
 def test_no_topic() -> None:
     """A cluster without topics has a verdict as well."""
-    found = verdict()
-    assert (str(found), found.choice, found.floor) == (
+    answer = verdict()
+    assert (str(answer), answer.choice, answer.floor) == (
         "There is no topic to decide about.",
         None,
         None,
@@ -195,18 +195,18 @@ def test_a_price_of_nothing_and_certain_losses_have_words() -> None:
         return 0.0, 0.0 if setting.min_insync_replicas < 3 else 5.0
 
     for formula in (never, lambda *_: (float("inf"), 10.0)):
-        found = decide_cluster([SIX[4], SIX[5]], FakeEvaluator(formula), depth=QUICK)
-        assert "inf" not in str(found)
-        assert "nan" not in str(found)
+        answer = decide_cluster([SIX[4], SIX[5]], FakeEvaluator(formula), depth=QUICK)
+        assert "inf" not in str(answer)
+        assert "nan" not in str(answer)
 
 
 def test_topics_of_one_class_share_a_choice() -> None:
     """The same setting on racks in the same way is decided once; each topic has its own numbers."""
     topics = [question(3, 1, topic=f"t{n}", partitions=n) for n in range(1, 9)]
     evaluator = FakeEvaluator(amounts)
-    found = decide_cluster(topics, evaluator, depth=QUICK)
-    assert len({id(action.choice) for action in found.actions}) == 1
-    assert {action.topic for action in found.actions} == {f"t{n}" for n in range(1, 9)}
+    answer = decide_cluster(topics, evaluator, depth=QUICK)
+    assert len({id(action.choice) for action in answer.actions}) == 1
+    assert {action.topic for action in answer.actions} == {f"t{n}" for n in range(1, 9)}
     # Four settings for the class, two for each other topic.
     assert len(evaluator.asked) == 3 + 2 * 7
     # It is decided for the largest topic, and for no other.
@@ -218,11 +218,11 @@ def test_draws_are_taken_for_the_worst_classes() -> None:
     """Up to a number of chains; the others say that they were left out."""
     depth = Depth(sensitivity=False, others=False)
     evaluator = FakeEvaluator(amounts)
-    found = decide_cluster(SIX, evaluator, depth=depth, most_chains=5)
-    drawn = [action.topic for action in found.actions if action.choice.draws]
+    answer = decide_cluster(SIX, evaluator, depth=depth, most_chains=5)
+    drawn = [action.topic for action in answer.actions if action.choice.draws]
     assert drawn == ["__consumer_offsets"]
-    assert found.undrawn == 5
-    assert any("not computed for 5 topics" in sentence for sentence in found.below)
+    assert answer.undrawn == 5
+    assert any("not computed for 5 topics" in sentence for sentence in answer.below)
     every = decide_cluster(SIX, FakeEvaluator(amounts), depth=depth)
     assert every.undrawn == 0
     assert all(action.choice.draws == 128 for action in every.actions)
@@ -231,18 +231,18 @@ def test_draws_are_taken_for_the_worst_classes() -> None:
 def test_the_least_confident_choice_is_the_verdicts() -> None:
     """And only it says what it depends on."""
     depth = Depth(others=False)
-    found = decide_cluster(
+    answer = decide_cluster(
         [question(3, 2, topic="sure"), question(2, 2, topic="unsure", brokers=2)],
         FakeEvaluator(),
         Requirements(minutes_per_loss=50_000.0),
         depth=depth,
     )
-    shares = {a.topic: a.choice.kept_in / a.choice.draws for a in found.actions}
-    least = min(found.actions, key=lambda action: action.choice.kept_in)
+    shares = {a.topic: a.choice.kept_in / a.choice.draws for a in answer.actions}
+    least = min(answer.actions, key=lambda action: action.choice.kept_in)
     assert shares["sure"] != shares["unsure"]
-    assert found.choice is least.choice
-    assert found.confidence == least.choice.confidence
-    assert found.choice.measure_next
+    assert answer.choice is least.choice
+    assert answer.confidence == least.choice.confidence
+    assert answer.choice.measure_next
 
 
 def test_a_verdict_is_plain_data() -> None:
