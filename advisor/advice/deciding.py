@@ -9,6 +9,7 @@ from typing import Any
 
 from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
+from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import controller_of, version_of
 from advisor.advice.migration.moves import plan_moves
 from advisor.advice.phrases import first_of
@@ -27,6 +28,7 @@ from advisor.decision import (
     decide_cluster,
 )
 from advisor.decision.evaluator import DRAWS
+from advisor.decision.rule import MINUTES_PER_LOSS
 from advisor.decision.settings import Placement, candidate_factor
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
@@ -103,6 +105,18 @@ def decide(
         now=_broken(cluster, chosen, configs),
         depth=depth,
     )
+
+
+def requirements_of(goals: Goals, minutes_per_loss: float = MINUTES_PER_LOSS) -> Requirements:
+    """Return what a user asks of each topic, and the price of a loss, for the decision.
+
+    Goals are held against whole measures there.
+
+    >>> goals = Goals(loss_probability_per_year=None, write_unavailability=1e-4, survive="rack")
+    >>> requirements_of(goals).limits
+    {'write_unavailability': 0.0001}
+    """
+    return Requirements(goals.limits, goals.survive, minutes_per_loss)
 
 
 def _smallest(topic: Topic, config: Config) -> Config:
