@@ -332,8 +332,8 @@ class SettingChoice:
         The price from which on a min ISR one higher is better.
     pays_from_minutes, pays_to_minutes : float or None
         Both at the middle values, at which the rule chooses: the prices in between choose it.
-    depends_on : tuple of str
-        Numbers of the card whose half or double changes the choice; empty if not computed.
+    depends_on : tuple of str, or None
+        Numbers of the card whose half or double changes the choice; None if not computed.
     measure_next : tuple of MeasureNext
         At most three numbers that a user can measure.
     """
@@ -349,7 +349,7 @@ class SettingChoice:
     break_even_above: Spread | None
     pays_from_minutes: float | None
     pays_to_minutes: float | None
-    depends_on: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] | None = None
     measure_next: tuple[MeasureNext, ...] = ()
 
     @property

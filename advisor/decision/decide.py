@@ -64,6 +64,8 @@ class Depth:
         How sure each choice is.
     sensitivity : bool
         Of the least confident choice: the numbers that it depends on, and what to measure next.
+    every_sensitivity : bool
+        The same of every other choice.
     others : bool
         One more replica, acks 1 and unclean elections, of each placement class.
     """
@@ -71,6 +73,7 @@ class Depth:
     draws: bool = True
     sensitivity: bool = True
     others: bool = True
+    every_sensitivity: bool = False
 
 
 def decide_topic(
@@ -172,9 +175,9 @@ def decide_cluster(
     for at in order[:drawn]:
         choices[at] = choice_of(classes[at][0], evaluator, wanted)
     least = _least_confident([(at, choices[at]) for at in order])
-    if computed.sensitivity and least is not None:
-        comparison = classes[least][0]
-        choices[least] = _with_sensitivity(choices[least], comparison, *asked, measured_by)
+    for at in order if computed.every_sensitivity else [least] if computed.sensitivity else []:
+        if at is not None:
+            choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked, measured_by)
     actions = []
     for place, at in enumerate(order):
         comparison, members = classes[at]

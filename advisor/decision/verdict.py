@@ -256,7 +256,7 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
         **{name: prices and prices._asdict() for name, prices in spreads.items()},
         "pays_from_minutes": choice.pays_from_minutes,
         "pays_to_minutes": choice.pays_to_minutes,
-        "depends_on": list(choice.depends_on),
+        "depends_on": None if choice.depends_on is None else list(choice.depends_on),
         "measure_next": [
             {**vars(number), "then": None if number.then is None else str(number.then)}
             for number in choice.measure_next

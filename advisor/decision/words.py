@@ -324,8 +324,16 @@ def sure_sentence(choice: SettingChoice) -> str:
         return price_sentence(choice)
     word = choice.confidence
     if word == "depends":
-        word = "it depends on numbers of the card that differ between clusters"
+        word = f"it depends on {_numbers(choice)}"
     return " ".join(filter(None, (f"How sure: {word}.", price_sentence(choice))))
+
+
+def _numbers(choice: SettingChoice) -> str:
+    """The numbers of the card that the choice depends on, in words where there are many or none."""
+    paths = choice.depends_on or ()
+    if 0 < len(paths) <= _MOST_NAMES:
+        return " and ".join(paths)
+    return "numbers of the card that differ between clusters"
 
 
 def measure_sentence(choice: SettingChoice) -> str:

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor.decision import Depth, Requirements, Setting, decide_topic, rule
 from advisor.decision.comparison import Sensitivity, choice_of, compare
@@ -43,6 +45,42 @@ def test_what_is_set(today: tuple[int, int], set_to: tuple[int, int] | None, sev
     """The rule's choice at the card's values, and how urgent the change is."""
     action = decided(replication_factor=today[0], min_isr=today[1])
     assert (pair(action.set_to), action.severity) == (set_to, severity)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 5), st.floats(0, 1e4)), min_size=16, max_size=16),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.integers(1, 6),
+    st.booleans(),
+    st.floats(0, 1e5),
+    st.sampled_from([None, 1e-9, 1e-3, 0.5]),
+)
+def test_never_fewer_replicas_and_never_less_for_kafkas_own(
+    table: list[tuple[float, float]],
+    factor: int,
+    min_isr: int,
+    brokers: int,
+    internal: bool,
+    price: float,
+    limit: float | None,
+) -> None:
+    """Whatever settings cost, a price says and a goal asks for."""
+    if factor > brokers:
+        factor = brokers
+
+    def amounts(setting: Setting, _: object) -> tuple[float, float]:
+        return table[hash(setting.key[:2]) % len(table)]
+
+    limits = {} if limit is None else {"loss_probability_per_year": limit}
+    asked = question(factor, min_isr, brokers, internal=internal)
+    requirements = Requirements(limits, minutes_per_loss=price)
+    after = decide_topic(asked, FakeEvaluator(amounts), requirements, depth=QUICK).after
+    assert after.replication_factor >= factor
+    assert after == asked.today or after.replication_factor >= min(3, brokers)
+    if internal and brokers >= 3:
+        assert after.replication_factor >= 3
+        assert after.min_insync_replicas >= 2
 
 
 def test_a_change_that_is_not_urgent_is_a_warning() -> None:

@@ -1,10 +1,12 @@
 """Verdicts of clusters and single topics: what is said, in how many words, about which topics."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from advisor.decision import Depth, Requirements, Setting, TopicQuestion, Verdict, decide_cluster
+from advisor.decision.words import sure_sentence
 from advisor.reliability.failures import mechanisms
 from fake_evaluator import FakeEvaluator, question
 
@@ -243,6 +245,25 @@ def test_the_least_confident_choice_is_the_verdicts() -> None:
     assert answer.choice is least.choice
     assert answer.confidence == least.choice.confidence
     assert answer.choice.measure_next
+    others = [a.choice.depends_on for a in answer.actions if a.choice is not answer.choice]
+    assert others == [None]
+    every = decide_cluster(
+        [SIX[4], SIX[3]], FakeEvaluator(), depth=Depth(others=False, every_sensitivity=True)
+    )
+    assert all(action.choice.depends_on is not None for action in every.actions)
+
+
+def test_what_a_choice_depends_on_is_named() -> None:
+    """Two numbers of the card by name, more or none in words."""
+    choice = verdict(SIX[4]).choice
+    assert choice is not None
+    unsure = replace(choice, draws=128, kept_in=40)
+    for paths, words_of_numbers in (
+        (("broker.crash.per_year", "flush.seconds"), "broker.crash.per_year and flush.seconds"),
+        (None, "numbers of the card that differ between clusters"),
+    ):
+        sentence = sure_sentence(replace(unsure, depends_on=paths))
+        assert sentence.startswith(f"How sure: it depends on {words_of_numbers}. It pays unless")
 
 
 def test_a_verdict_is_plain_data() -> None:
