@@ -175,8 +175,8 @@ def decide_cluster(
     for at in order[:drawn]:
         choices[at] = choice_of(classes[at][0], evaluator, wanted)
     least = _least_confident([(at, choices[at]) for at in order])
-    for at in order if computed.every_sensitivity else [least] if computed.sensitivity else []:
-        if at is not None:
+    for at in order:
+        if computed.every_sensitivity or (computed.sensitivity and at == least):
             choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked, measured_by)
     actions = []
     for place, at in enumerate(order):
