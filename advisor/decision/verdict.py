@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from advisor.decision.comparison import GoalOutcome, SettingChoice
-from advisor.decision.rule import MINUTES_PER_YEAR
 from advisor.decision.settings import Setting
 
 CRITICAL, WARNING, OK = "critical", "warning", "ok"
@@ -267,8 +266,3 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
 def goal_dict(goal: GoalOutcome) -> dict[str, Any]:
     """Return the outcome of a goal as plain data."""
     return {**vars(goal), "by": None if goal.by is None else str(goal.by)}
-
-
-def share_of_time(minutes_per_year: float) -> float:
-    """Return minutes a year as a fraction of time."""
-    return minutes_per_year / MINUTES_PER_YEAR
