@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from advisor import arguments, plotting
+from advisor import arguments, plotting, verdicts
 
 if TYPE_CHECKING:
     from advisor.advice import Goals, audit, recommend
@@ -70,11 +70,11 @@ __all__ = [
 ]
 
 
-def _imported_when_called(name: str) -> Callable[..., Any]:
-    def plot_function(*arguments: Any, **options: Any) -> Any:
-        return getattr(import_module("advisor.present"), name)(*arguments, **options)
+def _imported_when_called(name: str, room: str = "advisor.present") -> Callable[..., Any]:
+    def function(*arguments: Any, **options: Any) -> Any:
+        return getattr(import_module(room), name)(*arguments, **options)
 
-    return plot_function
+    return function
 
 
 plotting.plot_functions.update(
@@ -86,6 +86,11 @@ plotting.plot_functions.update(
     report=_imported_when_called("write_report"),
     story=_imported_when_called("story"),
     tornado=_imported_when_called("plot_tornado"),
+)
+verdicts.verdict_functions.update(
+    reliability=_imported_when_called("verdict_of_reliability", "advisor.decision"),
+    floor=_imported_when_called("floor_of_reliability", "advisor.decision"),
+    cluster=_imported_when_called("decide", "advisor.advice.deciding"),
 )
 
 

@@ -13,7 +13,7 @@ from package_graph import MODULES, ROOT, imports, module_name
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
 SHARED = {"arguments", "caches", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
-SHARED |= {"progress", "rendering", "tables", "value_tables"}
+SHARED |= {"progress", "rendering", "tables", "value_tables", "verdicts"}
 MAY_IMPORT = {
     "rendering": set(),
     "errors": {"rendering"},
@@ -27,13 +27,15 @@ MAY_IMPORT = {
     "progress": set(),
     "tables": {"arguments", "errors", "rendering"},
     "value_tables": {"tables"},
+    "verdicts": set(),
     "protocol": {"arguments", "errors", "files", "plotting", "rendering", "value_tables"},
     "reliability": SHARED | {"protocol"},
     "cluster": SHARED | {"protocol"},
     "kafka_lab": SHARED | {"protocol"},
     "pipeline": SHARED | {"protocol", "reliability", "cluster"},
-    "advice": SHARED | {"protocol", "reliability", "cluster"},
-    "present": SHARED | {"protocol", "reliability", "cluster", "advice"},
+    "decision": SHARED | {"protocol", "reliability"},
+    "advice": SHARED | {"protocol", "reliability", "cluster", "decision"},
+    "present": SHARED | {"protocol", "reliability", "cluster", "decision", "advice"},
 }
 ONLY_IN = {
     "pyspark": {"pipeline"},
@@ -115,6 +117,8 @@ def test_rooms_import_only_what_they_may() -> None:
         ("advisor.pipeline.blocks", "from advisor.advice import goals"),
         ("advisor.advice.search", "from ..pipeline import session"),
         ("advisor.advice.search", "from ..present import plots"),
+        ("advisor.decision.decide", "from advisor.advice import goals"),
+        ("advisor.reliability.results.reliability", "from advisor.decision import rule"),
         ("advisor.present.plots", "from pyspark.sql import SparkSession"),
         ("advisor.present.plots", "from advisor.__main__ import main"),
         ("advisor.errors", "from advisor.catalog import models_dir"),

@@ -15,7 +15,7 @@ MOST_FLOORS = {"protocol": 6, "reliability": 8}
 
 # What every room may import of the package, beside itself.
 SHARED = {"arguments", "caches", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
-SHARED |= {"progress", "rendering", "tables", "value_tables"}
+SHARED |= {"progress", "rendering", "tables", "value_tables", "verdicts"}
 RULES = "protocol.rules"
 
 # Room: the rooms below `advisor` that it may import, itself and the shared modules aside.
@@ -138,7 +138,7 @@ FRONT_DOORS = {
     "sampler.intervals",
     "sampler.splitting",
 }
-VISITORS = {"advice", "present", "pipeline", "cli"}
+VISITORS = {"decision", "advice", "present", "pipeline", "cli"}
 
 
 def under(module: str, rooms: set[str]) -> bool:

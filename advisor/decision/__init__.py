@@ -1,0 +1,40 @@
+"""The decision: which settings a topic should have, how sure that is, and what to measure.
+
+In: questions about topics, and an evaluator of settings under one card. Out: a `Verdict`, which
+every screen renders. Open `rule.py` for the arithmetic, `comparison.py` for what is compared, and
+`decide.py` for how an answer is put together.
+"""
+
+from advisor.decision.comparison import (
+    Comparison,
+    GoalOutcome,
+    MeasureNext,
+    Requirements,
+    SettingChoice,
+)
+from advisor.decision.decide import Depth, decide_cluster, decide_topic
+from advisor.decision.evaluator import Evaluator, ExactEvaluator, Measured
+from advisor.decision.of_result import floor_of_reliability, verdict_of_reliability
+from advisor.decision.settings import Setting, TopicQuestion
+from advisor.decision.verdict import Action, Floor, Verdict
+
+__all__ = [
+    "Action",
+    "Comparison",
+    "Depth",
+    "Evaluator",
+    "ExactEvaluator",
+    "Floor",
+    "GoalOutcome",
+    "MeasureNext",
+    "Measured",
+    "Requirements",
+    "Setting",
+    "SettingChoice",
+    "TopicQuestion",
+    "Verdict",
+    "decide_cluster",
+    "decide_topic",
+    "floor_of_reliability",
+    "verdict_of_reliability",
+]

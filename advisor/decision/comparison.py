@@ -1,0 +1,545 @@
+"""The settings of one topic compared: which one the rule chooses at the card's middle values.
+
+`compare` evaluates today's setting and the candidates, and settings with more replicas only where a
+goal asks for them. `SettingChoice` says how sure the choice is, from draws of the card.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from advisor.decision import rule
+from advisor.decision.evaluator import (
+    LOSSES,
+    MEASURES,
+    MINUTES,
+    Evaluator,
+    Measured,
+    halved_and_doubled,
+)
+from advisor.decision.information import narrowing, value_of_information
+from advisor.decision.measurable import how_measured
+from advisor.decision.rule import Array, Regret, Spread
+from advisor.decision.settings import MOST_REPLICAS, Setting, TopicQuestion, candidates
+from advisor.errors import InputError
+
+TODAY = 0
+"""Place of today's setting in a comparison."""
+MET, MISSED, OUT_OF_REACH = "met", "missed", "out of reach"
+SURVIVE = "survive"
+MOST_TO_MEASURE = 3
+_BISECTIONS = 8
+# Numbers that explain less of the range are not worth measuring for it.
+_LEAST_NARROWING = 0.02
+
+Survives = Callable[[Setting], bool]
+"""Whether a setting neither loses records nor stops writes in the failure to be survived."""
+HowMeasured = Callable[[str], str]
+"""How a user can measure the number at a dotted path of the card; "" if they cannot."""
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a user asks of a topic beside the rule, and the price of a loss.
+
+    Attributes
+    ----------
+    limits : mapping of str to float
+        Measure to the most that it may be, as a whole. Default: none.
+    survive : str or None
+        "rack" or "broker": what the topic must survive.
+    minutes_per_loss : float
+        How many minutes without writes are as bad as one loss.
+    """
+
+    limits: Mapping[str, float] = field(default_factory=dict)
+    survive: str | None = None
+    minutes_per_loss: float = rule.MINUTES_PER_LOSS
+
+    def __post_init__(self) -> None:
+        price = self.minutes_per_loss
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e15:
+            raise InputError(
+                f"minutes_per_loss={price!r} must be the minutes without writes that are as bad as "
+                "one loss, a number from 0"
+            )
+        for name in self.limits:
+            if name not in MEASURES:
+                raise InputError(f"there is no goal for {name!r}; there are {', '.join(MEASURES)}")
+
+
+@dataclass(frozen=True)
+class GoalOutcome:
+    """What becomes of a goal under the chosen setting.
+
+    Attributes
+    ----------
+    goal : str
+        A measure, or "survive".
+    limit, value : float
+        The goal and the measure as a whole; 1 and 0 or 1 for "survive".
+    state : {"met", "missed", "out of reach"}
+        Missed: another setting would meet it. Out of reach: none does, at any RF to 5.
+    by : Setting or None
+        The setting that would meet it.
+    best : float
+        The least that can be had at any RF evaluated.
+    met_in, draws : int
+        In how many draws of the card it is met.
+    """
+
+    goal: str
+    limit: float
+    value: float
+    state: str
+    by: Setting | None
+    best: float
+    met_in: int = 0
+    draws: int = 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Today's setting, the candidates and what they cost, at the card's middle values.
+
+    Attributes
+    ----------
+    question : TopicQuestion
+    settings : tuple of Setting
+        Today's first, then the candidates by RF. Today's stands for the candidate that equals it.
+    measured : tuple of Measured
+        Of each setting.
+    groups : tuple of tuple of int
+        Places of the candidates of one RF each, the fewest replicas first.
+    group : tuple of int
+        The one that was chosen from: all candidates of its RF.
+    pool : tuple of int
+        Those of the group that may be chosen and miss fewest goals, which the rule compared.
+    chosen : int
+    """
+
+    question: TopicQuestion
+    settings: tuple[Setting, ...]
+    measured: tuple[Measured, ...]
+    groups: tuple[tuple[int, ...], ...]
+    group: tuple[int, ...]
+    pool: tuple[int, ...]
+    chosen: int
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Places of the settings whose least is the floor: today's and the candidates."""
+        return (TODAY, *(place for place in self.group if place != TODAY))
+
+    def floor(self, measure: str) -> float:
+        """Return the least of a measure over the candidates and today's setting."""
+        return min(self.measured[place][measure] for place in self.columns)
+
+    def neighbour(self, step: int) -> Setting | None:
+        """Return the candidate whose min ISR is higher by `step` than the chosen one's."""
+        chosen = self.settings[self.chosen]
+        wanted = chosen.replication_factor, chosen.min_insync_replicas + step
+        for place in self.group:
+            setting = self.settings[place]
+            if (setting.replication_factor, setting.min_insync_replicas) == wanted:
+                return setting
+        return None
+
+
+def compare(
+    question: TopicQuestion,
+    evaluator: Evaluator,
+    requirements: Requirements,
+    survives: Survives | None = None,
+) -> Comparison:
+    """Evaluate today's setting and the candidates, and apply the rule.
+
+    More replicas than the candidates have are evaluated only while a goal is missed.
+    """
+    if requirements.survive is not None and survives is None:
+        raise InputError(f"nothing says what survives the loss of a {requirements.survive}")
+    settings, groups = [question.today], list[tuple[int, ...]]()
+    measured = [evaluator.middle(question.today, question.load)]
+    factor = candidates(question)[0].replication_factor
+    most_replicas = max(factor, min(MOST_REPLICAS, len(question.brokers)))
+    for replicas in range(factor, most_replicas + 1):
+        group = []
+        for setting in candidates(question, replicas):
+            if (setting.key, setting.placement) == (question.today.key, question.today.placement):
+                group.append(TODAY)
+                continue
+            group.append(len(settings))
+            settings.append(setting)
+            measured.append(evaluator.middle(setting, question.load))
+        groups.append(tuple(group))
+        if any(
+            question.allows(settings[at])
+            and not _missed(settings[at], measured[at], requirements, survives)
+            for at in group
+        ):
+            break
+    selected = select(question, settings, measured, groups, requirements, survives)
+    return Comparison(question, tuple(settings), tuple(measured), tuple(groups), *selected)
+
+
+def select(
+    question: TopicQuestion,
+    settings: Sequence[Setting],
+    measured: Sequence[Measured],
+    groups: Sequence[tuple[int, ...]],
+    requirements: Requirements,
+    survives: Survives | None,
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return the group chosen from, those of it that miss fewest goals, and the rule's choice.
+
+    More replicas are chosen only if they miss fewer goals. Today's setting, where it is no
+    candidate, is kept only if it misses fewer goals than any, or as many and costs clearly less.
+    """
+
+    def missed(place: int) -> int:
+        return len(_missed(settings[place], measured[place], requirements, survives))
+
+    def allowed(places: Sequence[int]) -> list[int]:
+        return [place for place in places if question.allows(settings[place])]
+
+    group = min(groups, key=lambda places: min(map(missed, allowed(places))))
+    fewest = min(map(missed, allowed(group)))
+    pool = tuple(place for place in allowed(group) if missed(place) == fewest)
+    losses, minutes = (
+        np.array([measured[place][name] for place in (TODAY, *group)]) for name in (LOSSES, MINUTES)
+    )
+    cost = np.full(len(settings), math.inf)
+    cost[[TODAY, *group]] = rule.costs(losses, minutes, requirements.minutes_per_loss)
+    is_candidate = any(settings[place].key == settings[TODAY].key for place in group)
+    allowed_today = question.allows(settings[TODAY])
+    if allowed_today and missed(TODAY) < fewest:
+        return group, pool, TODAY
+    today = TODAY if allowed_today and missed(TODAY) == fewest else None
+    return group, pool, rule.choose(cost, pool, today, is_candidate)
+
+
+def _missed(
+    setting: Setting, measured: Measured, requirements: Requirements, survives: Survives | None
+) -> list[str]:
+    """The goals that a setting misses."""
+    missed = [name for name, limit in requirements.limits.items() if measured[name] > limit]
+    if requirements.survive is not None and survives is not None and not survives(setting):
+        missed.append(SURVIVE)
+    return missed
+
+
+def goal_outcomes(
+    comparison: Comparison,
+    evaluator: Evaluator,
+    requirements: Requirements,
+    survives: Survives | None = None,
+    draw: bool = True,
+) -> tuple[GoalOutcome, ...]:
+    """Return for each goal whether the chosen setting meets it, or what would."""
+    chosen, load = comparison.settings[comparison.chosen], comparison.question.load
+    drawn = evaluator.drawn(chosen, load) if draw and evaluator.draws else {}
+    outcomes = []
+    for name, limit in requirements.limits.items():
+        values = [measured[name] for measured in comparison.measured]
+        state, by = _state(comparison, [value <= limit for value in values])
+        sample = drawn.get(name, np.empty(0))
+        outcomes.append(
+            GoalOutcome(
+                goal=name,
+                limit=limit,
+                value=values[comparison.chosen],
+                state=state,
+                by=by,
+                best=min(values),
+                met_in=int((sample <= limit).sum()),
+                draws=len(sample),
+            )
+        )
+    if requirements.survive is not None and survives is not None:
+        met = [survives(setting) for setting in comparison.settings]
+        state, by = _state(comparison, met)
+        outcomes.append(
+            GoalOutcome(SURVIVE, 1.0, float(met[comparison.chosen]), state, by, float(max(met)))
+        )
+    return tuple(outcomes)
+
+
+def _state(comparison: Comparison, met: Sequence[bool]) -> tuple[str, Setting | None]:
+    if met[comparison.chosen]:
+        return MET, None
+    places = [place for group in comparison.groups for place in group]
+    by = next((comparison.settings[place] for place in places if met[place]), None)
+    return (OUT_OF_REACH if by is None else MISSED), by
+
+
+@dataclass(frozen=True)
+class MeasureNext:
+    """A number of the card that is worth measuring on one's own cluster.
+
+    Attributes
+    ----------
+    path : str
+        Its dotted path in the card.
+    how : str
+        How a user can measure it.
+    value, low, high : float
+        The card's.
+    changes_at : float or None
+        Where another setting is chosen; None if none is within the range.
+    then : Setting or None
+        That setting.
+    saves_minutes : float
+        What knowing it would save on average, in minutes without writes a year.
+    narrows : float
+        Which share of the variance of the cost's logarithm it explains, 0 to 1.
+    """
+
+    path: str
+    how: str
+    value: float
+    low: float
+    high: float
+    changes_at: float | None
+    then: Setting | None
+    saves_minutes: float
+    narrows: float
+
+
+@dataclass(frozen=True)
+class SettingChoice:
+    """The setting that the rule chose, and how sure that is over the ranges of the card.
+
+    Attributes
+    ----------
+    setting : Setting
+    minutes_per_loss : float
+        The price of a loss that was asked about.
+    best_in, kept_in, draws : int
+        Of the draws, those in which no candidate costs less, and those in which the rule would keep
+        it: none costs less by ten minutes a year and by 10 %. All 0 without draws.
+    regret : Regret
+        What it costs above the best of each draw: mean, and what 95 % do not exceed.
+    runner_up : Setting or None
+        The candidate that comes next at the middle values.
+    break_even_minutes : Spread or None
+        The price from which on it is better than a min ISR one lower; None without such a
+        candidate. Over the draws; without any, at the middle values.
+    break_even_above : Spread or None
+        The price from which on a min ISR one higher is better.
+    pays_from_minutes, pays_to_minutes : float or None
+        Both at the middle values, at which the rule chooses: the prices in between choose it.
+    depends_on : tuple of str, or None
+        Numbers of the card whose half or double changes the choice; None if not computed.
+    measure_next : tuple of MeasureNext
+        At most three numbers that a user can measure.
+    """
+
+    setting: Setting
+    minutes_per_loss: float
+    best_in: int
+    kept_in: int
+    draws: int
+    regret: Regret
+    runner_up: Setting | None
+    break_even_minutes: Spread | None
+    break_even_above: Spread | None
+    pays_from_minutes: float | None
+    pays_to_minutes: float | None
+    depends_on: tuple[str, ...] | None = None
+    measure_next: tuple[MeasureNext, ...] = ()
+
+    @property
+    def confidence(self) -> str:
+        """How sure the choice is: "sure", "likely", "depends"; "" without draws."""
+        return rule.confidence(self.kept_in, self.draws)
+
+    @property
+    def measuring_changes_choice(self) -> bool:
+        """Whether measuring may change the choice; else it only narrows the ranges."""
+        return any(number.changes_at is not None for number in self.measure_next)
+
+
+def choice_of(
+    comparison: Comparison, evaluator: Evaluator, requirements: Requirements, draw: bool = True
+) -> SettingChoice:
+    """Return how sure the choice is, from the same draws for every candidate and today's setting.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    evaluator : Evaluator
+    requirements : Requirements
+    draw : bool
+        Without draws only the middle values are compared.
+    """
+    columns, price = comparison.columns, requirements.minutes_per_loss
+    pool = [columns.index(place) for place in comparison.pool]
+    chosen = columns.index(comparison.chosen)
+    middle = rule.costs(*_amounts(comparison, columns), price)
+    others = [place for place in pool if place != chosen]
+    runner_up = comparison.settings[columns[rule.least(middle, others)]] if others else None
+    standing = rule.Standing(0, 0, 0, Regret(0.0, 0.0))
+    if draw and evaluator.draws:
+        cost = rule.costs(*_drawn(comparison, evaluator, columns), price)
+        standing = rule.standing(cost, chosen, pool)
+    return SettingChoice(
+        setting=comparison.settings[comparison.chosen],
+        minutes_per_loss=price,
+        **standing._asdict(),
+        runner_up=runner_up,
+        break_even_minutes=_break_even(comparison, evaluator, -1, draw),
+        break_even_above=_break_even(comparison, evaluator, 1, draw),
+        pays_from_minutes=_median(_break_even(comparison, evaluator, -1, False)),
+        pays_to_minutes=_median(_break_even(comparison, evaluator, 1, False)),
+    )
+
+
+def _median(prices: Spread | None) -> float | None:
+    return None if prices is None else prices.median
+
+
+def _amounts(comparison: Comparison, columns: Sequence[int]) -> tuple[Array, Array]:
+    losses, minutes = (
+        np.array([comparison.measured[place][name] for place in columns])
+        for name in (LOSSES, MINUTES)
+    )
+    return losses, minutes
+
+
+def _drawn(
+    comparison: Comparison, evaluator: Evaluator, columns: Sequence[int]
+) -> tuple[Array, Array]:
+    load = comparison.question.load
+    drawn = [evaluator.drawn(comparison.settings[place], load) for place in columns]
+    losses, minutes = (
+        np.stack([measures[name] for measures in drawn], axis=1) for name in (LOSSES, MINUTES)
+    )
+    return losses, minutes
+
+
+def _break_even(
+    comparison: Comparison, evaluator: Evaluator, step: int, draw: bool
+) -> Spread | None:
+    neighbour = comparison.neighbour(step)
+    if neighbour is None:
+        return None
+    chosen = comparison.chosen
+    places = [chosen, comparison.settings.index(neighbour)]
+    if draw and evaluator.draws:
+        losses, minutes = _drawn(comparison, evaluator, places)
+    else:
+        losses, minutes = (amounts[None] for amounts in _amounts(comparison, places))
+    higher, lower = (0, 1) if step < 0 else (1, 0)
+    prices = rule.break_even(
+        losses[:, higher], minutes[:, higher], losses[:, lower], minutes[:, lower]
+    )
+    return rule.spread(prices)
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Asks the rule again with other numbers of the card, on the settings of a comparison.
+
+    Attributes
+    ----------
+    comparison : Comparison
+    evaluator : Evaluator
+    requirements : Requirements
+    survives : callable, optional
+    """
+
+    comparison: Comparison
+    evaluator: Evaluator
+    requirements: Requirements
+    survives: Survives | None = None
+
+    def choice_at(self, numbers: Mapping[str, float]) -> int:
+        """Return the place of the setting that the rule chooses with these numbers."""
+        question, settings = self.comparison.question, self.comparison.settings
+        measured = [self.evaluator.at(setting, question.load, numbers) for setting in settings]
+        groups, asked = self.comparison.groups, (self.requirements, self.survives)
+        return select(question, settings, measured, groups, *asked)[2]
+
+    def depends_on(self) -> tuple[str, ...]:
+        """Return the numbers of the card whose half or double changes the choice."""
+        changing: dict[str, None] = {}
+        for path, value in halved_and_doubled(self.evaluator.model):
+            if path not in changing and self.choice_at({path: value}) != self.comparison.chosen:
+                changing[path] = None
+        return tuple(changing)
+
+    def measure_next(self, measured_by: HowMeasured = how_measured) -> tuple[MeasureNext, ...]:
+        """Return at most three numbers that a user can measure, the most valuable first.
+
+        Those that would change the choice within their range, by what knowing them saves; without
+        any, those that explain most of the range of the cost.
+        """
+        paths = [path for path in self.evaluator.model.uncertain if measured_by(path)]
+        flips = {path: flip for path in paths if (flip := self._flip(path)) is not None}
+        rows = [self._number(path, measured_by(path), flips.get(path)) for path in flips or paths]
+        if not flips:
+            rows = [row for row in rows if row.narrows >= _LEAST_NARROWING]
+            return tuple(sorted(rows, key=lambda row: -row.narrows)[:MOST_TO_MEASURE])
+        return tuple(sorted(rows, key=lambda row: -row.saves_minutes)[:MOST_TO_MEASURE])
+
+    def _flip(self, path: str) -> tuple[float, int] | None:
+        """Where in its range a number changes the choice, nearest its value, and to which."""
+        quantity = self.evaluator.model.quantities[path]
+        flips = self._flips(path, quantity.value, (quantity.low, quantity.high))
+        return min(flips, key=lambda flip: _distance(flip[0], quantity.value), default=None)
+
+    def _flips(
+        self, path: str, value: float, ends: tuple[float, float]
+    ) -> Iterator[tuple[float, int]]:
+        for end in ends:
+            beyond = self.choice_at({path: end}) if end != value else self.comparison.chosen
+            if beyond == self.comparison.chosen:
+                continue
+            same, end = value, end
+            for _ in range(_BISECTIONS):
+                middle = _between(same, end)
+                place = self.choice_at({path: middle})
+                if place == self.comparison.chosen:
+                    same = middle
+                else:
+                    end, beyond = middle, place
+            yield end, beyond
+
+    def _number(self, path: str, how: str, flip: tuple[float, int] | None) -> MeasureNext:
+        quantity = self.evaluator.model.quantities[path]
+        saves, narrows = self._information(path)
+        return MeasureNext(
+            path=path,
+            how=how,
+            value=quantity.value,
+            low=quantity.low,
+            high=quantity.high,
+            changes_at=None if flip is None else flip[0],
+            then=None if flip is None else self.comparison.settings[flip[1]],
+            saves_minutes=saves,
+            narrows=narrows,
+        )
+
+    def _information(self, path: str) -> tuple[float, float]:
+        """What knowing a number saves, and how far it narrows the cost of the chosen setting."""
+        if not self.evaluator.draws:
+            return 0.0, 0.0
+        numbers, price = self.evaluator.drawn_numbers()[path], self.requirements.minutes_per_loss
+        losses, minutes = _drawn(self.comparison, self.evaluator, self.comparison.pool)
+        saves = value_of_information(numbers, rule.costs(losses, minutes, price)).minutes
+        chosen = [self.comparison.chosen]
+        losses, minutes = _drawn(self.comparison, self.evaluator, chosen)
+        return saves, narrowing(numbers, (minutes + price * losses)[:, 0])
+
+
+def _between(start: float, end: float) -> float:
+    """The middle of two numbers, by their ratio where neither is 0."""
+    return math.sqrt(start * end) if start and end else (start + end) / 2.0
+
+
+def _distance(number: float, value: float) -> float:
+    return abs(math.log(number / value)) if number and value else math.inf

@@ -1,0 +1,196 @@
+"""What a setting costs: its measures at the middle of the card's ranges, and in each draw.
+
+The decision asks an `Evaluator` and knows nothing of chains. `ExactEvaluator` asks
+`advisor.evaluate` for each setting, and its result again for each draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from advisor.decision.rule import MINUTES_PER_YEAR, Array, losses_per_year
+from advisor.decision.settings import Setting
+from advisor.progress import progress_bar
+from advisor.reliability.calendar import RATE_PATH
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.card import largest_drawn
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.workload import Workload
+
+LOSSES, MINUTES = "losses_per_year", "minutes_without_writes_per_year"
+"""What the rule weighs."""
+LOSS_PROBABILITY, WRITES = "loss_probability_per_year", "write_unavailability"
+RECORDS_LOST, LOSS_EVENTS = "acked_records_lost_per_year", "loss_events_per_year"
+MEASURES = (
+    LOSS_PROBABILITY,
+    LOSS_EVENTS,
+    RECORDS_LOST,
+    WRITES,
+    "read_unavailability",
+    "records_refused_per_year",
+)
+"""What is evaluated of each setting; LOSSES and MINUTES follow from it."""
+DRAWS, SEED = 128, 0
+"""How many draws of the card, and their seed: every setting is compared on the same ones."""
+# A probability so near 1 has too few digits left to tell the number of losses.
+_CERTAIN = 1.0 - 1e-12
+# A result holds its placement; of thousands of topics only the numbers are remembered.
+_MOST_RESULTS = 64
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measures of a setting at one set of the card's numbers.
+
+    Attributes
+    ----------
+    values : mapping of str to float
+        Every one of `MEASURES`, LOSSES and MINUTES.
+    causes : mapping of str to mapping of str to float
+        Measure to mechanism to its part.
+    """
+
+    values: Mapping[str, float]
+    causes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __getitem__(self, measure: str) -> float:
+        return self.values[measure]
+
+    def main_cause(self, measure: str) -> str:
+        """Return the mechanism with the largest part of a measure; "" for none."""
+        parts = {name: part for name, part in self.causes.get(measure, {}).items() if part > 0}
+        return max(parts, key=lambda name: parts[name], default="")
+
+
+class Evaluator(Protocol):
+    """Evaluates settings under one card; the same answer whenever it is asked."""
+
+    @property
+    def model(self) -> FailureModel:
+        """The card, at whose middle values a setting is evaluated."""
+        ...
+
+    @property
+    def draws(self) -> int:
+        """How many draws there are; 0 for none."""
+        ...
+
+    def middle(self, setting: Setting, load: Workload) -> Measured:
+        """Return the measures at the card's values."""
+        ...
+
+    def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
+        """Return the measures with some numbers of the card changed."""
+        ...
+
+    def drawn(self, setting: Setting, load: Workload) -> Mapping[str, Array]:
+        """Return every measure, LOSSES and MINUTES in each draw, the same ones for all settings."""
+        ...
+
+    def drawn_numbers(self) -> Mapping[str, Array]:
+        """Return the uncertain numbers of the card in each draw, by dotted path."""
+        ...
+
+
+class ExactEvaluator:
+    """Evaluates with `advisor.evaluate`; remembers its answers.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    model : FailureModel
+    draws : int
+        0 for decisions that do not say how sure they are.
+    evaluated : callable
+        Replacement for `advisor.evaluate`, with the same arguments.
+    """
+
+    def __init__(
+        self,
+        cluster: Any,
+        model: FailureModel,
+        draws: int = DRAWS,
+        evaluated: Callable[..., Any] = evaluate,
+    ) -> None:
+        self._cluster, self._model, self._evaluated = cluster, model, evaluated
+        self._cards = [*model.draws(draws, SEED)] if draws and model.uncertain else []
+        self._results: dict[tuple[Setting, Workload], Any] = {}
+        self._middle: dict[tuple[Setting, Workload], Measured] = {}
+        self._drawn: dict[tuple[Setting, Workload], Mapping[str, Array]] = {}
+
+    @property
+    def model(self) -> FailureModel:
+        """The card."""
+        return self._model
+
+    @property
+    def draws(self) -> int:
+        """How many draws; 0 for a card without ranges."""
+        return len(self._cards)
+
+    def middle(self, setting: Setting, load: Workload) -> Measured:
+        """Return the measures at the card's values."""
+        key = setting, load
+        if key not in self._middle:
+            self._middle[key] = measured(self._result(setting, load))
+        return self._middle[key]
+
+    def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
+        """Return the measures with some numbers of the card changed, to a few digits."""
+        card = self._model.with_values(numbers)
+        return measured(self._result(setting, load).reevaluate(card))
+
+    def drawn(self, setting: Setting, load: Workload) -> Mapping[str, Array]:
+        """Return every measure in each draw, to a few digits."""
+        key = setting, load
+        if key not in self._drawn:
+            result = self._result(setting, load)
+            rows = []
+            with progress_bar(self.draws, " draws", "How sure") as done:
+                for card in self._cards:
+                    rows.append(measured(result.reevaluate(card)).values)
+                    done(1)
+            names = (*MEASURES, LOSSES, MINUTES)
+            self._drawn[key] = {name: np.array([row[name] for row in rows]) for name in names}
+        return self._drawn[key]
+
+    def drawn_numbers(self) -> Mapping[str, Array]:
+        """Return the uncertain numbers of the card in each draw, by dotted path."""
+        paths = self._model.uncertain if self._cards else ()
+        return {path: np.array([card[path] for card in self._cards]) for path in paths}
+
+    def _result(self, setting: Setting, load: Workload) -> Any:
+        key = setting, load
+        if key not in self._results:
+            if len(self._results) >= _MOST_RESULTS:
+                del self._results[next(iter(self._results))]
+            self._results[key] = self._evaluated(
+                self._cluster, setting.config, self._model, load, placement=setting.placement
+            )
+        return self._results[key]
+
+
+def measured(result: Any) -> Measured:
+    """Return what the decision reads of a `Reliability`."""
+    values = {name: float(getattr(result, name)) for name in MEASURES}
+    probability = values[LOSS_PROBABILITY]
+    losses = float(losses_per_year(probability))
+    if probability >= _CERTAIN and result.mean_years_to_loss > 0.0:
+        losses = 1.0 / result.mean_years_to_loss
+    minutes = values[WRITES] * MINUTES_PER_YEAR
+    return Measured({**values, LOSSES: losses, MINUTES: minutes}, result.causes)
+
+
+def halved_and_doubled(model: FailureModel) -> Iterator[tuple[str, float]]:
+    """Yield each number of a card with half and twice its value, as far as it may have that."""
+    for path, quantity in model.quantities.items():
+        if model.calendar is not None and path == RATE_PATH:
+            continue  # it follows from the calendar
+        for factor in (0.5, 2.0):
+            value = min(factor * quantity.value, largest_drawn(path))
+            if value != quantity.value:
+                yield path, value

@@ -1,0 +1,231 @@
+"""The rule, as arithmetic on arrays: what settings cost, which one to choose, how sure that is.
+
+The last axis of an array is the settings, the one before it, if there is one, the draws of the
+card's numbers. Losses are moments a year at which the topic loses acknowledged records, minutes are
+those of a year without writes, and the price of a loss is the minutes without writes that are as
+bad. Nothing here knows Kafka or a failure model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+MINUTES_PER_YEAR = 525_600.0
+MINUTES_PER_LOSS = 10_080.0
+"""The price of a loss unless a user gives another: a week without writes."""
+KEPT_WITHIN_MINUTES, KEPT_WITHIN_SHARE = 10.0, 0.1
+"""Today's setting is kept if it exceeds the least cost by less than either (share: of its own)."""
+SURE, LIKELY = 0.95, 0.75
+# Sums of the same failures differ by their rounding.
+_ROUNDING = 1e-9
+
+
+def losses_per_year(probability: ArrayLike) -> Array:
+    """Return the losses a year behind the probability of at least one; infinite for 1.
+
+    >>> float(losses_per_year(1e-18)), round(float(losses_per_year(0.5)), 3)
+    (1e-18, 0.693)
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log1p(-np.asarray(probability, dtype=float)))
+
+
+def floor(amounts: Array) -> Array:
+    """Return the least of each measure over the settings: what none of them prevents."""
+    return np.asarray(amounts.min(axis=-1))
+
+
+def costs(losses: Array, minutes: Array, minutes_per_loss: float) -> Array:
+    """Return the cost of each setting above the floor, in minutes without writes a year.
+
+    Without the floor the causes that no setting prevents would hide the difference.
+    """
+    avoidable_losses = _above_floor(losses)
+    if minutes_per_loss == 0.0:
+        return _above_floor(minutes)
+    return _above_floor(minutes) + minutes_per_loss * avoidable_losses
+
+
+def _above_floor(amounts: Array) -> Array:
+    least = floor(amounts)[..., None]
+    # Two infinite amounts are equal, though their difference is no number.
+    with np.errstate(invalid="ignore"):
+        return np.where(amounts == least, 0.0, amounts - least)
+
+
+def margin(cost: Array | float) -> Array:
+    """Return by how much a cost may exceed the least and still be kept."""
+    return np.maximum(KEPT_WITHIN_MINUTES, KEPT_WITHIN_SHARE * np.asarray(cost))
+
+
+def least(cost: Array, candidates: Sequence[int]) -> int:
+    """Return the candidate of least cost; of equal ones the first."""
+    among = cost[list(candidates)]
+    return candidates[int(np.argmax(_equals(among, among.min())))]
+
+
+def choose(
+    cost: Array, candidates: Sequence[int], today: int | None = None, is_candidate: bool = True
+) -> int:
+    """Return the setting that the rule chooses at one set of costs.
+
+    Parameters
+    ----------
+    cost : array
+        Above the floor, a number for each setting.
+    candidates : sequence of int
+        Places of the candidates; of equal ones the first is chosen.
+    today : int, optional
+        Place of today's setting.
+    is_candidate : bool
+        Whether today's setting is one that could be chosen. It is then kept if it costs little
+        more than the best; otherwise only if the best costs clearly more.
+
+    Examples
+    --------
+    >>> choose(np.array([605.0, 16.9, 445.6]), [1, 0, 2])
+    1
+    >>> choose(np.array([25.0, 16.9, 445.6]), [1, 0, 2], today=0)
+    0
+    """
+    best = least(cost, candidates)
+    if today is None:
+        return best
+    if is_candidate:
+        exceeds = cost[today] - cost[best]
+        return today if exceeds <= 0.0 or exceeds < margin(cost[today]) else best
+    return today if cost[best] - cost[today] >= margin(cost[best]) else best
+
+
+def _equals(cost: Array, other: Array | float) -> NDArray[np.bool_]:
+    return cost <= np.asarray(other) + _ROUNDING * (1.0 + np.abs(other))
+
+
+class Spread(NamedTuple):
+    """A number over the draws.
+
+    Attributes
+    ----------
+    median, low, high : float
+        The middle draw, the least and the greatest of all; each may be infinite.
+    """
+
+    median: float
+    low: float
+    high: float
+
+
+class Regret(NamedTuple):
+    """What a setting costs above the best of each draw, in minutes without writes a year.
+
+    Attributes
+    ----------
+    mean, high : float
+        The mean over the draws, and what 95 % of them do not exceed.
+    """
+
+    mean: float
+    high: float
+
+
+class Standing(NamedTuple):
+    """How a chosen setting does in the draws.
+
+    Attributes
+    ----------
+    best_in : int
+        Draws in which no candidate costs less.
+    kept_in : int
+        Draws in which the rule would keep it: none costs less by ten minutes and by 10 %.
+    draws : int
+    regret : Regret
+    """
+
+    best_in: int
+    kept_in: int
+    draws: int
+    regret: Regret
+
+
+def standing(cost: Array, chosen: int, candidates: Sequence[int]) -> Standing:
+    """Compare the chosen setting with the candidates in every draw.
+
+    Examples
+    --------
+    >>> cost = np.array([[0.0, 30.0], [5.0, 0.0], [400.0, 0.0], [0.0, 1.0]])
+    >>> standing(cost, 0, [0, 1])
+    Standing(best_in=2, kept_in=3, draws=4, regret=Regret(mean=101.25, high=400.0))
+    """
+    own = cost[:, chosen]
+    best = np.minimum(cost[:, list(candidates)].min(axis=1), own)
+    with np.errstate(invalid="ignore"):
+        regret = np.where(own == best, 0.0, own - best)
+    is_best = _equals(own, best)
+    is_kept = is_best | (regret < margin(own))
+    high = float(np.quantile(regret, 0.95, method="inverted_cdf"))
+    mean = float(regret.mean())
+    return Standing(int(is_best.sum()), int(is_kept.sum()), len(cost), Regret(mean, high))
+
+
+def confidence(kept_in: int, draws: int) -> str:
+    """Return how sure a choice is, in a word; "" without draws.
+
+    >>> confidence(122, 128), confidence(96, 128), confidence(95, 128), confidence(0, 0)
+    ('sure', 'likely', 'depends', '')
+    """
+    if not draws:
+        return ""
+    share = kept_in / draws
+    return "sure" if share >= SURE else "likely" if share >= LIKELY else "depends"
+
+
+def break_even(
+    losses_higher: ArrayLike, minutes_higher: ArrayLike, losses: ArrayLike, minutes: ArrayLike
+) -> Array:
+    """Return the price of a loss from which on the setting with the higher min ISR costs less.
+
+    Parameters
+    ----------
+    losses_higher, minutes_higher : array
+        Of the setting with the higher min ISR.
+    losses, minutes : array
+        Of the other.
+
+    Returns
+    -------
+    array
+        In minutes without writes. 0 where the higher min ISR is no worse in either measure,
+        infinite where it is no better in either, or saves minutes and loses more.
+
+    Examples
+    --------
+    >>> float(break_even(0.01, 34.0, 0.06, 17.0))
+    340.0
+    """
+    many, few = np.asarray(losses, dtype=float), np.asarray(losses_higher, dtype=float)
+    extra = np.asarray(minutes_higher, dtype=float) - np.asarray(minutes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Two infinite amounts are equal, though their difference is no number.
+        prevented = np.where(many == few, 0.0, many - few)
+        price = np.where(prevented > 0.0, extra / prevented, math.inf)
+    return np.where((extra <= 0.0) & (prevented >= 0.0), 0.0, price)
+
+
+def spread(numbers: Array) -> Spread:
+    """Return the median of all draws and their range.
+
+    >>> spread(np.array([0.0, 300.0, 200.0, np.inf]))
+    Spread(median=250.0, low=0.0, high=inf)
+    """
+    ordered = np.sort(numbers)
+    below, above = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    # The difference of two infinite numbers is none.
+    median = below if below == above else (below + above) / 2.0
+    return Spread(float(median), float(ordered[0]), float(ordered[-1]))
