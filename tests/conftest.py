@@ -1,5 +1,6 @@
 """Settings, fixtures and the list of slow files for all tests."""
 
+import multiprocessing
 import os
 import resource
 import signal
@@ -183,6 +184,14 @@ def _bounded_memory() -> Iterator[None]:
                 for value in list(vars(module).values()):
                     if hasattr(value, "cache_clear"):
                         value.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _explorers_end() -> Iterator[None]:
+    """End what explorers compute ahead after a file's tests: it would go on to the very end."""
+    yield
+    for process in multiprocessing.active_children():
+        process.terminate()
 
 
 @pytest.fixture(scope="session")
