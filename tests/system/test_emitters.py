@@ -20,7 +20,7 @@ EMITTERS = {
     "advisor.present.interactive.worker._give_way": "a number, to the operating system",
     "advisor.present.second_process.__init__": "pickled tasks, to a process of its own",
     "advisor.cluster.live.tls._load_keystore": "a key, for OpenSSL",
-    "advisor.kafka_lab.nodes.distribution.jars_for": "paths of jars, read back here only",
+    "advisor.kafka_lab.nodes.distribution.class_path_of": "paths of jars, read back here only",
 }
 EMITTING = {"print", "echo", "secho", "write", "writelines", "write_text", "write_bytes", "savefig"}
 TYPES = {"Terminal", "ShellWord", "ShellLine", "ShellScript", "Yaml", "Properties", "Json"}

@@ -120,7 +120,8 @@ def test_words_of_a_drawing_do_not_overlap(browser: Browser, tmp_path: Path) -> 
     drawn = {step.picture.svg for story in told for step in story.steps}
     assert len(drawn) > 200
     path = tmp_path / "page.html"
-    head = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Stories</title>{STYLE}'
+    head = '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Stories</title>'
+    head += f"{STYLE.text}"
     head += '<meta name="viewport" content="width=device-width"><body class="advisor-drawing">'
     path.write_text("".join([head, *sorted(drawn)]), encoding="utf-8")
     page = opened(browser, path, 390, scripts=False)

@@ -201,6 +201,8 @@ def first_losses(
     array, shape (transitions,)
         In the unit of the rates.
     """
+    if not len(source):
+        return np.zeros(0)
     lost = np.flatnonzero(loss_probability > 0.0)
     sources = np.concatenate([source, source[lost]])
     targets = np.concatenate([target, np.zeros_like(lost)])

@@ -177,11 +177,13 @@ def test_a_cluster_that_is_never_well_is_refused() -> None:
 
 
 def test_the_kernel_compiles_where_nothing_can_be_written() -> None:
-    """With neither the source's nor the user's directory writable, each process compiles."""
+    """With neither the user's folder nor a temporary one, each process compiles."""
     code = (
-        "import tempfile\n"
+        "import pathlib\n"
         "def refuse(*args, **options): raise OSError('read-only file system')\n"
-        "tempfile.TemporaryFile = refuse\n"
+        "pathlib.os.mkdir = refuse\n"
+        "pathlib.Path.home = refuse\n"
+        "pathlib.os.environ.update(XDG_CACHE_HOME='/dev/null')\n"
         "from advisor.reliability.sampler.compiled.kernel import run\n"
         "print(run.compiled.stats.cache_path)\n"
     )
