@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-_LOGS = "the brokers' logs and the process supervisor"
-_TICKETS = "the provider's or the data centre's incidents"
-_ISR = "IsrShrinksPerSec and UnderReplicatedPartitions"
-_HOW = {
-    "broker.crash": _LOGS,
-    "broker.power": _TICKETS,
-    "broker.destroyed": _TICKETS,
-    "broker.lag": _ISR,
-    "broker.restart": _LOGS,
-    "rack.network": _TICKETS,
-    "cluster.controller": "ActiveControllerCount",
-    "copy": "BytesIn of a broker that is being replaced",
-    "detection": "the time from a kill to the election in the controller's log",
-    "election": "the controller's log",
-}
+from advisor.reliability.failures.mechanisms import HOW_MEASURED
+
 _COUNTED = ("per_year", "minutes", "hours", "bytes_per_second", "seconds", "ms_per_leader")
 
 
@@ -29,4 +16,4 @@ def how_measured(path: str) -> str:
     ("the brokers' logs", '')
     """
     section, _, key = path.rpartition(".")
-    return _HOW.get(section, "") if key in _COUNTED else ""
+    return HOW_MEASURED.get(section, "") if key in _COUNTED else ""
