@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from advisor.reliability.common_cause.common_events import (
@@ -36,6 +37,7 @@ from advisor.reliability.common_cause.placement import Placement, ReplicaSetClas
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.solver.first_passage import FirstLoss
 
@@ -78,6 +80,7 @@ def any_loss(
     exchangeable: Exchangeable = Exchangeable.FOLLOWERS,
     tails: Tails | None = None,
     along: Callable[[str], float] = lambda _mechanism: 0.0,
+    picks: Mapping[str, Pick] = MappingProxyType({}),
 ) -> AnyLoss:
     """Probability in a year, and mean years, until at least one partition loses records.
 
@@ -92,6 +95,8 @@ def any_loss(
         None if no record is acknowledged by a leader alone.
     along : callable
         Probability that what strikes a rack takes each other one along, or a restart another one.
+    picks : mapping of mechanism to Pick
+        How events pick brokers by chance; left out, each broker independently.
     """
     sets = placement.replica_set_classes(exchangeable)
     alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
@@ -109,8 +114,8 @@ def any_loss(
     certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
     certain = _combine_spread(certain, placement, survival, kept)
     brokers = placement.picked_brokers(exchangeable)
-    off = combine_picked(certain, sets, by_leader, brokers, survival)
-    destroyed = destruction(certain, survival, placement)
+    off = combine_picked(certain, sets, by_leader, brokers, survival, picks)
+    destroyed = destruction(certain, survival, placement, picks)
     coincident_sets = placement.coincident_sets(exchangeable)
     replicas = len(next(iter(sets)))
     others_out = brokers.brokers / replicas * max(found.out for found in certain.values())

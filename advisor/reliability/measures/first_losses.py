@@ -18,6 +18,7 @@ from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
+from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.measures.replica_set import compute_measures, measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 
@@ -85,6 +86,7 @@ def _combined(
         case.chain.constants.acks != "all",
         case.events_per_year,
         chances_along(case),
+        picks(case),
         tuple(
             (pattern, sets[pattern].losses[which])
             for pattern in placement.replica_set_classes(case.exchangeable)
@@ -98,7 +100,7 @@ def fitted_to(known: FirstLossRegression) -> FirstLosses:
     def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
         kind = (
             *(case.chain.constants, case.chain.mechanisms, case.config.replication_factor),
-            *(case.exchangeable, case.events_per_year, chances_along(case)),
+            *(case.exchangeable, case.events_per_year, chances_along(case), picks(case)),
         )
         given = _alone(case, sets), case.placement, case.exchangeable
         return known.first_losses(kind, *given, lambda: compute_first_losses(case, sets))
@@ -155,12 +157,19 @@ def chances_along(case: Case) -> tuple[tuple[str, float], ...]:
     return tuple((name, case.model.get(path, 0.0)) for name, path in paths.items() if path)
 
 
+def picks(case: Case) -> tuple[tuple[str, Pick], ...]:
+    """How the mechanisms that strike brokers by chance pick them."""
+    known = [table()[name] for name in case.model.mechanisms]
+    return tuple((each.name, Pick.of(each, case.model)) for each in known if each.share)
+
+
 def _all_sets(
     placement: Placement,
     exchangeable: Exchangeable,
     leader_tails: bool,
     events_per_year: tuple[tuple[str, float], ...],
     along: tuple[tuple[str, float], ...],
+    picks: tuple[tuple[str, Pick], ...],
     losses: tuple[tuple[Pattern, SetLosses], ...],
 ) -> AnyLoss:
     """Combine the sets' losses, on which the producers' timeouts have no influence.
@@ -171,6 +180,7 @@ def _all_sets(
         Records are acknowledged that only the leader has.
     events_per_year, along : tuple of (mechanism, float)
         How often each strikes, and the probability that it takes others along.
+    picks : tuple of (mechanism, Pick)
     losses : tuple of (pattern, SetLosses)
     """
     events, chances = dict(events_per_year), dict(along)
@@ -178,6 +188,7 @@ def _all_sets(
     return any_loss(
         *(dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails),
         lambda name: chances.get(name, 0.0),
+        dict(picks),
     )
 
 
