@@ -44,6 +44,7 @@ SLOW = (
     "system/test_pages_in_browser.py",
     "system/test_story_in_browser.py",
     "system/test_docs.py",
+    "system/test_drawn_common_causes.py",
     "system/test_exact_against_sampled.py",
     "system/test_fuzz.py",
     "system/test_independent_oracle.py",

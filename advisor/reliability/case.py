@@ -297,7 +297,8 @@ class Case:
         placement: Placement,
         mechanisms: frozenset[str] = frozenset(),
     ) -> Case:
-        brokers = placement.brokers
+        assert config.mode is not None
+        model, brokers = model.under(config.mode), placement.brokers
         of_racks = placement.brokers_per_rack, placement.racks, placement.voter_racks
         chain = ChainParameters.read(config, model, load, brokers, *of_racks, mechanisms)
         events = _events_per_year(model, brokers, config.replication_factor or 1)

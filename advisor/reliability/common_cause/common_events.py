@@ -214,7 +214,7 @@ def combine_common_events(
     if destroyed.picked:
         # What comes back after such an event is counted at each broker that does.
         off += math.fsum(
-            each.per_year * each.events
+            each.per_year * each.events * destroyed.after_picking(each.outage_class)
             for (_, scope, _), members in parts.items()
             for each in members
             if scope in (BROKER_REPAIR, RACK_REPAIR)

@@ -224,7 +224,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     given = dict(_sections(times.tables, origin))
     for section, content in given.items():
         # The minutes first, over which a product of rate and minutes is divided.
-        for key, raw in sorted(content.items(), key=lambda item: item[0] == PER_YEAR.key):
+        for key, raw in sorted(content.items(), key=lambda item: item[0].endswith(PER_YEAR.key)):
             path = f"{section}.{key}"
             if key not in allowed[section]:
                 near = nearest(key, (*allowed[section], *time_keys(section)))
@@ -381,7 +381,7 @@ def _divided(
     raw: Mapping[str, object], path: str, origin: Origin, minutes: Quantity | None
 ) -> Quantity:
     """Return a rate of which only the product with its mean minutes is known."""
-    if not path.endswith(".per_year") or minutes is None:
+    if not path.endswith("per_year") or minutes is None:
         raise origin.error(
             path,
             f"has {_PRODUCT}, which only a rate (per_year) beside minutes may; give a value.",
@@ -409,7 +409,7 @@ def _given(raw: object, path: str, origin: Origin) -> float:
 
 def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
     """Return a rate with the range that its count of events leaves."""
-    if not path.endswith(".per_year"):
+    if not path.endswith("per_year"):
         raise origin.error(
             path, "is no rate, and only a rate (per_year) may count events; give a value instead."
         )

@@ -305,6 +305,42 @@ class FailureModel(RepairTimes, QuantityTable):
         given = self.quantities.items()
         return tuple(path for path, number in given if number.is_range and not is_asked(path))
 
+    def under(self, mode: str) -> "FailureModel":
+        """Return the card for clusters of a mode, in which one rate is left where it gives two.
+
+        Parameters
+        ----------
+        mode : {"kraft", "zookeeper"}
+
+        Returns
+        -------
+        FailureModel
+            The same object each time.
+
+        See Also
+        --------
+        with_values : A copy with other numbers.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model, path = advisor.load_model("three_az_cloud"), "cluster.controller.per_year"
+        >>> model.under("zookeeper")[path] > model.under("kraft")[path]
+        True
+        """
+        found: dict[str, FailureModel] = self.__dict__.setdefault("_by_mode", {})
+        if mode not in found:
+            found[mode] = self._under(mode)
+        return found[mode]
+
+    def _under(self, mode: str) -> "FailureModel":
+        numbers = dict(self.quantities)
+        for entry in table().entries:
+            rate = numbers.pop(entry.path(entry.with_zookeeper), None)
+            if rate is not None and mode == "zookeeper":
+                numbers[f"{entry.name}.{PER_YEAR.key}"] = rate
+        return self if len(numbers) == len(self.quantities) else replace(self, quantities=numbers)
+
     @property
     def measurable(self) -> Mapping[str, str]:
         """How a user can measure numbers of the card on their own cluster, by dotted path.

@@ -226,6 +226,8 @@ class Mechanism:
         Other ways in which it may strike.
     variant : str
         Of an entry made from a variant, the key of its probability; see `Table.kinds`.
+    with_zookeeper : Number or None
+        Its rate in clusters with ZooKeeper, instead of the usual one.
     by_hand : bool
         Someone has to come and end it: its repairs wait where the card limits the crews.
     outlasted : bool
@@ -256,6 +258,7 @@ class Mechanism:
     deaths: tuple[Death, ...] = ()
     variants: tuple[Variant, ...] = ()
     variant: str = ""
+    with_zookeeper: Number | None = None
     by_hand: bool = False
     outlasted: bool = False
     beyond_settings: bool = False

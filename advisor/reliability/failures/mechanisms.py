@@ -101,6 +101,12 @@ _DIES = Number("dies", "probability that the broker dies in the end", probabilit
 _HARD = Number(
     "hard", "share of these deaths that take the host; else 1", required=False, probability=True
 )
+_ZOOKEEPER_PER_YEAR = Number(
+    "zookeeper_per_year",
+    "the same with ZooKeeper; as often as `per_year` if left out",
+    required=False,
+    measured_by="times without a controller or a quorum of ZooKeeper, over cluster-years",
+)
 _STOPS = Number("stops", "probability that clients are stopped, too", probability=True)
 _OVERLAP = Number(
     "overlap",
@@ -373,10 +379,12 @@ _ENTRIES = (
             PER_YEAR.measured(
                 "times without an active controller (ActiveControllerCount 0), over cluster-years"
             ),
+            _ZOOKEEPER_PER_YEAR,
             MINUTES.measured("the length of these times"),
             _STOPS,
             SHAPE,
         ),
+        with_zookeeper=_ZOOKEEPER_PER_YEAR,
         condition=15,
         variants=(Variant(_STOPS, BrokerEvent.QUORUM_STOPPED, 16),),
         beyond_settings=True,

@@ -34,6 +34,8 @@ def plan_for(
     # Workers read plans and make none; they need not import scipy.
     from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
 
+    assert config.mode is not None
+    model = model.under(config.mode)
     where = place(cluster, config, load.partitions, placement, racks_at_once(model))
     if placement is not None:
         load = replace(load, partitions=where.partitions)
