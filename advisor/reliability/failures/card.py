@@ -35,21 +35,23 @@ from advisor.reliability.failures.times.card_times import (
 )
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 
-_OTHERS = {
+_SESSIONS = "until the controller acts on a dead broker, in session timeouts, with {}"
+OTHER_NUMBERS: dict[str, tuple[Number, ...]] = {
     "flush": (Number("seconds", "until a written record is on disk"),),
     "detection": (
         Number(
             "seconds",
             "until the controller acts on a dead broker",
+            required=False,
             measured_by="kill a broker; time until its partitions have other leaders",
         ),
-        Number("kraft_sessions", "the same in session timeouts under KRaft"),
-        Number("zookeeper_sessions", "the same in session timeouts under ZooKeeper"),
+        Number("kraft_sessions", _SESSIONS.format("KRaft"), required=False),
+        Number("zookeeper_sessions", _SESSIONS.format("ZooKeeper"), required=False),
     ),
     "election": (
         Number(
             "ms_per_leader",
-            "for each leader that the controller moves",
+            "for each leader that moves",
             measured_by="kill a broker; time from the first to the last new leader, over leaders",
         ),
     ),
@@ -63,18 +65,22 @@ _OTHERS = {
     "operator": (
         Number(
             "hours",
-            "until someone elects a leader by hand",
+            "until someone elects by hand a replica that remains",
             measured_by="a drill: from the page to an unclean election by hand",
         ),
     ),
-    REPAIR: (Number(CREWS, "how many repairs progress at a time"),),
+    REPAIR: (Number(CREWS, "repairs that go on at the same time"),),
 }
+"""The sections of a card that are no mechanism, and their numbers."""
 
 
 def sections() -> dict[str, tuple[str, ...]]:
     """The sections of a card and the numbers each may hold: mechanisms first, in table order."""
-    numbers = {entry.name: entry.numbers for entry in table().entries} | _OTHERS
-    return {section: tuple(number.key for number in of) for section, of in numbers.items()}
+    return {name: tuple(n.key for n in numbers) for name, numbers in _numbers_by_section().items()}
+
+
+def _numbers_by_section() -> dict[str, tuple[Number, ...]]:
+    return {entry.name: entry.numbers for entry in table().entries} | OTHER_NUMBERS
 
 
 _TEXTS = ("title", "when_to_use")
@@ -279,7 +285,7 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
 
 
 def is_probability(path: str) -> bool:
-    """Whether the number at a dotted path is a probability of its mechanism."""
+    """Whether the number at a dotted path is a probability."""
     number = _numbers().get(path)
     return number is not None and number.probability
 
@@ -292,10 +298,8 @@ def is_asked(path: str) -> bool:
 
 def how_to_measure(path: str) -> str:
     """How a user can measure the number at a dotted path; "" if they cannot."""
-    section, _, key = path.rpartition(".")
-    found = {number.key: number for number in _OTHERS.get(section, ())}.get(key)
-    found = found or _numbers().get(path)
-    return found.measured_by if found else ""
+    number = _numbers().get(path)
+    return number.measured_by if number is not None else ""
 
 
 def largest_drawn(path: str) -> float:
@@ -309,8 +313,8 @@ def largest_drawn(path: str) -> float:
 
 
 def _numbers() -> dict[str, Number]:
-    """The numbers of all mechanisms by dotted path."""
-    return {f"{entry.name}.{n.key}": n for entry in table().entries for n in entry.numbers}
+    """All numbers by dotted path."""
+    return {f"{s}.{n.key}": n for s, numbers in _numbers_by_section().items() for n in numbers}
 
 
 def _sections(
@@ -449,8 +453,7 @@ def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origi
     for section, keys in sections().items():
         for key in keys:
             path = f"{section}.{key}"
-            optional = path in excused or (path in numbers and not numbers[path].required)
-            optional = optional or section == "detection"
+            optional = path in excused or not numbers[path].required
             if section in given and path not in found and not optional:
                 raise origin.error(section, f"has no {key}{_WHY.get(key, '')}.")
     detection = [key for key in sections()["detection"] if f"detection.{key}" in found]
