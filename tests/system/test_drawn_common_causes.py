@@ -77,7 +77,7 @@ def test_a_drawn_card_is_sampled_as_it_is_computed(seed: int) -> None:
     """No measure is more than four standard errors off, and losses are among those compared."""
     model, (cluster, config) = drawn_card(seed), drawn_setting(seed)
     exact = evaluate(cluster, config, model, LOAD)
-    asked = {"years": 2000, "seed": seed, "engine": "local", "method": "crude"}
+    asked: dict[str, Any] = {"years": 2000, "seed": seed, "engine": "local", "method": "crude"}
     found = deviations(exact, simulate(cluster, config, model, LOAD, **asked))
     assert {"loss_events_per_year", "write_unavailability"} <= {each.measure for each in found}
     assert not [each for each in found if abs(each.z) > FAR]
@@ -88,7 +88,7 @@ def test_rare_common_causes_are_found_in_cycles(seed: int) -> None:
     """Biased chances, that of all brokers among them, are weighed: a thousand times as rare."""
     model, (cluster, config) = drawn_card(seed, rarer=1000.0), drawn_setting(seed)
     exact = evaluate(cluster, config, model, LOAD)
-    asked = {"years": 2000, "seed": seed, "engine": "local", "method": "importance"}
+    asked: dict[str, Any] = {"years": 2000, "seed": seed, "engine": "local", "method": "importance"}
     sampled = simulate(cluster, config, model, LOAD, **asked)
     for measure in ("loss_events_per_year", "write_unavailability"):
         assert abs(off_by(getattr(sampled, measure), getattr(exact, measure))) < FAR, measure

@@ -69,8 +69,8 @@ def test_causes_are_those_of_closed_forms(name: str) -> None:
     model, racks = load_model(name), RACKS[name]
     found = result(name).causes["write_unavailability"]
     for cause in ("cluster.crash", "cluster.rollout", "cluster.disk_full"):
-        expected = offered(model, cause) * too_many(model, cause)
-        assert found[cause] * MINUTES_PER_YEAR == pytest.approx(expected, rel=0.01), cause
+        struck = offered(model, cause) * too_many(model, cause)
+        assert found[cause] * MINUTES_PER_YEAR == pytest.approx(struck, rel=0.01), cause
     expected = {
         "broker.gray": (offered(model, "broker.gray"), 0.02),
         "cluster.controller": (

@@ -135,9 +135,9 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
         hours[condition] = known.mean_hours(entry, rates)
         ends[condition] = float(repair_of(entry) in rates)
     for condition, entry in known.outages.items():
-        happening = [death for death in entry.deaths if death_of(entry, death) in rates]
+        possible = [death for death in entry.deaths if death_of(entry, death) in rates]
         own, more = hours[condition], 0.0
-        for death in happening:
+        for death in possible:
             later = known[death.outage].condition
             hours[condition] += rates[death_of(entry, death)] * own * (hours[later] + copy_hours)
             more = max(more, ends[later])

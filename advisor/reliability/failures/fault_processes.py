@@ -266,8 +266,8 @@ def _repairs(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> tupl
     well = _Repair(repair_of(entry), int(entry.effect.end))
     if entry.shape_path in mechanisms and not entry.prolonged:
         return well, _Repair(prolonging(entry), None, known.prolonged[entry.condition])
-    happening = [death for death in entry.deaths if death_of(entry, death) in mechanisms]
-    later = [(death, known[death.outage]) for death in happening]
+    possible = [death for death in entry.deaths if death_of(entry, death) in mechanisms]
+    later = [(death, known[death.outage]) for death in possible]
     return (
         well,
         *(_Repair(death_of(entry, d), int(then.effect), then.condition) for d, then in later),

@@ -155,7 +155,7 @@ _ENTRIES = (
         "host failures",
         numbers=(
             PER_YEAR.measured(
-                "reboots and replacements of hosts that nobody ordered, over broker-years"
+                "unplanned reboots and replacements of hosts, over broker-years"
             ),
             _UNTIL_IN_SYNC,
             SHAPE,
