@@ -52,16 +52,14 @@ types: $(READY)
 
 # The tests of one file are in one process: they share clusters. In the order of tests/conftest.py,
 # which lists what is slow: without the option the files with the fewest tests come last, and those
-# take longest.
+# take longest. Types are one of the tests, so that they are checked beside the others.
 PROCESSES := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-check: style types
+check: style
 	$(PY) -m pytest $(PROCESSES) -m "not slow" tests
 
-# The examples in docstrings come first, so that the last line sums up the tests.
-test: style types
-	$(PY) tests/support/compile_kernels.py
-	$(PY) -m pytest --doctest-modules --doctest-ignore-import-errors advisor
-	$(PY) -m pytest $(PROCESSES) --nbval-lax tests notebooks
+EXAMPLES := --nbval-lax --doctest-modules --doctest-ignore-import-errors
+test: style
+	$(PY) -m pytest $(PROCESSES) $(EXAMPLES) tests advisor notebooks
 
 # Documents and notebooks are copied beside the pages' sources, where Sphinx can find them.
 PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md QUESTIONS.md

@@ -16,7 +16,9 @@ from contextlib import contextmanager
 import click
 
 from advisor.cli.commands import advisor
+from advisor.cli.terminal import emit, say
 from advisor.errors import AdvisorError
+from advisor.rendering import terminal_text
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -49,12 +51,12 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        emit(terminal_text(error.format_message()))
         return EXIT_ERROR
     except click.ClickException as error:
         return _fail(_with_help(error))
     except (click.Abort, KeyboardInterrupt) as interrupt:
-        click.echo(str(interrupt) or "Interrupted.", err=True)
+        say(str(interrupt) or "Interrupted.")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader is gone; keep the interpreter's final flush from raising again.
@@ -100,7 +102,7 @@ def _fail(sentence: str) -> int:
         raise error
     one_line = " ".join(sentence.split())
     sentence = one_line if one_line.endswith("?") else f"{one_line.rstrip('.')}."
-    click.echo(f"advisor: {sentence}", err=True)
+    say(f"advisor: {sentence}")
     return EXIT_ERROR
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any
 
+from advisor.rendering import one_line
+
 # Longer numbers and texts are abbreviated in messages.
 _MAX_DIGITS, _MAX_CHARACTERS = 20, 80
 _MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
@@ -41,7 +43,7 @@ class AdvisorError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(_printable(message))
+        super().__init__(one_line(message))
 
 
 class InputError(AdvisorError):
@@ -180,14 +182,6 @@ class MissingExtraError(AdvisorError, ImportError):
         # `make report` installs less than a checkout's other commands and notebooks need.
         checkout = "; in this checkout: make install" * _MAKEFILE.is_file()
         super().__init__(f"{what} needs the extra '{extra}': {pip}{checkout}")
-
-
-def _printable(text: object) -> str:
-    """Return a text in one line, without what a terminal obeys or cannot encode."""
-    return "".join(
-        char if char.isprintable() else " " if char.isspace() else ascii(char)[1:-1]
-        for char in f"{text}"
-    )
 
 
 def expect(name: str, value: Any, kind: type | UnionType, wanted: str) -> Any:

@@ -1,7 +1,4 @@
-"""Files that users name: regular ones only, read up to a limit, written whole or not at all.
-
-And the user's folder for what can be made again.
-"""
+"""Files that users name: regular ones only, read up to a limit, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from advisor.errors import InputError
+from advisor.rendering import FileText
 
 
 def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
@@ -44,18 +42,6 @@ def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     return content
 
 
-def cache_folder() -> Path:
-    """Return where this project keeps what can be made again; it need not exist.
-
-    Raises
-    ------
-    RuntimeError
-        If the user has no home.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base, "kafka-replication-advisor")
-
-
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Return the file that writing to a path changes, with symbolic links followed.
 
@@ -80,8 +66,10 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def replace_file(path: str | os.PathLike[str], text: str | bytes) -> None:
+def replace_file(path: str | os.PathLike[str], content: FileText | bytes) -> None:
     """Write a file completely or not at all; an existing one is replaced and keeps its mode.
+
+    Bytes are data of one's own, which no other program shows or runs.
 
     Raises
     ------
@@ -91,7 +79,7 @@ def replace_file(path: str | os.PathLike[str], text: str | bytes) -> None:
     target = check_target(path)
     part = None
     try:
-        part = _written(target, text)
+        part = _written(target, content)
         if target.exists():
             part.chmod(stat.S_IMODE(target.stat().st_mode))
         part.replace(target)
@@ -102,7 +90,7 @@ def replace_file(path: str | os.PathLike[str], text: str | bytes) -> None:
         _remove(part)
 
 
-def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
+def write_new_files(folder: Path, files: Mapping[str, FileText]) -> None:
     """Write new files to a folder, all or none.
 
     Raises
@@ -120,8 +108,8 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
     moved: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            parts[folder / name] = _written(folder / name, text)
+        for name, content in files.items():
+            parts[folder / name] = _written(folder / name, content)
         for target, part in parts.items():
             _move_to_new(part, target)
             moved.append(target)
@@ -137,13 +125,18 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
         raise
 
 
-def _written(target: Path, text: str | bytes) -> Path:
+def write_file(path: Path, content: FileText) -> None:
+    """Write a file of this package's own programs, whole or torn; an existing one is replaced."""
+    path.write_text(content.text, encoding="utf-8")
+
+
+def _written(target: Path, content: FileText | bytes) -> Path:
     """Write a text, as UTF-8, beside its target, to the disk, and return the file."""
     part = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.part"
     try:
         # The file is made here, so its mode follows the umask.
         with part.open("xb") as out:
-            out.write(text.encode() if isinstance(text, str) else text)
+            out.write(content if isinstance(content, bytes) else content.text.encode())
             out.flush()
             os.fsync(out.fileno())
     except BaseException:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 MOST_DEPTH = 32
@@ -13,7 +14,7 @@ MOST_JSON_CHARACTERS = 40_000_000
 # Every dot of a key is a table in TOML, and tomllib takes the square of their number.
 _MOST_DOTS = 32
 _MOST_DIGITS = 19
-_LONGEST_MESSAGE = 200
+_LONGEST_MESSAGE, _LONGEST_KEY = 200, 80
 
 
 def whole_number(text: str, most: int = 2**63 - 1) -> int | None:
@@ -59,17 +60,34 @@ def read_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        If it is not JSON, too long or too deeply nested, or has an invalid number or text.
+        If it is not JSON, too long or too deeply nested, or has an invalid number or text, or an
+        object that has a key twice.
     """
     _check_length(text, MOST_JSON_CHARACTERS)
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=without_duplicates)
     except RecursionError:
         raise ValueError("objects are nested too deep") from None
     except ValueError as error:
         raise ValueError(_short(error)) from None
     check_document(document)
     return document
+
+
+def without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of an object as a table.
+
+    Raises
+    ------
+    ValueError
+        If a key is there twice: Python would take the last value, other readers the first.
+    """
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise ValueError(f"an object has the key {twice[:_LONGEST_KEY]!r} more than once")
+    return table
 
 
 def check_document(document: object) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from advisor.arguments import missing_attribute
 from advisor.errors import MissingExtraError
+from advisor.rendering import Html, html, html_joined, joined, markup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 30
 """Rows that a repr shows of what may have thousands."""
 
-_LEFT = " style='text-align:left'"
-_WHOLE = " style='white-space:nowrap'"
+_LEFT = markup(" style='text-align:left'")
+_WHOLE = markup(" style='white-space:nowrap'")
+_NOTHING = markup("")
 _MOST_LETTERS = 12  # of a number that is not broken over lines
 
 
@@ -49,34 +50,35 @@ def data_frame(
     return pd.DataFrame(rows, columns=list(columns))
 
 
-def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
+def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> Html:
     """Return rows as an HTML table with escaped values; "" without rows.
 
     The first column heads its row. It and columns of words are aligned left. A table wider than the
     page scrolls, by keyboard too. Colours are left to the page, so that dark pages work.
 
-    >>> print(html_table([{"n": 1, "x": 2}], "Two columns"))
+    >>> print(html_table([{"n": 1, "x": 2}], "Two columns").text)
     <div style='overflow-x:auto' tabindex='0' role='group' aria-label='Two columns'><table>\
 <caption>Two columns</caption><thead><tr><th scope='col' style='text-align:left'>n</th>\
 <th scope='col'>x</th></tr></thead><tbody><tr><th scope='row' style='text-align:left'>1</th>\
 <td>2</td></tr></tbody></table></div>
     """
     if not rows:
-        return ""
+        return _NOTHING
     texts = [[str(value) for value in row.values()] for row in rows]
     columns = list(zip(*texts, strict=True))
-    left = [place == 0 or _is_words(each) for place, each in enumerate(columns)]
-    head = "".join(
-        f"<th scope='col'{_LEFT * aside}>{html.escape(str(name))}</th>"
+    left = [place == 0 or _is_words(column) for place, column in enumerate(columns)]
+    head = html_joined(
+        markup("<th scope='col'{}>{}</th>", _LEFT if aside else _NOTHING, html(name))
         for name, aside in zip(rows[0], left, strict=True)
     )
-    body = "".join(_html_row(row, left) for row in texts)
-    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    label = f" aria-label='{html.escape(caption)}'" if caption else ""
-    return (
-        f"<div style='overflow-x:auto' tabindex='0' role='group'{label}>"
-        f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    body = html_joined(_html_row(row, left) for row in texts)
+    title = markup("<caption>{}</caption>", html(caption)) if caption else _NOTHING
+    label = markup(" aria-label='{}'", html(caption)) if caption else _NOTHING
+    table = markup(
+        "<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>", title, head, body
     )
+    scrolls = "<div style='overflow-x:auto' tabindex='0' role='group'{}>{}"
+    return markup(scrolls, label, table)
 
 
 def _is_number(text: str) -> bool:
@@ -88,13 +90,19 @@ def _is_words(column: Sequence[str]) -> bool:
     return not any(map(_is_number, column)) and not {*column} <= {"", "none", "–"}
 
 
-def _html_row(texts: Sequence[str], left: Sequence[bool]) -> str:
+def _html_row(texts: Sequence[str], left: Sequence[bool]) -> Html:
     name, *cells = texts
-    words = "".join(
-        f"<td{_LEFT if aside else _WHOLE * _is_plain(cell)}>{html.escape(cell)}</td>"
+    words = html_joined(
+        markup("<td{}>{}</td>", _style(cell, aside), html(cell))
         for cell, aside in zip(cells, left[1:], strict=True)
     )
-    return f"<tr><th scope='row'{_LEFT}>{html.escape(name)}</th>{words}</tr>"
+    return markup("<tr><th scope='row'{}>{}</th>{}</tr>", _LEFT, html(name), words)
+
+
+def _style(cell: str, aside: bool) -> Html:
+    if aside:
+        return _LEFT
+    return _WHOLE if _is_plain(cell) else _NOTHING
 
 
 def _is_plain(text: str) -> bool:
@@ -112,19 +120,19 @@ def more_rows(rows: Sequence[object], noun: str, where: str) -> str:
     return f"And {hidden:,} more {noun} are not shown; {where} has all." if hidden > 0 else ""
 
 
-def html_verdict(verdict: str, *paragraphs: str) -> str:
+def html_verdict(verdict: str, *paragraphs: str) -> Html:
     """Return a verdict in bold and paragraphs below it as HTML, escaped."""
-    return f"<p><strong>{html.escape(verdict)}</strong></p>{html_paragraphs(paragraphs)}"
+    return markup("<p><strong>{}</strong></p>{}", html(verdict), html_paragraphs(paragraphs))
 
 
-def html_paragraphs(texts: Iterable[str]) -> str:
+def html_paragraphs(texts: Iterable[str]) -> Html:
     """Return texts as HTML paragraphs, escaped; empty ones are left out."""
-    return "".join(f"<p>{html.escape(text)}</p>" for text in texts if text)
+    return html_joined(markup("<p>{}</p>", html(text)) for text in texts if text)
 
 
-def html_list(items: Iterable[object]) -> str:
+def html_list(items: Iterable[object]) -> Html:
     """Return items as an HTML list, escaped."""
-    return f"<ul>{''.join(f'<li>{html.escape(str(item))}</li>' for item in items)}</ul>"
+    return markup("<ul>{}</ul>", html_joined(markup("<li>{}</li>", html(i)) for i in items))
 
 
 class HasRow(Protocol):
@@ -319,4 +327,4 @@ class MeasureTable(ABC):
         columns = self._html_columns()
         rows = [dict(zip(columns, row, strict=True)) for row in self._html_rows()]
         table = html_table(rows, "Measures with their 95 % intervals")
-        return f"{html_verdict(self.verdict, *self._paragraphs())}{table}"
+        return joined(html_verdict(self.verdict, *self._paragraphs()), table).text

@@ -34,7 +34,7 @@ class FieldTable(ABC):
             | ({"from": notes.get(name, "")} if notes else {})
             for name, value in self.to_dict().items()
         ]
-        return html_table(rows, self._html_caption())
+        return html_table(rows, self._html_caption()).text
 
 
 class QuantityTable(ABC):
@@ -106,4 +106,4 @@ class QuantityTable(ABC):
             dict(zip(columns, (path, text, "", "", evidence), strict=True))
             for path, (text, evidence) in self._texts().items()
         ]
-        return html_table(rows, caption)
+        return html_table(rows, caption).text

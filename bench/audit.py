@@ -1,4 +1,4 @@
-"""Time to read and audit 100,000 partitions, compared with evaluating one topic.
+"""Time to read and audit 100,000 partitions and a million, compared with evaluating one topic.
 
 Part of ``make bench``; run this file for the seconds of each part.
 """
@@ -6,7 +6,9 @@ Part of ``make bench``; run this file for the seconds of each part.
 from __future__ import annotations
 
 import random
+import resource
 import time
+from typing import NamedTuple
 
 from advisor import Cluster, audit, evaluate, load_cluster, load_model
 from advisor.advice.topic_settings import config_of, load_of
@@ -15,33 +17,64 @@ from advisor.cluster.formats.describe_format import format_describe
 from advisor.protocol.rules.assignment import assign
 from advisor.reliability.workload import Workload
 
-TOPICS, PARTITIONS, BROKERS = 1_000, 100, 60
-RACKS: dict[int, str | None] = {broker: "abc"[broker % 3] for broker in range(BROKERS)}
 CONFIGS = {"min.insync.replicas": "2"}
 VERSION = "4.1"
 
 
-def described(at_random: bool) -> Cluster:
-    """Return a cluster of RF 3 topics, placed as Kafka would place them or at random."""
+class Size(NamedTuple):
+    """A cluster of RF 3 topics, placed at random or as Kafka would place them."""
+
+    topics: int
+    partitions: int
+    brokers: int
+    racks: int
+    at_random: bool = True
+
+    @property
+    def rack_of(self) -> dict[int, str | None]:
+        """The rack of each broker."""
+        return {broker: f"rack {broker % self.racks}" for broker in range(self.brokers)}
+
+    def __str__(self) -> str:
+        """Return what is audited, in words."""
+        how = "at random" if self.at_random else "by Kafka"
+        return (
+            f"{self.topics * self.partitions:,} partitions of {self.topics:,} topics placed {how} "
+            f"on {self.brokers:,} brokers in {self.racks} racks"
+        )
+
+
+AT_RANDOM = Size(1_000, 100, 60, 3)
+SIZES = (
+    AT_RANDOM._replace(at_random=False),
+    AT_RANDOM,
+    Size(1_000, 100, 1_000, 20),
+    Size(1_000, 1_000, 300, 20),
+    Size(10, 100_000, 300, 20),
+)
+
+
+def described(size: Size) -> Cluster:
+    """Return the cluster with its topics."""
     rng = random.Random(1)
     topics = []
-    for number in range(TOPICS):
-        if at_random:
-            lists = [rng.sample(range(BROKERS), 3) for _ in range(PARTITIONS)]
+    for number in range(size.topics):
+        if size.at_random:
+            lists = [rng.sample(range(size.brokers), 3) for _ in range(size.partitions)]
         else:
-            placed = assign(RACKS, PARTITIONS, 3, algorithm="striped", seed=number)
+            placed = assign(size.rack_of, size.partitions, 3, algorithm="striped", seed=number)
             lists = list(placed.values())
         partitions = tuple(Partition(i, r[0], tuple(r), tuple(r)) for i, r in enumerate(lists))
         topics.append(Topic(f"t{number}", partitions, CONFIGS))
-    return Cluster(RACKS, tuple(topics))
+    return Cluster(size.rack_of, tuple(topics))
 
 
-def cpu_seconds(at_random: bool) -> tuple[float, float, float]:
+def cpu_seconds(size: Size) -> tuple[float, float, float]:
     """Return the CPU seconds to read the description, to audit it, and to evaluate one topic."""
-    text = format_describe(described(at_random))
+    text = format_describe(described(size))
     model = load_model("three_az_cloud")
     start = time.process_time()
-    cluster = load_cluster(text, racks=RACKS)
+    cluster = load_cluster(text, racks=size.rack_of)
     read = time.process_time()
     topic = cluster.topics[0]
     evaluate(
@@ -58,9 +91,9 @@ def cpu_seconds(at_random: bool) -> tuple[float, float, float]:
 
 def judged() -> tuple[str, float, str, float]:
     """Compare reading and auditing all partitions with evaluating the first topic."""
-    read, whole, first = cpu_seconds(at_random=True)
+    read, whole, first = cpu_seconds(AT_RANDOM)
     return (
-        f"{TOPICS * PARTITIONS:,} partitions at random, read and judged",
+        f"{AT_RANDOM.topics * AT_RANDOM.partitions:,} partitions at random, read and judged",
         read + whole,
         "the first topic, its chains built",
         first,
@@ -68,12 +101,13 @@ def judged() -> tuple[str, float, str, float]:
 
 
 def main() -> None:
-    """Print the seconds of each part."""
-    for at_random in (False, True):
-        read, whole, first = cpu_seconds(at_random)
+    """Print the seconds of each part, and the memory at its peak so far."""
+    for size in SIZES:
+        read, whole, first = cpu_seconds(size)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
-            f"{TOPICS * PARTITIONS:,} partitions placed {'at random' if at_random else 'by Kafka'}:"
-            f" read in {read:.1f} s, first topic {first:.1f} s, all topics {whole:.1f} s"
+            f"{size}: read in {read:.1f} s, first topic {first:.1f} s, all topics {whole:.1f} s, "
+            f"at most {peak:.1f} GB"
         )
 
 

@@ -27,7 +27,6 @@ from advisor.reliability.sampler.plan_reader import plan_for
 CORES = 2
 CARD = load_model("three_az_cloud")
 CONFIG = Config(replication_factor=3, min_insync_replicas=2)
-ARCHIVING_S = 15
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -72,11 +71,6 @@ def blocks_for(plan: Plan, seconds: float) -> tuple[Block, ...]:
 
 def overhead(seconds: float) -> None:
     """Spark on two cores against two local processes side by side, on the same blocks."""
-    begun = time.monotonic()
-    subprocess.run([sys.executable, __file__, "start"], check=True)
-    print(f"a session that starts and ends: {time.monotonic() - begun:.0f} s")
-    # As a machine's first session ends, Java writes Spark's classes to an archive.
-    time.sleep(ARCHIVING_S)
     plan = plan_of(30, 3, 300)
     blocks = blocks_for(plan, seconds)
     here = _side_by_side(len(blocks))
@@ -193,8 +187,6 @@ def main() -> None:
     """Print all figures; each part is a process, since the second session needs other settings."""
     if sys.argv[1:2] == ["half"]:
         _half(*map(int, sys.argv[2:]))
-    elif sys.argv[1:2] == ["start"]:
-        spark_session(f"local[{CORES},4]").range(1).count()
     elif sys.argv[1:2] and sys.argv[1] in ("large", "skew"):
         {"large": large, "skew": skew}[sys.argv[1]]()
     elif sys.argv[1:2] == ["overhead"]:

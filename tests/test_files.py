@@ -16,8 +16,9 @@ from advisor.__main__ import main
 from advisor.cli.files import check_output_path
 from advisor.errors import InputError
 from advisor.files import replace_file, write_new_files
+from advisor.rendering import FileLines, file_lines
 
-TWO = {"a.sh": "first\n", "b.json": "second\n"}
+TWO = {"a.sh": file_lines(["first"]), "b.json": file_lines(["second"])}
 
 
 def within(seconds: float, work: Any, *arguments: Any) -> BaseException | None:
@@ -46,7 +47,7 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     pipe = tmp_path / "report.html"
     os.mkfifo(pipe)
     assert isinstance(within(5, check_output_path, pipe), InputError)
-    assert isinstance(within(5, replace_file, pipe, "x"), InputError)
+    assert isinstance(within(5, replace_file, pipe, b"x"), InputError)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert left(tmp_path) == ["report.html"]
 
@@ -58,7 +59,7 @@ def test_a_device_is_refused(device: str, tmp_path: Path) -> None:
     link.symlink_to(device)
     for path in (Path(device), link):
         assert isinstance(within(5, check_output_path, path), InputError)
-        assert isinstance(within(5, replace_file, path, "x"), InputError)
+        assert isinstance(within(5, replace_file, path, b"x"), InputError)
     assert stat.S_ISCHR(os.stat(device).st_mode)
     assert link.is_symlink()
 
@@ -74,7 +75,7 @@ def test_a_link_is_followed(tmp_path: Path, there: bool) -> None:
     link = tmp_path / "link.html"
     link.symlink_to(target)
     check_output_path(link)
-    replace_file(link, "<html>new")
+    replace_file(link, b"<html>new")
     assert link.is_symlink()
     assert target.read_text() == "<html>new"
     assert not there or stat.S_IMODE(target.stat().st_mode) == 0o640
@@ -86,7 +87,7 @@ def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     link = tmp_path / "link.html"
     link.symlink_to(link)
     with pytest.raises(InputError):
-        replace_file(link, "x")
+        replace_file(link, b"x")
 
 
 def test_the_file_is_on_the_disk_before_it_is_renamed(
@@ -106,24 +107,24 @@ def test_the_file_is_on_the_disk_before_it_is_renamed(
 
     monkeypatch.setattr(os, "fsync", spied_fsync)
     monkeypatch.setattr(Path, "replace", spied_replace)
-    replace_file(tmp_path / "page.html", "text")
+    replace_file(tmp_path / "page.html", b"text")
     assert order[:2] == ["fsync", "rename"]
 
 
-@pytest.mark.parametrize("text", ["x" * 10, "\ud800"])
+@pytest.mark.parametrize("content", [b"x" * 10, FileLines("\ud800")])
 def test_a_failure_leaves_the_old_file_and_no_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | FileLines
 ) -> None:
     """A full disk, or a text that is not Unicode, changes nothing."""
 
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    if text.isascii():
+    if isinstance(content, bytes):
         monkeypatch.setattr(os, "fsync", full)
     (tmp_path / "page.html").write_text("old")
     with pytest.raises(InputError, match="cannot be written"):
-        replace_file(tmp_path / "page.html", text)
+        replace_file(tmp_path / "page.html", content)
     assert left(tmp_path) == ["page.html"]
     assert (tmp_path / "page.html").read_text() == "old"
 
@@ -156,7 +157,8 @@ def test_several_files_are_written_all_or_none(
 def test_several_files_are_written(tmp_path: Path) -> None:
     """All files are there, nothing else, and none is written twice."""
     write_new_files(tmp_path / "new", TWO)
-    assert {p.name: p.read_text() for p in (tmp_path / "new").iterdir()} == TWO
+    texts = {name: content.text for name, content in TWO.items()}
+    assert {p.name: p.read_text() for p in (tmp_path / "new").iterdir()} == texts
     (tmp_path / "new" / "a.sh").unlink()
     with pytest.raises(InputError, match=r"b\.json is there already"):
         write_new_files(tmp_path / "new", TWO)
@@ -177,7 +179,7 @@ import advisor.__main__ as command
 from advisor import files
 fsync = os.fsync
 os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGTERM)
-command.advisor.invoke = lambda context: files.replace_file(sys.argv[1], "text")
+command.advisor.invoke = lambda context: files.replace_file(sys.argv[1], b"text")
 sys.exit(command.main(["cards"]))
 """
 

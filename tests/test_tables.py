@@ -73,15 +73,15 @@ def test_a_measure_table_has_one_line_per_measure() -> None:
 
 def test_html_is_escaped() -> None:
     """Names from outside are text in tables, lists and verdicts."""
-    assert "&lt;i&gt;" in html_table([{"name": "<i>"}])
-    assert html_table([]) == ""
-    assert html_list(["<i>"]) == "<ul><li>&lt;i&gt;</li></ul>"
-    assert html_verdict("<i>") == "<p><strong>&lt;i&gt;</strong></p>"
+    assert "&lt;i&gt;" in html_table([{"name": "<i>"}]).text
+    assert html_table([]).text == ""
+    assert html_list(["<i>"]).text == "<ul><li>&lt;i&gt;</li></ul>"
+    assert html_verdict("<i>").text == "<p><strong>&lt;i&gt;</strong></p>"
 
 
 def test_words_are_aligned_left_and_numbers_are_not_broken() -> None:
     """Heads stand above their columns, and a small number keeps its exponent."""
-    page = html_table([{"name": "a", "value": "4.0e-5", "why": "seen"}])
+    page = html_table([{"name": "a", "value": "4.0e-5", "why": "seen"}]).text
     assert "<th scope='col' style='text-align:left'>name</th><th scope='col'>value</th>" in page
     assert "<th scope='col' style='text-align:left'>why</th>" in page
     assert "<td style='white-space:nowrap'>4.0e-5</td><td style='text-align:left'>seen" in page

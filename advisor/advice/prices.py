@@ -6,7 +6,7 @@ The bytes come from `Reliability.cost`. Whatever `acks` says, followers fetch th
 from __future__ import annotations
 
 import csv
-import math
+import sys
 from dataclasses import dataclass, fields
 
 from advisor import catalog
@@ -47,7 +47,7 @@ class Prices:
         for field in fields(self)[:2]:
             value = getattr(self, field.name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not is_number or not math.isfinite(value) or value < 0:
+            if not is_number or not 0 <= value <= sys.float_info.max:
                 raise InputError(f"{field.name}={shown(value)}: give a price of 0 or more, in USD")
 
     def __repr__(self) -> str:

@@ -23,8 +23,10 @@ from advisor.cli.options import (
     with_controller,
     with_options,
 )
+from advisor.cli.terminal import emit, say
 from advisor.errors import InputError
 from advisor.files import write_new_files
+from advisor.rendering import terminal_lines, terminal_text
 
 if TYPE_CHECKING:
     from advisor.advice import Goals
@@ -64,15 +66,18 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     load, notes = _load_and_notes(options, described)
     result = run_evaluate(described, config, model, load)
     if as_json:
-        _print_json({**result.to_dict(), "dependents": result.dependents().to_dict()})
+        emit(text.json({**result.to_dict(), "dependents": result.dependents().to_dict()}))
     else:
-        click.echo(text.evaluation(result, notes))
+        emit(text.evaluation(result, notes))
 
 
 @advisor.command()
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
 @click.option("--years", type=float, default=1e6, help="Years to sample; 1,000,000 unless given.")
-@click.option("--method", help="crude or importance; chosen by what a pilot expects if left out.")
+@click.option(
+    "--method",
+    help="crude, importance or splitting; chosen by what a pilot expects if left out.",
+)
 @click.option("--relative-width", type=float, help="Stop once the loss interval is as narrow: 0.2.")
 @click.option(
     "--seconds",
@@ -80,7 +85,12 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     help="Stop when so much time has passed; a pilot of ten seconds or more is finished first.",
 )
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
-@click.option("--engine", default="spark", show_default=True, help="spark or local.")
+@click.option(
+    "--engine",
+    default="spark",
+    show_default=True,
+    help="spark, local, or quickest: here if that is done before Spark has started.",
+)
 @with_options(CHECKPOINT)
 def simulate(
     cluster: str,
@@ -107,13 +117,12 @@ def simulate(
         relative_width=relative_width,
         seconds=seconds,
         checkpoint=checkpoint,
-        progress=_print_progress,
+        progress=say,
     )
     if as_json:
-        _print_json(result.to_dict())
+        emit(text.json(result.to_dict()))
     else:
-        assumed = [*(f"{text}." for text in result.assumptions), *notes]
-        click.echo("\n".join([repr(result), *(f"Assumed: {note}" for note in assumed)]))
+        emit(text.sample(result, notes))
 
 
 @advisor.command(short_help="Find the cheapest settings that meet the goals.")
@@ -129,6 +138,7 @@ def recommend(
     the producer's options.
     """
     from advisor.advice import recommend as run_recommend
+    from advisor.advice.recommendations.migration_mixin import rendered_files
 
     described, model = _cluster_and_model(cluster, options)
     recommendation = run_recommend(
@@ -142,10 +152,8 @@ def recommend(
         allow_lower_durability=options["allow_lower_durability"],
     )
     if folder is not None:
-        write_new_files(Path(folder), recommendation.files())
-    _print_json(recommendation.to_dict()) if as_json else click.echo(
-        text.recommendation(recommendation)
-    )
+        write_new_files(Path(folder), rendered_files(recommendation))
+    emit(text.json(recommendation.to_dict()) if as_json else text.recommendation(recommendation))
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
@@ -172,7 +180,7 @@ def audit(cluster: str, as_json: bool, sarif: str | None, **options: Any) -> int
     )
     if path is not None:
         files.write_sarif(path, audited, cluster)
-    _print_json(audited.to_dict()) if as_json else click.echo(text.audit(audited))
+    emit(text.json(audited.to_dict()) if as_json else text.audit(audited))
     return 0 if audited.ok else EXIT_GOALS_MISSED
 
 
@@ -220,11 +228,10 @@ def report(
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check)
     verdict = recommendation.verdict, *recommendation.below_verdict
-    for line in (*state_lines(recommendation.now), *verdict, recommendation.tolerances):
-        click.echo(line)
+    lines = [*state_lines(recommendation.now), *verdict, recommendation.tolerances]
     if audited is not None:
-        click.echo("\n".join((f"Today: {audited.verdict}", *audited.below_verdict[1:])))
-    click.echo(f"Report: {path}")
+        lines += [f"Today: {audited.verdict}", *audited.below_verdict[1:]]
+    emit(terminal_lines([*lines, f"Report: {path}"]))
 
 
 @advisor.command()
@@ -235,11 +242,11 @@ def cards(name: str | None) -> None:
     from advisor.reliability.failures.failure_model import load_model
 
     if name is not None:
-        click.echo(repr(load_model(name)))
+        emit(terminal_text(repr(load_model(name))))
         return
     width = max(map(len, model_names()))
-    for card in model_names():
-        click.echo(f"{card:<{width}}  {load_model(card).title}")
+    rows = (f"{card:<{width}}  {load_model(card).title}" for card in model_names())
+    emit(terminal_lines(rows))
 
 
 @advisor.command()
@@ -251,7 +258,7 @@ def clients(as_json: bool) -> None:
     from advisor.advice.migration.client_defaults import client_defaults
 
     rows = client_defaults()
-    _print_json([asdict(row) for row in rows]) if as_json else click.echo(text.clients(rows))
+    emit(text.json([asdict(row) for row in rows]) if as_json else text.clients(rows))
 
 
 def _sample_recommended(
@@ -270,14 +277,7 @@ def _sample_recommended(
     )
     if engine == QUICKEST and checkpoint is None and is_quick_here(*asked, years):
         return partial(run_simulate, *asked, years=years, engine=engine)
-    return run_simulate(
-        *asked, years=years, engine=engine, checkpoint=checkpoint, progress=_print_progress
-    )
-
-
-def _print_progress(sentence: str) -> None:
-    """Print a progress message on stderr."""
-    click.echo(sentence, err=True)
+    return run_simulate(*asked, years=years, engine=engine, checkpoint=checkpoint, progress=say)
 
 
 def _write_report(recommendation: Any, path: Path, audited: Any, check: Any) -> None:
@@ -315,7 +315,7 @@ def _print_notes_of_live_cluster(described: Cluster) -> None:
     """Print on stderr what could not be read from a running cluster."""
     if described.observed is not None:
         for note in described.notes:
-            click.echo(note, err=True)
+            say(note)
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -393,7 +393,3 @@ def _goals(options: dict[str, Any]) -> Goals:
 
     stated = {name: options[name] for name in (*MEASURES, "survive") if options[name] is not None}
     return Goals(**stated)
-
-
-def _print_json(data: object) -> None:
-    click.echo(text.as_json(data))

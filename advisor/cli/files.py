@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.errors import InputError
-from advisor.files import check_target, replace_file
+from advisor.files import check_target, read_input, replace_file
+from advisor.parsing import MOST_JSON_CHARACTERS
+from advisor.rendering import json_file
 
 if TYPE_CHECKING:
     from advisor.advice import Audit
@@ -47,12 +48,21 @@ def check_sarif_path(path: Path) -> Path:
     Raises
     ------
     InputError
-        If the path is not a regular file, is a file that is not SARIF, or its folder does not
-        exist.
+        If the path is not a regular file, is a file that this advisor did not write, or its folder
+        does not exist.
     """
+    from advisor.advice.audits.sarif import is_own_log
+
     target = check_target(path)
-    if target.exists() and target.stat().st_size and b'"runs"' not in target.read_bytes():
-        raise InputError(f"{path} is not a SARIF file and is not overwritten; name another.")
+    if target.exists():
+        try:
+            text = read_input(target, MOST_JSON_CHARACTERS).decode(errors="replace")
+        except OSError:
+            text = "too large, or not readable"
+        if text and not is_own_log(text):
+            raise InputError(
+                f"{path} is not a SARIF file of this advisor and is not overwritten; name another."
+            )
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is not a directory; name another file for --sarif.")
     return path
@@ -63,5 +73,4 @@ def write_sarif(path: Path, audit: Audit, source: str) -> None:
     text = ""
     if os.path.isfile(source):
         text = Path(source).read_text(encoding="utf-8", errors="replace")
-    log = json.dumps(audit.to_sarif(text), indent=2, ensure_ascii=False)
-    replace_file(path, f"{log}\n")
+    replace_file(path, json_file(audit.to_sarif(text)))

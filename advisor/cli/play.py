@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +10,12 @@ from typing import Any
 
 import click
 
+from advisor.cli.terminal import emit, say
 from advisor.errors import InputError
+from advisor.files import replace_file
 from advisor.protocol.rules.versions import NEWEST_KNOWN
 from advisor.protocol.scenario.language import GRAMMAR, MEANINGS
+from advisor.rendering import terminal_text
 
 EXIT_DIFFERENCES = 1
 # Enough for two faults of any kind on three replicas: about two minutes and 2 GB.
@@ -57,13 +58,14 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
         if engine != "model":
             raise InputError("--rewrite fills in what the model prints; leave --engine out")
         with _errors_with_file_name(scenario):
-            _replace_atomically(path, rewritten(path))
+            # The user's own lines, which are written back as they are.
+            replace_file(path, rewritten(path).encode())
         return 0
     with _errors_with_file_name(scenario):
-        played = run(path, engine, lambda line: click.echo(line, err=True))
-    click.echo(played.transcript, nl=False)
+        played = run(path, engine, say)
+    emit(terminal_text(played.transcript), newline=False)
     for line, expected, printed in played.differences:
-        click.echo(f"{scenario}:{line}: expected {expected!r}, printed {printed!r}", err=True)
+        say(f"{scenario}:{line}: expected {expected!r}, printed {printed!r}")
     return 0 if played.ok else EXIT_DIFFERENCES
 
 
@@ -117,10 +119,10 @@ def explore(
         progress=_Progress(),
     )
     if isinstance(result, Loss):
-        click.echo(result.scenario, nl=False)
-        click.echo(f"{str(result).splitlines()[0]}.", err=True)
+        emit(terminal_text(result.scenario), newline=False)
+        say(f"{str(result).splitlines()[0]}.")
     else:
-        click.echo(str(result))
+        emit(terminal_text(str(result)))
     return 0
 
 
@@ -146,14 +148,4 @@ class _Progress:
         if now_s >= self._next_s:
             self._next_s = now_s + _REPORT_INTERVAL_S
             count = f"{faults} fault{'' if faults == 1 else 's'}"
-            click.echo(f"{states:,} states seen, now with {count}; no loss so far.", err=True)
-
-
-def _replace_atomically(path: Path, text: str) -> None:
-    """Write a temporary file beside the target and rename it."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=".advisor-", delete=False, encoding="utf-8", newline=""
-    ) as file:
-        file.write(text)
-    os.chmod(file.name, path.stat().st_mode)
-    os.replace(file.name, path)
+            say(f"{states:,} states seen, now with {count}; no loss so far.")

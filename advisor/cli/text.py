@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError
+from advisor.rendering import (
+    Terminal,
+    json_text,
+    terminal_blocks,
+    terminal_json,
+    terminal_lines,
+)
 
 if TYPE_CHECKING:
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.advice.migration.client_defaults import ClientDefaults
     from advisor.reliability.results.reliability import Reliability
+    from advisor.reliability.results.sampled import Sampled
 
 _ASSUMPTION_PREFIX = "Assumed: "
 # Those that miss a goal today come first.
@@ -21,15 +28,22 @@ _MOST_TOPICS = 30
 _MOST_LINES, _FIRST_LINES = 200, 20
 
 
-def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
+def evaluation(result: Reliability, notes: Sequence[str] = ()) -> Terminal:
     """Format an evaluation: explanation, dependents on internal topics, assumptions."""
-    main, dependents = result.explain().splitlines(), result.dependents().explain().splitlines()
+    main, dependents = result.explain().split("\n"), result.dependents().explain().split("\n")
     lines = [*main, "", *dependents, _failed_sends(result)]
     assumed = [line for line in lines if line.startswith(_ASSUMPTION_PREFIX)]
     assumed += [f"{_ASSUMPTION_PREFIX}{note}" for note in notes]
-    return _join_blocks(
+    return terminal_blocks(
         [[line for line in lines if not line.startswith(_ASSUMPTION_PREFIX)], assumed]
     )
+
+
+def sample(result: Sampled, notes: Sequence[str] = ()) -> Terminal:
+    """Format a sampled result and what was assumed for it."""
+    assumed = [*(f"{words}." for words in result.assumptions), *notes]
+    lines = (f"{_ASSUMPTION_PREFIX}{note}" for note in assumed)
+    return terminal_lines([*repr(result).split("\n"), *lines])
 
 
 def _failed_sends(result: Reliability) -> str:
@@ -43,7 +57,7 @@ def _failed_sends(result: Reliability) -> str:
     return f"Failed sends: {number} a year{interval(low, high)}{setting}."
 
 
-def recommendation(result: Recommendation) -> str:
+def recommendation(result: Recommendation) -> Terminal:
     """Format a recommendation: verdict, reasons, findings, commands and rollback."""
     from advisor.advice.audits.state_words import state_lines
     from advisor.advice.beyond_settings import goals_sentence
@@ -60,7 +74,7 @@ def recommendation(result: Recommendation) -> str:
         ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
         *_instructions(result),
     ]
-    return _join_blocks(blocks)
+    return terminal_blocks(blocks)
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -130,7 +144,7 @@ def _first_lines(lines: Sequence[str], file: str) -> list[str]:
     ]
 
 
-def audit(result: Audit) -> str:
+def audit(result: Audit) -> Terminal:
     """Format an audit: verdict, table of topics (worst first), findings."""
     from advisor.advice.audits.audit import WITHOUT_INTERVALS
     from advisor.advice.audits.state_words import state_lines
@@ -171,10 +185,10 @@ def audit(result: Audit) -> str:
         findings(result.findings),
         notes,
     ]
-    return _join_blocks(blocks)
+    return terminal_blocks(blocks)
 
 
-def clients(rows: Sequence[ClientDefaults]) -> str:
+def clients(rows: Sequence[ClientDefaults]) -> Terminal:
     """Format the defaults of client libraries, and the settings that each still needs."""
     header = ("client", "acks", "idempotence", "retries", "time to deliver", "to be set")
     lines = [header]
@@ -192,7 +206,7 @@ def clients(rows: Sequence[ClientDefaults]) -> str:
         )
     notes = [f"{row.name}: {row.note}." for row in rows if row.note]
     source = f"From the libraries' sources, read {max(row.retrieved for row in rows)}."
-    return _join_blocks([table(lines), notes, [source]])
+    return terminal_blocks([table(lines), notes, [source]])
 
 
 def findings(items: Sequence[Finding]) -> list[str]:
@@ -220,13 +234,9 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _join_blocks(blocks: Sequence[Sequence[str]]) -> str:
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def as_json(data: object) -> str:
-    """Return data as JSON, with null for infinities and NaN, which JSON cannot represent."""
-    return json.dumps(_without_infinities(data), indent=2, allow_nan=False, ensure_ascii=False)
+def json(data: object) -> Terminal:
+    """Format data as JSON, with null for infinities and NaN, which JSON cannot represent."""
+    return terminal_json(json_text(_without_infinities(data), indent=2))
 
 
 def _without_infinities(data: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from advisor.cluster.topic import Topic
 from advisor.errors import InputError, shown
+from advisor.rendering import joined
 from advisor.tables import MOST_ROWS, data_frame, html_paragraphs, html_table, more_rows
 
 if TYPE_CHECKING:
@@ -95,4 +96,4 @@ class ClusterTable(ABC):
         more = more_rows(self.topics, "topics", 'to_frame("partitions")')
         table = html_table(topics, "Topics of the cluster")
         notes = html_paragraphs([more, *self.notes[:MOST_ROWS]])
-        return f"{html_paragraphs([repr(self)])}{table}{notes}"
+        return joined(html_paragraphs([repr(self)]), table, notes).text

@@ -18,6 +18,7 @@ from advisor.cluster.topic import Topic, check_partitions, is_id
 from advisor.errors import InputError, shown
 from advisor.formatting import counted
 from advisor.parsing import is_unicode
+from advisor.rendering import one_line
 
 MOST_BROKERS = 100_000
 """More than any Kafka cluster has; a larger number is taken for a typo."""
@@ -108,7 +109,7 @@ class Cluster(ClusterTable):
             object.__setattr__(self, "controllers", _checked_racks(self.controllers, "controller"))
         object.__setattr__(self, "topics", tuple(self.topics))
         check_partitions(sum(len(topic.partitions) for topic in self.topics))
-        object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "notes", tuple(map(one_line, self.notes)))
         object.__setattr__(self, "broker_settings", FrozenMap(self.broker_settings))
         names: set[str] = set()
         known = frozenset(self.brokers)
@@ -146,9 +147,11 @@ class Cluster(ClusterTable):
             raise InputError(f"eligible_leader_replicas={shown(elr)}: write True, False or None")
         settings = self.broker_settings
         if not isinstance(settings, Mapping) or not all(
-            _is_text(key) and _is_text(value) for key, value in settings.items()
+            _is_text(text) and text.isprintable() for row in settings.items() for text in row
         ):
-            raise InputError(f"broker_settings={shown(settings)}: give a mapping of texts")
+            raise InputError(
+                f"broker_settings={shown(settings)}: give a mapping of printable texts"
+            )
         if self.layout is not None and self.layout not in LAYOUTS:
             names = ", ".join(map(repr, LAYOUTS))
             raise InputError(f"layout={shown(self.layout)}: write one of {names}, or None")
@@ -375,7 +378,9 @@ def _checked_racks(racks: Mapping[int, str | None], noun: str) -> FrozenMap[int,
         if not is_id(node):
             raise InputError(f"{shown(node)} is not a {noun} id; ids are whole numbers from 0")
         if rack is not None and not is_rack(rack):
-            raise InputError(f"{noun} {node} has the rack {shown(rack)}; give a name or None")
+            raise InputError(
+                f"{noun} {node} has the rack {shown(rack)}; give a name or None; it is printable"
+            )
     return FrozenMap(dict(sorted(racks.items())))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from advisor.cluster.addresses import looks_like_addresses
+from advisor.cluster.addresses import looks_like_addresses, parse_addresses
 from advisor.cluster.frozen import FrozenMap
+from advisor.cluster.topic import MAX_ID
 from advisor.errors import InputError, shown
+from advisor.parsing import whole_number
 
+_Value = TypeVar("_Value")
 ELR_FEATURE = "eligible.leader.replicas.version"
 METADATA_FEATURE = "metadata.version"
 REPLICATION_SETTINGS = frozenset(
@@ -138,7 +141,7 @@ class Observed:
 
     def __post_init__(self) -> None:
         _require(self.mode in ("kraft", "zookeeper"), "mode", self.mode, "kraft or zookeeper")
-        _require(isinstance(self.cluster_id, str), "cluster_id", self.cluster_id, "a text")
+        _require(_is(self.cluster_id, str), "cluster_id", self.cluster_id, "a printable text")
         _require(
             self.quorum is None or isinstance(self.quorum, Quorum),
             "quorum",
@@ -155,8 +158,10 @@ class Observed:
         for name in ("broker_settings", "topic_settings"):
             for settings in getattr(self, name).values():
                 for key, value in settings.items():
-                    _require(isinstance(key, str), name, key, "names of settings")
+                    _require(_is(key, str), name, key, "names of settings")
                     _require(isinstance(value, Setting), name, value, "settings")
+                    texts = (value.value or "", value.source)
+                    _require(all(_is(text, str) for text in texts), name, value, "printable texts")
             frozen = {key: FrozenMap(inner) for key, inner in getattr(self, name).items()}
             object.__setattr__(self, name, FrozenMap(frozen))
         down = self.down
@@ -167,6 +172,10 @@ class Observed:
         servers, path = self.bootstrap_servers, self.command_config
         known = servers == "" or (isinstance(servers, str) and looks_like_addresses(servers))
         _require(known, "bootstrap_servers", servers, "host:9092, or several separated by commas")
+        if servers:
+            # Without the spaces and line breaks that may stand beside a comma.
+            plain = ",".join(map(str, parse_addresses(servers)))
+            object.__setattr__(self, "bootstrap_servers", plain)
         _require(
             path is None or (isinstance(path, str) and path.isprintable()),
             "command_config",
@@ -231,23 +240,21 @@ class Observed:
             cluster_id=str(document["cluster_id"]),
             quorum=quorum
             and Quorum(
-                leader=None if quorum["leader"] is None else int(quorum["leader"]),
-                leader_epoch=int(quorum["leader_epoch"]),
-                voters=tuple(map(int, quorum["voters"])),
-                observers=tuple(map(int, quorum["observers"])),
+                leader=None if quorum["leader"] is None else _whole(quorum["leader"]),
+                leader_epoch=_whole(quorum["leader_epoch"]),
+                voters=tuple(map(_whole, quorum["voters"])),
+                observers=tuple(map(_whole, quorum["observers"])),
             ),
-            features={str(name): int(level) for name, level in document["features"].items()},
+            features={str(name): _whole(level) for name, level in document["features"].items()},
             features_known=bool(document["features_known"]),
-            versions={int(key): str(value) for key, value in document["versions"].items()},
-            broker_settings={
-                int(key): _settings(rows) for key, rows in document["broker_settings"].items()
-            },
+            versions=_by_broker(document["versions"], str),
+            broker_settings=_by_broker(document["broker_settings"], _settings),
             topic_settings={
                 str(key): _settings(rows) for key, rows in document["topic_settings"].items()
             },
             bootstrap_servers=str(document.get("bootstrap_servers", "")),
             command_config=document.get("command_config"),
-            down=tuple(map(int, document.get("down", ()))),
+            down=tuple(map(_whole, document.get("down", ()))),
         )
 
 
@@ -258,11 +265,33 @@ _FIELDS: tuple[tuple[str, type, type], ...] = (
     ("broker_settings", int, Mapping),
     ("topic_settings", str, Mapping),
 )
-_WORDS: dict[type, str] = {str: "texts", int: "whole numbers", Mapping: "mappings"}
+_WORDS: dict[type, str] = {str: "printable texts", int: "whole numbers", Mapping: "mappings"}
 
 
 def _is(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+    """Whether a value is of a type; a bool is no number, and a text has one line."""
+    printable = not isinstance(value, str) or value.isprintable()
+    return isinstance(value, kind) and not isinstance(value, bool) and printable
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{shown(value)} is not a whole number")
+    return value
+
+
+def _by_broker(rows: Mapping[str, Any], read: Callable[[Any], _Value]) -> dict[int, _Value]:
+    """Return what a saved cluster has of each broker, by id.
+
+    Raises
+    ------
+    ValueError
+        If a key is not a broker id, or stands for the same one as another.
+    """
+    ids = [whole_number(key, MAX_ID) for key in rows]
+    if None in ids or len({*ids}) < len(ids):
+        raise ValueError("not broker ids")
+    return {int(key): read(value) for key, value in rows.items()}
 
 
 def _require(condition: bool, name: str, value: object, wanted: str) -> None:

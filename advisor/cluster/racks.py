@@ -9,7 +9,7 @@ from typing import Any
 
 from advisor.errors import InputError, shown
 from advisor.files import read_input
-from advisor.parsing import is_unicode, read_toml, whole_number
+from advisor.parsing import read_toml, whole_number
 
 Racks = Mapping[int, str | None] | Mapping[str, object] | str | os.PathLike[str]
 """`{1: "a", 2: "b"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, TOML text or the path of a TOML file."""
@@ -132,13 +132,13 @@ def _rack_name(rack: object, who: str) -> str | None:
         return None
     if isinstance(rack, str) and is_rack(rack):
         return rack.strip()
-    raise InputError(f"{who} has the rack {shown(rack)}; a rack is a name in quotes")
+    raise InputError(f"{who} has the rack {shown(rack)}; a rack is a printable name in quotes")
 
 
 def is_rack(name: object) -> bool:
     """Whether a value can be the name of a rack."""
     named = isinstance(name, str) and bool(name.strip())
-    return named and len(str(name)) <= _LONGEST_RACK and is_unicode(str(name))
+    return named and len(str(name)) <= _LONGEST_RACK and str(name).isprintable()
 
 
 def _exists(text: str) -> bool:

@@ -15,12 +15,13 @@ from typing import Any
 from advisor.cluster.frozen import FrozenMap
 from advisor.errors import InputError, shown
 from advisor.formatting import counted
-from advisor.parsing import is_unicode, whole_number
+from advisor.parsing import whole_number
 
 MAX_ID = 2**31 - 1
 MOST_PARTITIONS = 2_000_000
 """Upper limit on the partitions of a cluster, above any known one; their audit takes minutes."""
-TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+TOPIC_NAME = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}")
+"""Names that Kafka takes (`common.internals.Topic.validate`): neither "." nor ".."."""
 
 INTERNAL_TOPICS = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"}
@@ -248,7 +249,8 @@ class Topic:
         object.__setattr__(self, "configs", FrozenMap(self.configs))
         if not isinstance(self.name, str) or not TOPIC_NAME.fullmatch(self.name):
             raise InputError(
-                f"{shown(self.name)} is not the name of a topic (letters, digits, . _ -)"
+                f"{shown(self.name)} is not the name of a topic (letters, digits, . _ -; not . or "
+                "..)"
             )
         if not ordered:
             raise InputError(f"topic {self.name} has no partitions")
@@ -267,10 +269,11 @@ class Topic:
         if not isinstance(rows, tuple | list) or not all(isinstance(p, Partition) for p in rows):
             raise InputError(f"partitions={shown(rows)}: give a tuple of Partition")
         texts = (*stated.keys(), *stated.values()) if isinstance(stated, Mapping) else (None,)
-        if not all(isinstance(text, str) and is_unicode(text) for text in texts):
-            raise InputError(f"configs={shown(stated)}: give a mapping of texts to texts")
-        if self.topic_id is not None and not isinstance(self.topic_id, str):
-            raise InputError(f"topic_id={shown(self.topic_id)}: give a text or None")
+        if not all(isinstance(text, str) and text.isprintable() for text in texts):
+            raise InputError(f"configs={shown(stated)}: give a mapping of printable texts")
+        topic_id = self.topic_id
+        if topic_id is not None and not (isinstance(topic_id, str) and topic_id.isprintable()):
+            raise InputError(f"topic_id={shown(topic_id)}: give a printable text, or None")
         if not isinstance(self.marked_for_deletion, bool):
             raise InputError(
                 f"marked_for_deletion={shown(self.marked_for_deletion)}: give True or False"

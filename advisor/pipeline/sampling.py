@@ -296,7 +296,7 @@ def _frame(
                 row = runner(plan, wave[index])
                 if folder is not None:
                     checkpoints.write_row(folder, row)
-                yield arrow.RecordBatch.from_pylist([row._asdict()])
+                yield arrow.RecordBatch.from_pylist([checkpoints.with_digest(row)])
         freeze_imports()
 
     frame = session.range(0, len(wave), 1, partitions)

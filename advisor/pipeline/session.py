@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError, MissingExtraError
-from advisor.pipeline.java import Java, archive_options, find_java
+from advisor.pipeline.java import Java, find_java
 from advisor.progress import Notify, warn
 
 if TYPE_CHECKING:
@@ -168,8 +168,7 @@ def _start(master: str | None) -> "SparkSession":
         with _changed_environment(_launch_environment(master, java)):
             gateway = SparkContext._gateway
             if gateway is None:
-                launched = _with_archive(settings, java)
-                gateway = _launch(SparkConf().setAll([*launched.items()]), log)
+                gateway = _launch(SparkConf().setAll([*settings.items()]), log)
             if master is None:
                 settings = _settings_beside(_given_settings(gateway), directory)
             conf = SparkConf().setAll([*settings.items()])
@@ -243,17 +242,6 @@ def session_settings(master: str, directory: Path) -> dict[str, str]:
     if import_path is not None:
         settings["spark.executorEnv.PYTHONPATH"] = import_path
     return settings
-
-
-def _with_archive(settings: Mapping[str, str], java: Java) -> dict[str, str]:
-    """Return the settings to start Java with: ours for one machine also name a class archive."""
-    import pyspark
-
-    name = "spark.driver.extraJavaOptions"
-    jars = Path(pyspark.__file__).parent / "jars"
-    if name not in settings or not jars.is_dir():
-        return dict(settings)
-    return {**settings, name: f"{settings[name]} {archive_options(java, jars)}".rstrip()}
 
 
 def _worker_import_path() -> str | None:

@@ -111,7 +111,8 @@ def simulate(
         at most this wide, as a part of its value: 0.2 is from 10 % below to 10 % above. The same
         seed and inputs still give identical results on every engine. Without losses the interval
         is never narrow. With "splitting" it stays wide while some kind of failure is too rare to
-        occur in the years done; where nothing else does, ``why`` says so.
+        occur in the years done; where nothing else does, ``why`` says so. If ``years`` end first,
+        the result prints how wide the interval still is.
     seconds : float, optional
         Stop when this much time has passed, the start of Spark included; a round of an eighth of a
         second of one core is always finished, and so is the pilot of "importance" or "splitting",

@@ -259,7 +259,12 @@ def _problem(key: str, value: object) -> str:
 
 
 def _problem_of_number(key: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    # Not isfinite, which fails for integers beyond floats.
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not -math.inf < value < math.inf
+    ):
         return f"must be a number, not {shown(value)}"
     if key == "hour":
         return "" if 0 <= value < 24 else f"must be from 0 to below 24, not {shown(value)}"

@@ -12,10 +12,10 @@ from typing import Any
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
+from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
-from advisor.reliability.common_cause.first_loss_regression import FirstLossRegression
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Replicas
@@ -23,7 +23,7 @@ from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.first_losses import (
     FirstLosses,
     compute_first_losses,
-    fitted_to,
+    first_losses_of_many,
     measure_sets,
     scaled_from_fewer,
     solve_chains,
@@ -52,6 +52,8 @@ _AVERAGED = ("write_unavailability", "read_unavailability", "write_stalled")
 # Another card is solved on states of its own if one of these may be off by more than this share.
 _TRUNCATED, _TOO_ROUGH = ("loss_events_per_year", "write_unavailability"), 0.02
 _FEW = 3
+# A smaller share of the losses is left out silently; the stated error has it in any case.
+_WORTH_SAYING = 1e-4
 
 
 @names_checked
@@ -133,19 +135,12 @@ def prepare(
         solve_chains(case.with_card(without_beyond(model)))
 
 
-def topic_evaluator(known: FirstLossRegression | None = None) -> Callable[..., Reliability]:
+def topic_evaluator() -> Callable[..., Reliability]:
     """Return `evaluate` for one topic after another of a cluster.
 
-    First losses of topics similar to earlier ones come from a regression over these, and state its
-    error; see `FirstLossRegression`. All other measures are computed as usual.
-
-    Parameters
-    ----------
-    known : FirstLossRegression, optional
-        First losses of earlier topics.
+    Losses that make up less than a hundredth or so of the first losses are not examined for what
+    sets share; the stated error holds them. All other measures are computed as usual.
     """
-    known = FirstLossRegression() if known is None else known
-    first_losses = fitted_to(known)
 
     def evaluated(
         cluster: Brokers,
@@ -156,7 +151,7 @@ def topic_evaluator(known: FirstLossRegression | None = None) -> Callable[..., R
         placement: tuple[Replicas, ...] | None = None,
     ) -> Reliability:
         check_inputs(cluster, config, model, load, placement)
-        return _answer(Case.read(cluster, config, model, load, placement), first_losses)
+        return _answer(Case.read(cluster, config, model, load, placement), first_losses_of_many)
 
     return evaluated
 
@@ -265,7 +260,7 @@ def _combine(
             sets[pattern].truncated_entries_per_year * n for pattern, n in counts.items()
         ),
         states=sum(found.states for found in sets.values()),
-        method=_method(sets, sum(found.sets for found in classes.values())),
+        method=_method(sets, sum(found.sets for found in classes.values()), first.left_out),
         assumptions=assumptions(cluster, config, case.model),
         config=config,
         model=case.model,
@@ -335,7 +330,7 @@ def _error_bounds(
     return bounds
 
 
-def _method(sets: Mapping[Pattern, SetMeasures], replica_sets: int) -> str:
+def _method(sets: Mapping[Pattern, SetMeasures], replica_sets: int, left_out: float) -> str:
     states = sum(found.states for found in sets.values())
     how = ", ".join(sorted({found.losses[0].first.method for found in sets.values()}))
     chains = f"Markov chain of {states} states"
@@ -346,4 +341,6 @@ def _method(sets: Mapping[Pattern, SetMeasures], replica_sets: int) -> str:
         together = (
             f"{replica_sets} replica sets, independent but for what strikes them or is away at once"
         )
+        if left_out >= _WORTH_SAYING:
+            together += f" ({significant(100.0 * left_out)} % of the losses not examined for that)"
     return f"{chains}, {how}; {together}"

@@ -12,6 +12,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.workload import Workload
+from advisor.rendering import joined
 from advisor.tables import data_frame, html_table, html_verdict
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ class Patching:
             for choice in self.choices
         ]
         table = html_table(rows, "One rolling restart, by how it is done, with 95 % intervals")
-        return f"{html_verdict(self.verdict, self._source)}{table}"
+        return joined(html_verdict(self.verdict, self._source), table).text
 
 
 def _time(minutes: Estimate) -> str:

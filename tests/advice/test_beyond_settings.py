@@ -55,12 +55,12 @@ def test_goals_are_met_by_what_settings_decide() -> None:
 def test_the_rest_is_said_beside_the_goals() -> None:
     """Below the verdict, in the command line's text, in rows and in data."""
     answer, plain = recommend(SIX, CARD, LOAD, GOALS), recommend(SIX, PLAIN, LOAD, GOALS)
-    for said in (repr(answer), answer._repr_html_(), text.recommendation(answer)):
+    for said in (repr(answer), answer._repr_html_(), text.recommendation(answer).text):
         assert "Causes beyond settings add " in said
         assert "(site power outages)" in said
     held = "They apply to what settings decide."
-    assert held in text.recommendation(answer)
-    assert "what settings decide" not in text.recommendation(plain)
+    assert held in text.recommendation(answer).text
+    assert "what settings decide" not in text.recommendation(plain).text
     row = answer.rows(intervals=False)[0]
     assert row["write_unavailability_beyond_settings"] > 1e-5
     data = json.loads(json.dumps(answer.to_dict()))["best"]["measures"]["write_unavailability"]
@@ -87,7 +87,7 @@ def test_an_audit_is_held_against_the_same() -> None:
     assert found.verdict.startswith("No, 1 of 2 topics misses your goals; worst: ")
     assert found.below_verdict[0].startswith("Causes beyond settings add up to ")
     assert found.below_verdict[0].endswith("(site power outages).")
-    table = text.audit(found)
+    table = text.audit(found).text
     assert "refused by settings" in table
     assert "They apply to what settings decide." in table
     assert "refused by settings" in found._repr_html_()
@@ -96,7 +96,7 @@ def test_an_audit_is_held_against_the_same() -> None:
         "Causes beyond settings are not in this card: software bugs, operator errors, the "
         "loss of a region."
     )
-    for said in (plain.verdict, text.audit(plain), plain._repr_html_(), plain.explain()):
+    for said in (plain.verdict, text.audit(plain).text, plain._repr_html_(), plain.explain()):
         assert "settings decide" not in said
         assert "by settings" not in said
 

@@ -56,6 +56,7 @@ def test_headroom_is_disk_only() -> None:
         lambda: load_prices("azure"),
         lambda: Prices(storage_usd_per_gb_month=-1, between_zones_usd_per_gb=0, source=""),
         lambda: Prices(storage_usd_per_gb_month=math.nan, between_zones_usd_per_gb=0, source=""),
+        lambda: Prices(storage_usd_per_gb_month=10**400, between_zones_usd_per_gb=0, source=""),
         lambda: monthly_cost(found(3, 3), PRICES, headroom=0.5),
         lambda: monthly_cost(found(3, 3), PRICES, consumers=-1),
     ],

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from advisor.__main__ import main
+from advisor.pipeline.simulate import ENGINES, QUICKEST
+from advisor.reliability.sampler.methods import METHODS
 from command_line import (
     LINE,
     TOPIC,
@@ -128,6 +130,18 @@ def test_simulate_with_the_local_engine(
     assert said[0].startswith("RF 3 with min ISR 2: ")
     assert main([*line[:-1], "nan"]) == 2
     one_sentence(capsys)
+
+
+def test_the_help_of_simulate_names_every_method_and_engine(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What --method and --engine take is what the sampler has."""
+    assert main(["simulate", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    (method,) = re.findall(r"--method TEXT ([^-]+) --", said)
+    assert set(re.findall(r"\w+", method)) >= set(METHODS)
+    (engine,) = re.findall(r"--engine TEXT ([^-]+) --", said)
+    assert set(re.findall(r"\w+", engine)) >= {*ENGINES, QUICKEST}
 
 
 def test_simulate_stops_early_on_the_command_line(

@@ -47,6 +47,22 @@ def test_rewrite_fills_in(scenario):
     assert scenario.read_text() == SCENARIO
 
 
+def test_rewrite_follows_a_symbolic_link(scenario, tmp_path):
+    """The link stays, its target is filled in and keeps its mode, and nothing is left beside it."""
+    scenario.write_text(SCENARIO.replace("acked 10", "acked 9"))
+    scenario.chmod(0o640)
+    folder = tmp_path / "links"
+    folder.mkdir()
+    link = folder / "link.txt"
+    link.symlink_to(scenario)
+    assert main(["play", str(link), "--rewrite"]) == 0
+    assert link.is_symlink()
+    assert scenario.read_text() == SCENARIO
+    assert scenario.stat().st_mode & 0o777 == 0o640
+    assert [*folder.iterdir()] == [link]
+    assert sorted(tmp_path.iterdir()) == [folder, scenario]
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [("produce t1-0", "prodce t1-0"), ("t1-0 10", "t9-0 10"), ("replicas=1,2,3", "replicas=1,2,7")],

@@ -250,6 +250,12 @@ def test_a_reassignment_plan_is_read_with_its_assumptions():
         ('{"brokers": {"1": "a"}, "controllers": {}\n}', r"controllers={}: give the rack"),
         ('{"brokers": {"1": "a"}, "controllers": {"x": "a"}\n}', r"not a controller id"),
         ('{"brokers": {"1": "a"}, "controllers": {"1": 5}\n}', r"controller 1 has the rack 5"),
+        (
+            '{"brokers": {"1": "a", "1": "b"}\n}',
+            r"not JSON: an object has the key '1' more",
+        ),
+        ('{"brokers": {"1": "a"}, "brokers": {}\n}', r"has the key 'brokers' more than once"),
+        ('{"partitions": [{"topic": "t", "topic": "u"}]\n}', r"has the key 'topic' more than once"),
         ("[" * 100_000 + "\n", r"no topic"),
         ('{"a":' + "[" * 100_000 + "\n", r"not JSON"),
     ],

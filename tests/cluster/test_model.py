@@ -232,6 +232,19 @@ def test_an_invalid_min_isr_is_rejected(stated):
         Topic("t", (healthy(),), {"min.insync.replicas": stated})
 
 
+@pytest.mark.parametrize("name", [".", "..", "", "a b", "a\n", None, "x" * 250])
+def test_a_name_that_kafka_refuses_is_refused(name):
+    """Kafka takes neither "." nor "..", which would be folders of the log directory."""
+    with pytest.raises(InputError, match="is not the name of a topic"):
+        Topic(name, (Partition(0, 1, (1,), (1,)),))
+
+
+@pytest.mark.parametrize("name", ["...", ".a", "..a", "_", "x" * 249])
+def test_a_name_that_kafka_takes_is_taken(name):
+    """Dots as a part of a name are allowed."""
+    assert Topic(name, (Partition(0, 1, (1,), (1,)),)).name == name
+
+
 def test_topics_must_fit_the_cluster():
     """Repeated topics and replicas on unknown brokers are rejected."""
     topic = Topic("t", (healthy(),))

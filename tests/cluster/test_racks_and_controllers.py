@@ -123,3 +123,48 @@ def test_a_broker_named_only_in_the_racks_is_noted():
     assert set(cluster.brokers) == {1, 2, 7, 9}
     (note,) = cluster.notes
     assert note.startswith("Brokers 7, 9 stood in the racks alone: ")
+
+
+UNPRINTABLE = [
+    "c\ntouch HIT #",
+    "c\rx",
+    "c\x1b[2J",
+    "c\x1b]0;x\x07",
+    "c\u202ed",
+    "c\u2028d",
+    "c\x85d",
+]
+
+
+@pytest.mark.parametrize("rack", UNPRINTABLE)
+def test_a_rack_that_is_not_printable_is_refused(rack, tmp_path):
+    """In a value, a racks file, TOML, a saved cluster; the message shows the rack escaped."""
+    toml = tmp_path / "racks.toml"
+    toml.write_text(f"{json.dumps(rack)} = [1]\n")
+    saved = Cluster({1: "a", 2: "b"}, controllers={1: "a"}).to_dict()
+    tables = (
+        f"[brokers]\n1 = {json.dumps(rack)}\n",
+        f"[[broker]]\nid = 1\nrack = {json.dumps(rack)}\n",
+    )
+    for read in (
+        lambda: Cluster({1: rack}),
+        lambda: Cluster({1: "a"}, controllers={1: rack}),
+        lambda: load_cluster(LINE, racks={1: rack}),
+        lambda: load_cluster(LINE, racks=toml),
+        lambda: load_cluster(LINE, controllers=toml),
+        *(lambda text=text: load_cluster(text) for text in tables),
+        lambda: load_cluster(json.dumps({**saved, "brokers": {"1": rack}}) + "\n"),
+        lambda: load_cluster(json.dumps({**saved, "controllers": {"1": rack}}) + "\n"),
+    ):
+        with pytest.raises(InputError) as caught:
+            read()
+        assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("text", UNPRINTABLE)
+def test_a_note_cannot_forge_a_line(text):
+    """A note of a saved cluster has one line and nothing that a terminal obeys."""
+    saved = {**Cluster({1: "a"}).to_dict(), "notes": [f"{text}\nVerdict: all is well"]}
+    (note,) = load_cluster(json.dumps(saved) + "\n").notes
+    assert note.isprintable()
+    assert note.endswith(" Verdict: all is well")

@@ -29,6 +29,26 @@ def spec_of_kind(kind: Kind) -> ClusterSpec:
     return spec_for(parse(f"{kind.opening}\ntopic a partitions=1 replication_factor=1\n"))
 
 
+def drawn_scripts(kind: Kind, count: int, number: int, cuttable: bool) -> list[str]:
+    """Return random scripts of a kind; `number` is the seed."""
+    texts: list[str] = []
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(scripts(kind, cuttable))
+    def collect(text: str) -> None:
+        texts.append(text)
+
+    collect()
+    return texts
+
+
 def difference(text: str, cluster: RealCluster) -> str:
     """Return a unified diff of the output of model and brokers; empty if equal."""
     scenario = parse(text)

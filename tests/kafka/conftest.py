@@ -1,9 +1,13 @@
 """Real brokers for tests: one cluster per specification, started on first use."""
 
+import json
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+import broker_costs
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from clusters import started
@@ -31,9 +35,24 @@ def real_cluster(_clusters: dict[str, RealCluster]) -> Callable[[ClusterSpec], R
                 _clusters.pop(name).close()
             _clusters[key] = started(spec)
         cluster = _clusters[key]
-        for broker in cluster.brokers:
-            if not cluster.running(broker):
-                cluster.start(broker)
+        cluster.start_missing()
         return cluster
 
     return cluster_of
+
+
+@pytest.fixture(scope="session")
+def _costs() -> broker_costs.Costs | None:
+    return broker_costs.recorded() if "ADVISOR_BROKER_COSTS" in os.environ else None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _record_costs(
+    request: pytest.FixtureRequest, _costs: broker_costs.Costs | None
+) -> Iterator[None]:
+    """Add a line about each test file to the file that ADVISOR_BROKER_COSTS names."""
+    yield
+    if _costs is not None:
+        row = {"file": request.path.name, **_costs.take()}
+        with Path(os.environ["ADVISOR_BROKER_COSTS"]).open("a") as file:
+            file.write(json.dumps(row) + "\n")

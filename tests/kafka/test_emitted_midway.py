@@ -17,8 +17,9 @@ RACKS = {1: "a", 2: "b", 3: "c"}
 BYTES_PER_SECOND = 20_000
 # 40 MB take minutes: the quota window of 11 s lets one fetch of 1 MB through.
 RECORDS, RECORD_BYTES = 4_000, 10_000
+# Of the module, so that all tests of a release come in a row and share its cluster.
 both_releases = pytest.mark.parametrize(
-    ("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")]
+    ("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")], scope="module"
 )
 
 

@@ -3,8 +3,6 @@
 The brokers are 3.9, the last version with ZooKeeper.
 """
 
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +10,13 @@ import pytest
 
 import advisor
 from advisor.advice.migration.plan import MigrationPlan, make_plan
+from advisor.caches import cache_folder
 from advisor.cluster import Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.distribution import (
+    BrokersUnavailableError,
+    class_path_of,
+)
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
 from clusters import skip_or_fail
@@ -38,22 +41,15 @@ SPEC = ClusterSpec("3.9", "zookeeper", RACKS)
 POM = Path(__file__).parent / "old_tools.xml"
 
 
-def old_tools(release: str, scala: str, folder: Path) -> dict[str, list[str]]:
+def old_tools(release: str, scala: str) -> dict[str, list[str]]:
     """Return the command behind each script of an old release, downloaded by Maven."""
-    maven = shutil.which("mvn")
-    if maven is None:
-        skip_or_fail("Maven is not here: install it")
-    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
-    output = folder / "class-path.txt"
-    given = [
-        f"-Dkafka.version={release}",
-        f"-Dscala={scala}",
-        f"-P{release[0]}",
-        f"-Dmdep.outputFile={output}",
-    ]
-    subprocess.run([maven, "-q", "-B", "-f", str(POM), goal, *given], check=True)
-    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    java = ["java", *options, "-cp", output.read_text().strip()]
+    options = [f"-Dkafka.version={release}", f"-Dscala={scala}", f"-P{release[0]}"]
+    folder = cache_folder(f"old-tools-{release}")
+    try:
+        class_path = class_path_of(f"Kafka {release}", POM, options, folder)
+    except BrokersUnavailableError as error:
+        skip_or_fail(str(error))
+    java = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", class_path]
     return {script: [*java, name] for script, name in CLASSES.items()}
 
 
@@ -67,7 +63,7 @@ def test_old_tools_run_the_scripts_for_their_version(
 ) -> None:
     """RF 1 to 3 with min ISR 2 and rolled_back, with the tools of the version."""
     cluster = real_cluster(SPEC)
-    shell = Shell(cluster, tmp_path / "shell", old_tools(release, scala, tmp_path))
+    shell = Shell(cluster, tmp_path / "shell", old_tools(release, scala))
     name = f"of.{release}"
     create_topics(cluster, {name: [[1], [2]]}, {name: {"unclean.leader.election.enable": "true"}})
 

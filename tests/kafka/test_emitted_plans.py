@@ -57,7 +57,7 @@ def lines_of(described: str) -> list[str]:
 
 def spec(release: str, mode: str, kafka_version: str) -> ClusterSpec:
     """A cluster whose brokers have the emitted server.properties."""
-    text = broker_properties(settings(kafka_version, mode))
+    text = broker_properties(settings(kafka_version, mode)).text
     lines = [line.split("=") for line in text.splitlines() if not line.startswith("#")]
     return ClusterSpec(release, mode, RACKS, brokers_configs=dict(lines))
 

@@ -13,7 +13,13 @@ from confluent_kafka import KafkaException, Producer
 
 from advisor.advice.migration.properties import java_producer, librdkafka_producer
 from advisor.advice.recommendations.search import candidates
+from advisor.caches import cache_folder
 from advisor.errors import ConfigError
+from advisor.kafka_lab.nodes.distribution import (
+    BrokersUnavailableError,
+    only_maven,
+    run_maven,
+)
 from advisor.protocol.rules.config import Config
 from clusters import skip_or_fail
 
@@ -39,6 +45,7 @@ WRONG = {
     "unknown": "acks=all\nmin.insync.replicas=2\n",
     "word": "acks=most\n",
 }
+LOGGING = "slf4j-api-1.7.36.jar"
 HERE = Path(__file__).parent
 
 
@@ -79,15 +86,19 @@ def name_of(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the clients' jars, downloaded by Maven."""
-    folder = tmp_path_factory.mktemp("clients")
-    maven = shutil.which("mvn")
-    if maven is None or shutil.which("java") is None:
-        skip_or_fail("Java and Maven are not here: install them")
-    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-    pom = str(HERE / "clients.xml")
-    subprocess.run([maven, "-q", "-B", "-f", pom, goal, f"-DoutputDirectory={folder}"], check=True)
+def java_clients() -> Path:
+    """A folder with the clients' jars, downloaded by Maven on first use."""
+    if shutil.which("java") is None:
+        skip_or_fail("Java is not here: install it")
+    folder = cache_folder("clients")
+    wanted = [*(f"kafka-clients-{release}.jar" for release in CLIENTS), LOGGING]
+    try:
+        with only_maven():
+            if not all((folder / jar).is_file() for jar in wanted):
+                options = [f"-DoutputDirectory={folder}"]
+                run_maven("Kafka's clients", HERE / "clients.xml", "copy", options)
+    except BrokersUnavailableError as error:
+        skip_or_fail(str(error))
     return folder
 
 
@@ -98,7 +109,9 @@ def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> di
     arguments = []
     for release, kafka_version in CLIENTS.items():
         (folder / release).mkdir()
-        files = {name_of(text): text for text in map(java_producer, possible(kafka_version))}
+        files = {
+            name_of(text): text for text in (java_producer(c).text for c in possible(kafka_version))
+        }
         for name, text in {**files, **WRONG}.items():
             (folder / release / name).write_text(text)
         arguments += [str(java_clients / f"kafka-clients-{release}.jar"), str(folder / release)]
@@ -107,7 +120,7 @@ def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> di
         "-Xmx512m",
         "-XX:TieredStopAtLevel=1",
         "-cp",
-        str(java_clients / "slf4j-api-1.7.36.jar"),
+        str(java_clients / LOGGING),
     ]
     command += [str(HERE / "ProducerCheck.java"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -119,7 +132,7 @@ def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> di
 @pytest.mark.parametrize("release", CLIENTS)
 def test_java_clients_accept_emitted_files(verdicts: dict[str, Verdict], release: str) -> None:
     """Each file creates a producer of its version, which ignores no line."""
-    texts = {java_producer(config) for config in possible(CLIENTS[release])}
+    texts = {java_producer(config).text for config in possible(CLIENTS[release])}
     assert len(texts) >= 20
     for text in texts:
         assert verdicts[f"{release}/{name_of(text)}"] == Verdict("accepted", ""), text
@@ -138,7 +151,7 @@ def test_java_clients_reject_invalid_files(verdicts: dict[str, Verdict]) -> None
 @pytest.mark.parametrize("kafka_version", CLIENTS.values())
 def test_librdkafka_accepts_emitted_files(kafka_version: str) -> None:
     """librdkafka, which rejects unknown keys, accepts every file."""
-    for text in {librdkafka_producer(config) for config in possible(kafka_version)}:
+    for text in {librdkafka_producer(config).text for config in possible(kafka_version)}:
         lines = [line.split("=") for line in text.splitlines() if not line.startswith("#")]
         Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **dict(lines)})
 
@@ -157,11 +170,11 @@ def test_java_and_librdkafka_files_agree() -> None:
         for config in possible(kafka_version):
             java, other = (
                 dict(line.split("=") for line in text.splitlines() if not line.startswith("#"))
-                for text in (java_producer(config), librdkafka_producer(config))
+                for text in (java_producer(config).text, librdkafka_producer(config).text)
             )
             for key in other.keys() & java.keys():
                 assert other[key] == java[key], (config, key)
             assert {"acks", "retries", "max.in.flight.requests.per.connection"} <= other.keys()
-            assert ("enable.idempotence=true" in java_producer(config)) == (
-                "enable.idempotence=true" in librdkafka_producer(config)
+            assert ("enable.idempotence=true" in java_producer(config).text) == (
+                "enable.idempotence=true" in librdkafka_producer(config).text
             )

@@ -51,7 +51,7 @@ def test_the_resources_of_plans_are_accepted() -> None:
 @given(st.lists(TOPIC_NAMES, min_size=1, max_size=6, unique=True))
 def test_every_topic_name_gives_a_valid_resource_name(names: list[str]) -> None:
     """Every topic name gives a valid, distinct resource name, and topicName has the topic."""
-    documents = checked(strimzi_topics([(name, 1) for name in names], WANTED))
+    documents = checked(strimzi_topics([(name, 1) for name in names], WANTED).text)
     assert len({document["metadata"]["name"] for document in documents}) == len(names)
     meant = [d["spec"].get("topicName", d["metadata"]["name"]) for d in documents]
     assert meant == names
@@ -68,7 +68,7 @@ def test_every_topic_name_gives_a_valid_resource_name(names: list[str]) -> None:
 )
 def test_invalid_resources_are_rejected(old: str, new: str) -> None:
     """Wrong types, unknown fields, invalid names and other versions are rejected."""
-    text = strimzi_topics([("my-topic", 1)], WANTED)
+    text = strimzi_topics([("my-topic", 1)], WANTED).text
     assert old in text
     with pytest.raises(jsonschema.ValidationError):
         checked(text.replace(old, new, 1 if old != "/v1\n" else -1))

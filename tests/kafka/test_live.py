@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
@@ -40,12 +41,12 @@ def tool(running: RealCluster, script: str, *arguments: str) -> str:
     return result.output
 
 
+@cache
 def create(running: RealCluster, topic: str, replicas: str, *configs: str) -> None:
+    """Create a topic, once on each cluster."""
     options = [option for config in configs for option in ("--config", config)]
-    present = tool(running, "kafka-topics.sh", "--list").split()
-    if topic not in present:
-        assign = ["--create", "--topic", topic, "--replica-assignment", replicas]
-        tool(running, "kafka-topics.sh", *assign, *options)
+    assign = ["--create", "--topic", topic, "--replica-assignment", replicas]
+    tool(running, "kafka-topics.sh", *assign, *options)
 
 
 def topics_by_the_tool(running: RealCluster) -> tuple[Topic, ...]:

@@ -227,15 +227,17 @@ def test_every_tool_takes_the_client_properties(
 ) -> None:
     """Reassignments and elections authenticate too, each with its tool's option."""
     tools = Tools("4.3", running.bootstrap, str(folder / "alice.properties"))
+    default = tools.alter_default("min.insync.replicas", "1")
+    assert default is not None
     move = Move("open", 0, (1, 2, 3), (1, 2, 3))
     shell = Shell(running, tmp_path / "shell")
-    shell.write({"m.json": reassignment_json([move]), "e.json": election_json([move])})
+    shell.write({"m.json": reassignment_json([move]).text, "e.json": election_json([move]).text})
     ran = shell.run_lines(
         "unset BS",
-        *tools.variables,
-        tools.reassign("m.json", 1_000_000),
-        tools.await_reassignment("m.json", 1),
-        tools.elect_preferred("e.json"),
-        str(tools.alter_default("min.insync.replicas", "1")),
+        *(line.text for line in tools.variables),
+        tools.reassign("m.json", 1_000_000).text,
+        tools.await_reassignment("m.json", 1).text,
+        tools.elect_preferred("e.json").text,
+        default.text,
     )
     assert ran.well, ran.output

@@ -1,22 +1,19 @@
-"""Stories played on real brokers print the same as on the model, line by line.
+"""Stories and random faults on real brokers print the same as on the model, line by line.
 
 With ADVISOR_KAFKA=own each story runs on its own Kafka version instead of a default one.
 """
 
-import contextlib
 import os
 import tomllib
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from advisor.kafka_lab.nodes.node_properties import ClusterSpec
-from advisor.kafka_lab.player import outputs_on_brokers, spec_for
-from advisor.protocol.scenario.language import parse
-from advisor.protocol.scenario.player import play, played
-from clusters import started
+from advisor.kafka_lab.nodes.network import can_partition
+from advisor.protocol.scenario.player import play
+from conformance import drawn_scripts
+from plays import Played, transcripts_of_brokers
+from random_scripts import KINDS
 from story_versions import version_for, with_version
 
 HERE = Path(__file__).parent
@@ -32,49 +29,33 @@ RUN = {
 }
 
 
-# Brokers mostly wait: two clusters at once keep two cores busy.
-AT_ONCE = 2
-STORIES_A_CLUSTER = 9
+# Brokers that are told to stop while there is no controller give up after five minutes under KRaft
+# and after one and a half under ZooKeeper.
+LONGEST = (
+    "quorum-stopped-broker-gives-up-waiting-to-stop",
+    "quorum-stopped-under-zookeeper-stop",
+)
+SCRIPTS_OF_EACH_KIND = 2
+SEED = 20261121
 
 
-def shares(names: Iterable[str]) -> Iterator[tuple[ClusterSpec, list[str]]]:
-    """Yield specifications with the stories that run on each."""
-    specs = {name: spec_for(parse(RUN[name])) for name in names}
-    for key in dict.fromkeys(map(repr, specs.values())):
-        found = [name for name in specs if repr(specs[name]) == key]
-        for at in range(0, len(found), STORIES_A_CLUSTER):
-            yield specs[found[at]], found[at : at + STORIES_A_CLUSTER]
-
-
-def transcripts_of_brokers(share: tuple[ClusterSpec, list[str]]) -> dict[str, str | BaseException]:
-    """Play stories on one cluster; return transcripts or errors."""
-    spec, names = share
-    found: dict[str, str | BaseException] = {}
-    try:
-        cluster = started(spec)
-    except BaseException as error:  # That of `pytest.skip` is no Exception.
-        return dict.fromkeys(names, error)
-    with contextlib.closing(cluster):
-        for name in names:
-            scenario = parse(RUN[name])
-            try:
-                found[name] = played(scenario, outputs_on_brokers(scenario, cluster)).transcript
-            except Exception as error:
-                found[name] = error
-    return found
+def random_scripts(name: str) -> dict[str, str]:
+    """Return the random scripts of a kind, by name."""
+    cuttable = can_partition()
+    texts = drawn_scripts(KINDS[name], SCRIPTS_OF_EACH_KIND, SEED, cuttable)
+    return {f"{name} script {number}": text for number, text in enumerate(texts)}
 
 
 @pytest.fixture(scope="module")
-def transcripts(request: pytest.FixtureRequest) -> dict[str, str | BaseException]:
-    """Transcripts of real brokers for every selected story, played once."""
-    asked = [
-        item.callspec.params["name"]
-        for item in request.session.items
-        if item.path == request.path and hasattr(item, "callspec")
-    ]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        parts = list(pool.map(transcripts_of_brokers, shares(asked)))
-    return {name: told for part in parts for name, told in part.items()}
+def transcripts(request: pytest.FixtureRequest) -> dict[str, Played]:
+    """Transcripts of real brokers for every selected story and script, played once."""
+    texts: dict[str, str] = {}
+    for item in request.session.items:
+        if item.path == request.path and hasattr(item, "callspec"):
+            chosen = item.callspec.params
+            texts |= random_scripts(chosen["kind"]) if "kind" in chosen else {}
+            texts |= {chosen["name"]: RUN[chosen["name"]]} if "name" in chosen else {}
+    return transcripts_of_brokers(texts, LONGEST)
 
 
 def test_every_story_is_run_or_excluded_with_a_reason() -> None:
@@ -87,9 +68,24 @@ def test_every_story_is_run_or_excluded_with_a_reason() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RUN))
-def test_story_on_real_brokers(name: str, transcripts: dict[str, str | BaseException]) -> None:
+def test_story_on_real_brokers(name: str, transcripts: dict[str, Played]) -> None:
     """Real brokers print the same transcript as the model."""
-    told = transcripts[name]
+    assert_played(transcripts[name], RUN[name])
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_random_scripts_print_the_same_on_real_brokers(
+    kind: str, transcripts: dict[str, Played]
+) -> None:
+    """Leader, epochs, ISR, ELR, high watermark, logs and errors agree after every random fault."""
+    texts = random_scripts(kind)
+    assert len(texts) == SCRIPTS_OF_EACH_KIND
+    for name, text in texts.items():
+        assert_played(transcripts[name], text)
+
+
+def assert_played(told: Played, text: str) -> None:
+    """Raise what went wrong on the brokers, or compare them with the model."""
     if isinstance(told, BaseException):
         raise told
-    assert told.splitlines() == play(RUN[name]).transcript.splitlines()
+    assert told.splitlines() == play(text).transcript.splitlines()

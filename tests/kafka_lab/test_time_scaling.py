@@ -46,7 +46,7 @@ def test_waits_are_limited_to_the_longest_timeout():
     plain, _ = time_scale("wait 1h")
     assert plain.unclean_interval_ms is None
     assert plain.wait_s(3_600_000) == plain.wait_s(7_200_000)
-    sweeping, _ = time_scale("alter t unclean_leader_election_enable=true\nwait 5m")
+    sweeping, _ = time_scale("alter t unclean_leader_election_enable=TRUE\nwait 5m")
     assert sweeping.unclean_interval_ms is not None
     assert sweeping.wait_s(300_000) > sweeping.unclean_interval_ms / 1000 > sweeping.wait_s(299_999)
 

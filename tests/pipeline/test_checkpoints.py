@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as arrow
 import pytest
+from pyarrow import parquet
 
 from advisor import Cluster, Config, FailureModel, Workload, simulate
 from advisor.errors import AdvisorError, InputError
@@ -105,6 +107,31 @@ def test_a_damaged_block_is_named_and_sampled_again(
     assert found == rows
     assert said == [f"{kept / TORN} is damaged; its block is sampled again."]
     assert (kept / TORN).read_bytes() == whole
+
+
+@pytest.mark.parametrize("digest", ["absent", "of other values"])
+@pytest.mark.parametrize("engine", ["spark", "local"])
+def test_a_block_without_a_valid_digest_is_sampled_again(
+    request: pytest.FixtureRequest, rows: list[Row], kept: Path, engine: str, digest: str
+) -> None:
+    """A whole file with other numbers (negative hours) changes no result, on any file system."""
+    table = parquet.read_table(kept / TORN)
+    place = table.column_names.index("hours")
+    changed = table.set_column(place, table.schema.field("hours"), arrow.array([-1e9]))
+    if digest == "absent":
+        changed = changed.drop_columns(["digest"])
+    parquet.write_table(changed, kept / TORN)
+    said: list[str] = []
+    if engine == "spark":
+        session = request.getfixturevalue("spark")
+        found = checkpoints.read_rows_with_spark(
+            session, f"file://{kept}", PLAN, BLOCKS, said.append
+        )
+    else:
+        found = checkpoints.read_rows(str(kept), PLAN, BLOCKS, said.append)
+    assert found == {row.block: row for row in rows if row.block != 3}
+    (sentence,) = said
+    assert sentence.endswith(f"/{TORN} is damaged; its block is sampled again.")
 
 
 def test_no_flipped_bit_and_no_truncation_changes_a_row(rows: list[Row], kept: Path) -> None:

@@ -6,7 +6,9 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as arrow
 import pytest
+from pyarrow import parquet
 
 from advisor import Cluster, Config, FailureModel, Workload, load_model, simulate, simulate_grid
 from advisor.errors import AdvisorError, InputError
@@ -218,6 +220,25 @@ def test_damaged_files_are_sampled_again(here: SampledGrid, tmp_path: Path) -> N
     assert plain(found) == plain(here)
     assert any(str(files[0]) in sentence and "damaged" in sentence for sentence in said)
     assert files[0].read_bytes() == content
+
+
+def test_records_without_a_digest_are_sampled_again(here: SampledGrid, tmp_path: Path) -> None:
+    """A whole file whose records have no digest, or one of other rows, is not trusted."""
+    where = tmp_path / "blocks"
+    sampled(engine="local", checkpoint=where)
+    one, other, *_ = sorted(where.glob("*.parquet"))
+    parquet.write_table(parquet.read_table(one).drop_columns(["digest"]), one)
+    table = parquet.read_table(other)
+    place = table.column_names.index("digest")
+    parquet.write_table(
+        table.set_column(place, "digest", arrow.array(["0" * 64] * len(table))), other
+    )
+    said: list[str] = []
+    found = sampled(engine="local", checkpoint=where, progress=said.append)
+    assert plain(found) == plain(here)
+    (sentence,) = [text for text in said if "damaged" in text]
+    assert str(one) in sentence
+    assert str(other) in sentence
 
 
 @pytest.mark.parametrize("engine", ["spark", "local"])

@@ -1,7 +1,6 @@
 """Finding a Java for Spark, and the error if there is none."""
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from advisor.pipeline.java import (
     VECTOR_MODULE,
     Java,
     JavaNotFoundError,
-    archive_options,
     find_java,
     parse_java_settings,
 )
@@ -196,6 +194,18 @@ def test_without_a_cache_a_temporary_directory_is_used(tmp_path: Path) -> None:
     assert tmp_path not in found.home.parents
 
 
+def test_a_start_script_in_a_folder_that_others_can_write_to_is_not_run(tmp_path: Path) -> None:
+    """Others could change it between the look and the start; one of this process's own is used."""
+    home = make_java(tmp_path / "java", "17", TRIMMED)
+    cache = tmp_path / "cache"
+    env = {"JAVA_HOME": str(home), "PATH": os.defpath, "XDG_CACHE_HOME": str(cache)}
+    (cache / "kafka-replication-advisor").mkdir(parents=True)
+    (cache / "kafka-replication-advisor").chmod(0o777)
+    with pytest.warns(UserWarning, match="others can write to"):
+        found = find_java(env)
+    assert not found.home.is_relative_to(cache)
+
+
 def test_concurrent_processes_share_the_start_script(tmp_path: Path) -> None:
     """Concurrent processes all get the same complete start script."""
     home = make_java(tmp_path / "java", "17", TRIMMED)
@@ -215,36 +225,3 @@ def test_concurrent_processes_share_the_start_script(tmp_path: Path) -> None:
     assert Path(found).parent == cache / "kafka-replication-advisor" / "java"
     assert os.listdir(Path(found) / "bin") == ["java"]
     assert shutil.which("java", path=f"{found}/bin") is not None
-
-
-def test_one_archive_is_kept_and_belongs_to_its_java_and_its_jars(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One of another Java or Spark is removed when the next is to be written."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    jars = tmp_path / "jars"
-    jars.mkdir()
-    found = Java(tmp_path / "java", 17, "here")
-    first = _archive_of(archive_options(found, jars), "ArchiveClassesAtExit")
-    first.write_bytes(b"classes")
-    assert _archive_of(archive_options(found, jars), "SharedArchiveFile") == first
-    os.utime(jars, (1, 1))
-    other = _archive_of(archive_options(found, jars), "ArchiveClassesAtExit")
-    assert other != first
-    assert not first.exists()
-
-
-def _archive_of(options: str, expected: str) -> Path:
-    quoted, log = shlex.split(options)
-    option, _, path = quoted.partition("=")
-    assert (option, log) == (f"-XX:{expected}", "-Xlog:disable")
-    return Path(path)
-
-
-def test_without_a_folder_for_it_there_is_no_archive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file stands in the way of the folder; Spark then starts as it does without."""
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert archive_options(Java(tmp_path, 17, "here"), tmp_path) == ""

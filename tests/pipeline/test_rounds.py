@@ -12,6 +12,7 @@ import pytest
 
 from advisor import Cluster, Config, FailureModel, simulate
 from advisor.errors import InputError
+from advisor.formatting import significant
 from advisor.pipeline import rounds, sampling
 from advisor.pipeline.rounds import BUT_FOR_RARE, Stop, sample_in_rounds
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
@@ -111,7 +112,7 @@ def test_without_a_rule_all_years_are_done() -> None:
 def test_the_rounds_grow_from_small_blocks_to_twice_as_many_whole_ones() -> None:
     """Short rounds are four times as long as the last; whole blocks are run once and kept."""
     sampler = Sampler()
-    assert rounds_of(sampler, 100 * BLOCK, relative_width=1.0)[2] == ALL_DONE
+    assert rounds_of(sampler, 100 * BLOCK, relative_width=1.0)[2].startswith(ALL_DONE)
     look, *short, first, second, last = sampler.ran
     assert look == (0, 0, True)
     years = [done for _, done, _ in short]
@@ -162,7 +163,21 @@ def test_whatever_the_limits_the_blocks_are_those_of_a_run(
 def test_without_losses_no_interval_is_narrow() -> None:
     """An upper bound is as wide as its value, whatever the years; it is not an interval."""
     assert Stop().width([Row(0, 10**9, "", 0, 0.0, 0.0, 0, 0, 0, (), ())]) == math.inf
-    assert rounds_of(Sampler(), 40 * BLOCK, relative_width=5.0)[2] == ALL_DONE
+    why = rounds_of(Sampler(), 40 * BLOCK, relative_width=5.0)[2]
+    assert (
+        why == f"{ALL_DONE}; no loss was seen, so that its interval is not narrow; give more years"
+    )
+
+
+def test_a_width_that_was_not_reached_is_said() -> None:
+    """When the years end first, what is printed has the width reached and the one asked for."""
+    _, found = run(500, engine="local", method="crude", relative_width=0.01)
+    lost = found.loss_probability_per_year
+    width = significant((lost.high - lost.low) / lost.value)
+    words = f"the interval of the loss probability is {width} of its value wide, not 0.01 as asked"
+    assert found.why == f"{ALL_DONE}; {words}; give more years"
+    assert f"Stopped after these years: {found.why}." in repr(found).splitlines()
+    assert found.why in found.explain()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -63,18 +62,6 @@ print(json.dumps({
     "zone": own.conf.get("spark.sql.session.timeZone"),
     "alive": own.range(3).count() == 3,
 }))
-"""
-
-# What Java was started with, and what it has in memory of class archives.
-STARTED = """
-import json
-from pathlib import Path
-from advisor.pipeline.session import spark_session
-
-session = spark_session("local[1]")
-runtime = session._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
-mapped = Path(f"/proc/{session._jvm.java.lang.ProcessHandle.current().pid()}/maps").read_text()
-print(json.dumps({"options": list(runtime.getInputArguments()), "mapped": mapped.split()}))
 """
 
 BROKEN = """
@@ -158,31 +145,6 @@ def test_java_is_started_for_short_runs(
     """Java's second compiler is off, which takes the cores from the sampler for some seconds."""
     options = json.loads(without_java[0].stdout)["java_options"]
     assert {"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"} <= set(options)
-
-
-def test_the_second_session_takes_its_classes_from_an_archive(tmp_path: Path) -> None:
-    """Java writes it as the first one ends, which nothing waits for; a path may have spaces."""
-    cache = str(tmp_path / "kept here")
-    first = json.loads(run(STARTED, XDG_CACHE_HOME=cache).stdout)
-    (option,) = [each for each in first["options"] if "ArchiveClassesAtExit" in each]
-    archive = Path(option.partition("=")[2])
-    assert archive.is_relative_to(cache)
-    waits = 0
-    while _is_unfinished(archive):
-        time.sleep(0.5)
-        waits += 1
-        assert waits < 240, "no archive was written"
-    second = json.loads(run(STARTED, XDG_CACHE_HOME=cache).stdout)
-    assert f"-XX:SharedArchiveFile={archive}" in second["options"]
-    assert archive.name in " ".join(second["mapped"])
-
-
-def _is_unfinished(archive: Path) -> bool:
-    """Whether Java has yet to write the archive's header, which comes last."""
-    if not archive.is_file():
-        return True
-    with archive.open("rb") as file:
-        return not any(file.read(4))
 
 
 def test_an_existing_session_is_used_unchanged() -> None:

@@ -1,16 +1,26 @@
 """`evaluate` for several replica sets: the first loss of any of them."""
 
+from __future__ import annotations
+
 import math
+import random
+from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
-from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.common_cause.coincidence import CoincidentSets
+from advisor.reliability.common_cause.common_events import Unexamined
+from advisor.reliability.evaluate import evaluate, topic_evaluator
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.measures import first_losses
 from advisor.reliability.workload import Workload
 
+# Kinds of shared losses that are examined.
+_KINDS = 5
 # An operator who elects a remaining replica at once where Kafka would wait.
 AT_ONCE = {"hours": 1e-5}
 
@@ -80,3 +90,58 @@ def test_sets_that_share_nothing_lose_first_as_often_as_each_by_itself() -> None
     assert one.loss_events_per_year * one.mean_years_to_loss > 1.1
     # Each has half of the records, so that a log destroyed again and again is empty more often.
     assert two.mean_years_to_loss == pytest.approx(one.mean_years_to_loss / 2, rel=1e-8)
+
+
+@pytest.mark.parametrize("factor", [0.5, 3.0])
+def test_other_cards_are_scaled_from_fewer_sets(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first loss of 600 sets on another card, from 100 of them, is that of all within 6 %."""
+    card, cluster = load_model("three_az_cloud"), Cluster.uniform(60, racks=3)
+    config = Config(replication_factor=2, min_insync_replicas=1)
+    load = Workload(partitions=600, records_per_second=6000.0)
+    nominal = evaluate(cluster, config, card, load)
+    for path in ("broker.gray.per_year", "broker.destroyed.per_year", "cluster.wiped.per_year"):
+        other = card.with_values({path: factor * card.get(path, 0.0)})
+        exact = nominal.reevaluate(other)
+        monkeypatch.setattr(first_losses, "_MANY_SETS", 200)
+        monkeypatch.setattr(first_losses, "_FEWER_SETS", 100)
+        scaled = evaluate(cluster, config, card, load).reevaluate(other)
+        monkeypatch.undo()
+        assert scaled.mean_years_to_loss != exact.mean_years_to_loss
+        assert scaled.mean_years_to_loss == pytest.approx(exact.mean_years_to_loss, rel=0.06)
+        assert scaled.write_unavailability == exact.write_unavailability
+
+
+@pytest.mark.parametrize("name", ["three_az_cloud", "bare_metal_racks"])
+def test_one_topic_of_many_is_within_its_stated_error(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few kinds of shared losses are examined; what is left out is said, and in the error.
+
+    So many kinds of each estimate, and each with brokers that are stale together: no more.
+    """
+    asked: Counter[tuple[object, ...]] = Counter()
+    events = CoincidentSets._numbered
+
+    def counted(self: CoincidentSets, *key: Any) -> Any:
+        asked[key] += 1
+        return events(self, *key)
+
+    draw, card = random.Random(3), load_model(name)
+    lists = tuple(tuple(draw.sample(range(1, 61), 2)) for _ in range(80))
+    cluster, config = Cluster.uniform(60, racks=6), Config(replication_factor=2)
+    given, load = (cluster, config, card), Workload(partitions=80)
+    monkeypatch.setattr(CoincidentSets, "_numbered", counted)
+    monkeypatch.setattr(first_losses, "ONE_OF_MANY", Unexamined(1e-6, _KINDS))
+    found = topic_evaluator()(*given, load, placement=lists)
+    few = asked.total()
+    asked.clear()
+    whole = evaluate(*given, load, placement=lists)
+    assert 0 < few <= 2 * 2 * _KINDS < asked.total()
+    measure = "loss_probability_per_year"
+    off, least = found.error_bounds[measure], whole.error_bounds[measure]
+    assert least <= off < 0.1 * found.loss_probability_per_year
+    assert abs(found.loss_probability_per_year - whole.loss_probability_per_year) <= off
+    assert "% of the losses not examined" in found.method
+    assert found.write_unavailability == whole.write_unavailability

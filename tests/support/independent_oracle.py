@@ -9,7 +9,9 @@ and copies, lag, detection and elections take no time.
 import heapq
 import math
 import random
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from advisor.protocol.rules import controller, election
 from advisor.protocol.rules.controller import Policy
@@ -42,6 +44,21 @@ def both(one: Hours, other: Hours) -> Hours:
         else:
             j += 1
     return tuple(found)
+
+
+def during(log: Hours, start: float, end: float) -> Hours:
+    """A log without what was written before ``start`` or after ``end``."""
+    first = bisect_right(log, start, key=itemgetter(1))
+    last = bisect_left(log, end, key=itemgetter(0))
+    if first >= last:
+        return ()
+    (earliest, until), (since, latest) = log[first], log[last - 1]
+    if earliest >= start and latest <= end:
+        return log[first:last]
+    if last - first == 1:
+        return ((max(earliest, start), min(latest, end)),)
+    between = log[first + 1 : last - 1]
+    return ((max(earliest, start), until), *between, (since, min(latest, end)))
 
 
 def either(one: Hours, other: Hours) -> Hours:
@@ -107,6 +124,7 @@ class Partition:
         self.random = random.Random(seed)
         self.brokers = tuple(range(len(racks)))
         self.now = 0.0
+        self.created: dict[frozenset[int], Registration] = {}
         self.registration = self._new_registration(frozenset(self.brokers))
         self.down: dict[int, str] = {}
         self.outage_number = [0] * len(racks)
@@ -182,8 +200,8 @@ class Partition:
             if kind == "gone":
                 self.log[broker] = ()
             if kind == "dark":
-                flushed = ((-math.inf, self.now - self.flush_hours),)
-                self.log[broker] = both(self.log[broker], flushed)
+                flushed_until = self.now - self.flush_hours
+                self.log[broker] = during(self.log[broker], -math.inf, flushed_until)
         until = self.now + self.random.expovariate(1.0 / self.hours[name])
         numbers = tuple(self.outage_number[b] for b in hit)
         heapq.heappush(self.ends, (until, self.outage_number[hit[0]], tuple(hit), numbers))
@@ -211,11 +229,14 @@ class Partition:
             self._decide("broker_back", broker, self._active(), unclean)
             self._settle()
 
-    def _decide(self, what: str, broker: int, active: frozenset[int], *more: bool) -> None:
-        asked = (what, self.registration, broker, active, *more)
+    def _decide(
+        self, what: str, about: int | tuple[int, ...], active: frozenset[int], *more: bool
+    ) -> None:
+        """Ask a rule of the controller; how often the registration changed makes no difference."""
+        asked = (what, self.registration, about, active, *more)
         if asked not in self.decided:
             rule = getattr(controller, what)
-            answer = rule(self.registration, broker, active, *more, self.policy)
+            answer = rule(self.registration, about, active, *more, self.policy)
             self.decided[asked] = replace(answer, leader_epoch=0, partition_epoch=0)
         self.registration = self.decided[asked]
 
@@ -230,16 +251,17 @@ class Partition:
                 self.log[broker] = self.log[leader]
                 if broker not in self.registration.isr:
                     isr = (*self.registration.isr, broker)
-                    found = controller.isr_proposed(self.registration, isr, active, self.policy)
-                    self.registration = replace(found, leader_epoch=0, partition_epoch=0)
+                    self._decide("isr_proposed", isr, active)
             if len(self.registration.isr) == len(self.brokers) and leader != self.brokers[0]:
                 self.registration = self._new_registration(active)
         self._count_losses()
 
     def _new_registration(self, active: frozenset[int]) -> Registration:
-        registration = new_registration(self.brokers, active)
-        assert registration is not None
-        return registration
+        if active not in self.created:
+            registration = new_registration(self.brokers, active)
+            assert registration is not None
+            self.created[active] = registration
+        return self.created[active]
 
     def _elect_by_operator(self, active: frozenset[int]) -> None:
         record = self.registration
@@ -262,9 +284,9 @@ class Partition:
         leader = self.registration.leader
         if leader != NO_LEADER and self.log[leader] is self.alive:
             return
-        recent = ((self.now - self.kept_hours, self.now),)
-        self.alive = both(self.alive, recent)
-        self.log = [both(log, recent) for log in self.log]
+        oldest = self.now - self.kept_hours
+        self.alive = during(self.alive, oldest, self.now)
+        self.log = [during(log, oldest, self.now) for log in self.log]
         held: Hours = ()
         for log in self.log if leader == NO_LEADER else [self.log[leader]]:
             held = either(held, log)

@@ -7,7 +7,7 @@ import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.protocol.rules.controller import Policy
-from independent_oracle import Partition, Tally, both, either, hours_in, written
+from independent_oracle import Partition, Tally, both, during, either, hours_in, written
 
 # One of twenty correct comparisons exceeds this with probability 1 in 800.
 FAR = 4.0
@@ -138,4 +138,6 @@ def test_sets_of_hours() -> None:
     assert written(one, 6.0, 7.0) == ((0.0, 2.0), (5.0, 7.0))
     assert written(one, 6.5, 7.0) == (*one, (6.5, 7.0))
     assert hours_in(one) == 3.0
+    for span in ((-math.inf, 9.0), (0.5, 5.5), (2.0, 5.0), (2.0, 5.5), (1.0, 1.5), (6.0, 7.0)):
+        assert during(one, *span) == both(one, (span,))
     assert hours_in(()) == 0.0

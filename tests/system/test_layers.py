@@ -12,20 +12,22 @@ from package_graph import MODULES, ROOT, imports, module_name
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
-SHARED = {"arguments", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
-SHARED |= {"progress", "tables", "value_tables"}
+SHARED = {"arguments", "caches", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
+SHARED |= {"progress", "rendering", "tables", "value_tables"}
 MAY_IMPORT = {
-    "errors": set(),
+    "rendering": set(),
+    "errors": {"rendering"},
     "arguments": {"errors"},
+    "caches": {"progress"},
     "catalog": {"errors"},
-    "files": {"errors"},
+    "files": {"errors", "rendering"},
     "parsing": set(),
     "formatting": set(),
     "plotting": {"errors"},
     "progress": set(),
-    "tables": {"arguments", "errors"},
+    "tables": {"arguments", "errors", "rendering"},
     "value_tables": {"tables"},
-    "protocol": {"arguments", "errors", "files", "plotting", "value_tables"},
+    "protocol": {"arguments", "errors", "files", "plotting", "rendering", "value_tables"},
     "reliability": SHARED | {"protocol"},
     "cluster": SHARED | {"protocol"},
     "kafka_lab": SHARED | {"protocol"},

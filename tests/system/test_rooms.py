@@ -14,8 +14,8 @@ LONGEST_OPENING = 10
 MOST_FLOORS = {"protocol": 6, "reliability": 8}
 
 # What every room may import of the package, beside itself.
-SHARED = {"arguments", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
-SHARED |= {"progress", "tables", "value_tables"}
+SHARED = {"arguments", "caches", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
+SHARED |= {"progress", "rendering", "tables", "value_tables"}
 RULES = "protocol.rules"
 
 # Room: the rooms below `advisor` that it may import, itself and the shared modules aside.

@@ -19,6 +19,7 @@ from advisor.cluster import Cluster
 from advisor.formatting import time_per_year
 from advisor.reliability.common_cause.copysets import Copysets
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.rendering import joined
 from advisor.tables import (
     MOST_ROWS,
     RowTable,
@@ -215,11 +216,12 @@ class AuditViews(RowTable):
     def _repr_html_(self) -> str:
         table = html_table([_html_row(t) for t in self.topics[:MOST_ROWS]], "Topics, worst first")
         below = *self.below_verdict, *state_lines(self.now)
-        return (
-            f"{html_verdict(self.verdict, *below)}{table}"
-            f"{html_paragraphs([self._more_topics, self.spread])}"
-            f"{html_list(_finding_lines(self.findings))}"
-        )
+        return joined(
+            html_verdict(self.verdict, *below),
+            table,
+            html_paragraphs([self._more_topics, self.spread]),
+            html_list(_finding_lines(self.findings)),
+        ).text
 
 
 def _finding_lines(findings: tuple[Finding, ...]) -> list[str]:

@@ -14,8 +14,12 @@ from urllib.parse import quote
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
+from advisor.parsing import read_json
+from advisor.rendering import sarif_message
 
 VERSION = "2.1.0"
+DRIVER = "kafka-replication-advisor"
+"""Name of this tool in its logs."""
 MISSED_GOAL = Rule(
     "KRA001",
     BROKEN,
@@ -57,7 +61,7 @@ def sarif_log(
             {
                 "tool": {
                     "driver": {
-                        "name": "kafka-replication-advisor",
+                        "name": DRIVER,
                         "rules": [_described(rule) for rule in rules],
                     }
                 },
@@ -66,6 +70,16 @@ def sarif_log(
             }
         ],
     }
+
+
+def is_own_log(text: str) -> bool:
+    """Return whether a text is a SARIF log in which every run is of this tool."""
+    try:
+        runs = read_json(text)["runs"]
+        drivers = {run["tool"]["driver"]["name"] for run in runs}
+    except (ValueError, LookupError, TypeError):
+        return False
+    return drivers == {DRIVER}
 
 
 def _described(rule: Rule) -> dict[str, Any]:
@@ -93,7 +107,7 @@ def _result(found: Finding, rule: int, source: str, lines: Mapping[str, int]) ->
         "ruleId": found.code,
         "ruleIndex": rule,
         "level": _LEVELS[found.rule.weight],
-        "message": {"text": f"{about}{found.detail}"},
+        "message": {"text": sarif_message(f"{about}{found.detail}")},
         "locations": [location],
         # Stays when numbers in the message change, so that a service knows the result again.
         "partialFingerprints": {"codeAndTopic/v1": f"{found.code}/{found.topic}"},

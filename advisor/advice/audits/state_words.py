@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 from advisor.advice.audits.current_state import CurrentState, NextFailure
 from advisor.advice.findings.missing_brokers import missing_words
-from advisor.advice.migration.tools import BOOTSTRAP, Tools
+from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import first_of, listed
 
 
@@ -71,7 +69,7 @@ def _next(worst: NextFailure | None) -> str:
 
 
 def _first(state: CurrentState) -> str:
-    tools = Tools(state.kafka_version, command_config=state.command_config)
+    tools = _tools(state)
     if state.not_elected:
         names = first_of([str(broker) for broker in state.not_elected])
         brokers = f"brokers {names} were" if len(state.not_elected) > 1 else f"broker {names} was"
@@ -79,7 +77,7 @@ def _first(state: CurrentState) -> str:
             f"First: find out why {brokers} not elected, though up and allowed to lead. Often it "
             "is a failed log directory, which the broker's own log names. If no partition gets a "
             "leader, look at the controllers. "
-            f"Check: {_with_addresses(tools.controller_status(state.mode), state)}"
+            f"Check: {tools.controller_status(state.mode).text}"
         )
     broker = state.start_first
     if broker is None:
@@ -92,25 +90,25 @@ def _first(state: CurrentState) -> str:
     if state.offline:
         return (
             f"First: {what}, which offline partitions wait for; elect no other replica unless its "
-            f"disk is lost. Check: {_with_addresses(tools.unhealthy('unavailable'), state)}"
+            f"disk is lost. Check: {tools.unhealthy('unavailable').text}"
         )
     if state.under_min_isr:
         return (
             f"First: {what}, and leave min.insync.replicas as it is. "
-            f"Check: {_with_addresses(tools.unhealthy('under-min-isr'), state)}"
+            f"Check: {tools.unhealthy('under-min-isr').text}"
         )
     return (
         f"First: {what}, and restart no other broker until this prints nothing: "
-        f"{_with_addresses(tools.unhealthy('under-replicated'), state)}"
+        f"{tools.unhealthy('under-replicated').text}"
     )
 
 
-def _with_addresses(line: str, state: CurrentState) -> str:
-    """Return a command with the addresses and client properties that the cluster was read with.
+def _tools(state: CurrentState) -> Tools:
+    """Return the tools, with the addresses and client properties that the cluster was read with.
 
     In place of the shell variables, which are set only in the scripts of a plan.
     """
     if not state.bootstrap_servers:
-        return line
-    line = line.replace(BOOTSTRAP, shlex.quote(state.bootstrap_servers))
-    return line.replace('"$CLIENT"', shlex.quote(state.command_config or ""))
+        return Tools(state.kafka_version, command_config=state.command_config)
+    servers, config = state.bootstrap_servers, state.command_config
+    return Tools(state.kafka_version, servers, config, by_hand=True)

@@ -9,9 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from advisor.advice.migration.properties import yaml_text
 from advisor.advice.migration.tools import Tools
 from advisor.protocol.rules.config import Config
+from advisor.rendering import (
+    FileText,
+    ShellLine,
+    ShellScript,
+    Yaml,
+    joined,
+    shell,
+    shell_comment,
+    shell_commented,
+    shell_joined,
+    shell_lines,
+    shell_script,
+    yaml_commented,
+    yaml_comments,
+    yaml_document,
+)
 
 ZONE = "topology.kubernetes.io/zone"
 _NIGHTS = "* * 2-4 ? * SUN *"
@@ -19,7 +34,7 @@ _NIGHTS = "* * 2-4 ? * SUN *"
 
 def maintenance_files(
     config: Config, brokers: Mapping[int, str | None], tools: Tools
-) -> dict[str, str]:
+) -> dict[str, FileText]:
     """Return `rolling-restart.sh` and `kubernetes.yaml` for a cluster with this configuration."""
     return {
         "rolling-restart.sh": rolling_restart(config, brokers, tools),
@@ -41,49 +56,64 @@ def max_unavailable(config: Config) -> int:
     return max(1, spare_brokers(config) - 1)
 
 
-def rolling_restart(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> str:
+def rolling_restart(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> ShellScript:
     """Return a script that restarts the brokers rack by rack, each when all replicas are in sync.
 
     The restart itself is the shell variable RESTART: a command that is given a broker id.
     """
     by_rack = sorted(brokers, key=lambda broker: (brokers[broker] or "", broker))
     lines = [
-        "#!/bin/sh",
-        f"# Maintenance window: one broker at a time. {_effect(config)}",
-        "# RESTART is your command for one broker; it is given its id, and returns when it runs.",
+        shell("#!/bin/sh"),
+        shell_comment(f"Maintenance window: one broker at a time. {_effect(config)}"),
+        *shell_lines(_YOUR_RESTART),
         *(_controllers(tools) if config.mode == "kraft" else ()),
-        "set -e",
+        shell("set -e"),
         *tools.variables,
-        "# Neither out of sync nor out of reach: a tool that fails says nothing about replicas.",
-        "# A partition of one replica whose broker is down is unavailable, not out of sync.",
-        "in_sync() {",
-        f"  lagging=$({tools.unhealthy('under-replicated')}) &&",
-        f"  offline=$({tools.unhealthy('unavailable')}) &&",
-        '  [ -z "$lagging$offline" ]',
-        "}",
-        "RESTART=${RESTART:?say how, for example RESTART='./restart-broker.sh'}",
-        f"for broker in {' '.join(map(str, by_rack))}; do",
-        "  # A broker that is taken while another is out of sync stops writes, or worse.",
-        "  until in_sync; do sleep 10; done",
-        '  $RESTART "$broker"',
-        "  sleep 30",
-        "done",
-        "until in_sync; do sleep 10; done",
+        *shell_lines(_IN_SYNC, tools.unhealthy("under-replicated"), tools.unhealthy("unavailable")),
+        *shell_lines(_RESTARTS, shell_joined(shell("{}", broker) for broker in by_rack)),
     ]
-    return "".join(f"{line}\n" for line in lines)
+    return shell_script(lines)
 
 
-def _controllers(tools: Tools) -> tuple[str, ...]:
-    status = tools.controller_status("kraft")
+_YOUR_RESTART = """\
+# RESTART is your command for one broker; it is given its id, and returns when it runs.
+"""
+_IN_SYNC = """\
+# Neither out of sync nor out of reach: a tool that fails says nothing about replicas.
+# A partition of one replica whose broker is down is unavailable, not out of sync.
+in_sync() {{
+  lagging=$({}) &&
+  offline=$({}) &&
+  [ -z "$lagging$offline" ]
+}}
+"""
+_RESTARTS = """\
+RESTART=${{RESTART:?say how, for example RESTART='./restart-broker.sh'}}
+for broker in {}; do
+  # A broker that is taken while another is out of sync stops writes, or worse.
+  until in_sync; do sleep 10; done
+  $RESTART "$broker"
+  sleep 30
+done
+until in_sync; do sleep 10; done
+"""
+
+
+def _controllers(tools: Tools) -> tuple[ShellLine, ...]:
     return (
-        "# This looks at partitions only. Restart dedicated controllers separately: one at a time,",
-        "# the active one last, each when no voter lags. In combined mode let RESTART wait for it:",
-        f"#   {status}",
-        f"#   {status.replace('--status', '--replication')}",
+        *shell_lines(_DEDICATED_CONTROLLERS),
+        shell_commented(tools.controller_status("kraft")),
+        shell_commented(tools.controller_replication()),
     )
 
 
-def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> str:
+_DEDICATED_CONTROLLERS = """\
+# This looks at partitions only. Restart dedicated controllers separately: one at a time,
+# the active one last, each when no voter lags. In combined mode let RESTART wait for it:
+"""
+
+
+def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> Yaml:
     """Return a PodDisruptionBudget, and the same for Strimzi's `Kafka` resource, as YAML."""
     most = max_unavailable(config)
     budget = {
@@ -96,30 +126,33 @@ def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) 
     if len({rack for rack in brokers.values() if rack is not None}) > 1:
         kafka = {"rack": {"topologyKey": ZONE}, **kafka}
     spec = {"kafka": kafka, "maintenanceTimeWindows": [_NIGHTS]}
-    strimzi = yaml_text({"spec": spec})
-    one_left = ""
-    if most < spare_brokers(config):
-        one_left = "# The budget is one fewer, to leave one for a failure meanwhile.\n"
-    head = (
-        f"# How many broker pods drains and node upgrades may take at once. {_effect(config)}\n"
-        f"{one_left}"
-        "# The budget counts ready pods, not replicas in sync: a broker is ready long before it\n"
-        "# is in sync, so two drains in a row can still stop writes. Before the next node wait\n"
-        f"# until {tools.unhealthy('under-replicated')}\n"
-        "# prints nothing, or make a pod ready only once its own replicas are in sync.\n"
-        "# Put the labels of your broker pods in place of app: kafka. A drain waits for the\n"
-        "# budget, but some providers delete the pod after an hour: watch long drains.\n"
+    one_left = ["The budget is one fewer, to leave one for a failure meanwhile."]
+    head = [
+        f"How many broker pods drains and node upgrades may take at once. {_effect(config)}",
+        *(one_left if most < spare_brokers(config) else ()),
+        "The budget counts ready pods, not replicas in sync: a broker is ready long before it",
+        "is in sync, so two drains in a row can still stop writes. Before the next node wait",
+        f"until {tools.unhealthy('under-replicated').text}",
+        "prints nothing, or make a pod ready only once its own replicas are in sync.",
+        "Put the labels of your broker pods in place of app: kafka. A drain waits for the",
+        "budget, but some providers delete the pod after an hour: watch long drains.",
+    ]
+    return joined(
+        yaml_comments(head),
+        yaml_document(budget),
+        yaml_comments(_WITH_STRIMZI),
+        yaml_commented(yaml_document({"spec": spec})),
     )
-    comment = (
-        "# With Strimzi, make no budget; merge this into your Kafka resource instead. In the\n"
-        "# windows, here Sundays from 2:00 to 4:59 UTC, it restarts brokers by itself to renew\n"
-        "# certificates; changes of the resource are rolled out at once, at any time. For drains\n"
-        "# install Strimzi's Drain Cleaner: the operator then restarts the pods, and waits where\n"
-        "# a partition would fall below min ISR. In its legacy mode (STRIMZI_DENY_EVICTION=false)\n"
-        "# set maxUnavailable: 0.\n"
-    )
-    merged = "".join(f"#   {line}\n" for line in strimzi.splitlines())
-    return f"{head}{yaml_text(budget)}{comment}{merged}"
+
+
+_WITH_STRIMZI = (
+    "With Strimzi, make no budget; merge this into your Kafka resource instead. In the",
+    "windows, here Sundays from 2:00 to 4:59 UTC, it restarts brokers by itself to renew",
+    "certificates; changes of the resource are rolled out at once, at any time. For drains",
+    "install Strimzi's Drain Cleaner: the operator then restarts the pods, and waits where",
+    "a partition would fall below min ISR. In its legacy mode (STRIMZI_DENY_EVICTION=false)",
+    "set maxUnavailable: 0.",
+)
 
 
 def _effect(config: Config) -> str:

@@ -7,7 +7,6 @@ partition, and in it to the broker with fewest replicas.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
+from advisor.rendering import Json, json_rows
 
 # More than any broker has; one that is missing gets replicas only where no other is left.
 _HEAVIEST = 10**9
@@ -178,7 +178,7 @@ class _Lightest:
         return found
 
 
-def reassignment_json(moves: Sequence[Move], back: bool = False) -> str:
+def reassignment_json(moves: Sequence[Move], back: bool = False) -> Json:
     """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`.
 
     Parameters
@@ -195,21 +195,19 @@ def reassignment_json(moves: Sequence[Move], back: bool = False) -> str:
         }
         for move in moves
     ]
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    return f'{{"version": 1, "partitions": [\n{lines}\n]}}\n'
+    return json_rows({"version": 1}, "partitions", rows)
 
 
-def election_json(moves: Sequence[Move]) -> str:
+def election_json(moves: Sequence[Move]) -> Json:
     """Return the JSON for `kafka-leader-election.sh`: the partitions of the moves."""
-    rows = [json.dumps({"topic": m.topic, "partition": m.partition}) for m in moves]
-    lines = ",\n".join(f"  {row}" for row in rows)
-    return f'{{"partitions": [\n{lines}\n]}}\n'
+    rows = ({"topic": move.topic, "partition": move.partition} for move in moves)
+    return json_rows({}, "partitions", rows)
 
 
 def copy_comments(
     moves: Sequence[Move], each: Mapping[str, float], load: Workload, bytes_per_second: int
 ) -> Iterator[str]:
-    """Yield how many bytes are copied and the least time that takes, as a comment.
+    """Yield how many bytes are copied and the least time that takes, for a comment.
 
     `each` has the bytes of a replica, by topic. Internal topics are small and not part of the load.
     The time is that of the broker that receives most; records written meanwhile come on top.
@@ -227,13 +225,13 @@ def copy_comments(
     long = minutes >= 120.0
     time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
     yield (
-        f"# At the load given or assumed that is {in_bytes(total)}, Kafka's own "
+        f"At the load given or assumed that is {in_bytes(total)}, Kafka's own "
         f"topics aside, and takes at least {time}."
     )
     written = load.records_per_second * load.record_bytes / load.partitions
     incoming = max(copies.values()) * written
     if incoming > bytes_per_second / 2.0:
         yield (
-            f"# Raise the throttle: at that load {in_bytes(incoming)} a second are written to the "
+            f"Raise the throttle: at that load {in_bytes(incoming)} a second are written to the "
             "partitions that a single broker has to copy, and they count towards it."
         )

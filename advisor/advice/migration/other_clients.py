@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 
 from advisor.advice.migration.client_defaults import newest
-from advisor.advice.migration.properties import idempotent, in_flight, java_producer, yaml_text
+from advisor.advice.migration.properties import idempotent, in_flight, java_settings
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT
+from advisor.rendering import (
+    FileLines,
+    FileText,
+    Yaml,
+    file_lines,
+    joined,
+    yaml_comments,
+    yaml_document,
+)
 
 _BACKOFF_MS = 100
 _SARAMA_ACKS = {"all": "WaitForAll", 1: "WaitForLocal", 0: "NoResponse"}
 _FRANZ_ACKS = {"all": "AllISRAcks", 1: "LeaderAck", 0: "NoAck"}
 
 
-def other_client_files(config: Config) -> dict[str, str]:
+def other_client_files(config: Config) -> dict[str, FileText]:
     """Return the settings for Spring, kafka-python, Sarama and franz-go, by file name."""
     return {
         "producer-spring.yaml": spring_producer(config),
@@ -24,23 +33,21 @@ def other_client_files(config: Config) -> dict[str, str]:
     }
 
 
-def spring_producer(config: Config) -> str:
+def spring_producer(config: Config) -> Yaml:
     """Return Spring Boot's `application.yaml` for its producers, which are Java's."""
-    lines = [line for line in java_producer(config).splitlines() if not line.startswith("#")]
     settings: dict[str, object] = {}
-    for line in lines:
-        name, _, text = line.partition("=")
+    for name, text in java_settings(config).items():
         settings[name] = text == "true" if text in ("true", "false") else text
         settings[name] = int(text) if text.isdigit() else settings[name]
     own = {name: str(settings.pop(name)) for name in ("acks",)}
     retries = {"retries": settings.pop("retries")} if "retries" in settings else {}
     producer: dict[str, object] = {**own, **retries, "properties": settings}
     tree = {"spring": {"kafka": {"producer": producer}}}
-    head = f"# Spring Boot, application.yaml; Java client, Kafka {config.kafka_version}\n"
-    return head + yaml_text(tree)
+    head = f"Spring Boot, application.yaml; Java client, Kafka {config.kafka_version}"
+    return joined(yaml_comments([head]), yaml_document(tree))
 
 
-def kafka_python_producer(config: Config) -> str:
+def kafka_python_producer(config: Config) -> FileLines:
     """Return keyword arguments for `kafka.KafkaProducer` of kafka-python 3."""
     settings: dict[str, object] = {"acks": config.acks}
     if config.retries is not None and config.retries < MAX_INT:
@@ -51,11 +58,11 @@ def kafka_python_producer(config: Config) -> str:
         settings["linger_ms"] = config.linger_ms
     settings["enable_idempotence"] = idempotent(config)
     settings["max_in_flight_requests_per_connection"] = in_flight(config)
-    rows = "".join(f"    {name}={value!r},\n" for name, value in settings.items())
-    return f"{_head('#', 'kafka-python')}producer_settings = dict(\n{rows})\n"
+    rows = (f"    {name}={value!r}," for name, value in settings.items())
+    return file_lines([_head("#", "kafka-python"), "producer_settings = dict(", *rows, ")"])
 
 
-def sarama_producer(config: Config) -> str:
+def sarama_producer(config: Config) -> FileLines:
     """Return a function for Sarama, which has no delivery timeout.
 
     The number of retries that fit into ``delivery.timeout.ms`` replaces it. With idempotence Sarama
@@ -76,15 +83,18 @@ def sarama_producer(config: Config) -> str:
         f"config.Producer.Retry.Backoff = {backoff} * time.Millisecond",
         f"config.Producer.Timeout = {config.request_timeout_ms} * time.Millisecond",
     ]
-    body = "".join(f"\t{line}\n" for line in lines)
-    return (
-        f'{_head("//", "Sarama")}package main\n\nimport (\n\t"time"\n\n'
-        f'\t"github.com/IBM/sarama"\n)\n'
-        f"\nfunc producerSettings(config *sarama.Config) {{\n{body}}}\n"
+    return file_lines(
+        [
+            _head("//", "Sarama"),
+            *_go_imports("github.com/IBM/sarama"),
+            "func producerSettings(config *sarama.Config) {",
+            *(f"\t{line}" for line in lines),
+            "}",
+        ]
     )
 
 
-def franz_go_producer(config: Config) -> str:
+def franz_go_producer(config: Config) -> FileLines:
     """Return a function with the options for franz-go's `kgo.NewClient`."""
     safe = idempotent(config)
     options = [f"kgo.RequiredAcks(kgo.{_FRANZ_ACKS[_acks(config)]}())"]
@@ -97,12 +107,21 @@ def franz_go_producer(config: Config) -> str:
         limit = max(1000, config.delivery_timeout_ms)
         options.append(f"kgo.RecordDeliveryTimeout({limit} * time.Millisecond)")
     options.append(f"kgo.ProduceRequestTimeout({config.request_timeout_ms} * time.Millisecond)")
-    body = "".join(f"\t\t{option},\n" for option in options)
-    return (
-        f'{_head("//", "franz-go")}package main\n\nimport (\n\t"time"\n\n'
-        f'\t"github.com/twmb/franz-go/pkg/kgo"\n)\n\nfunc producerSettings() []kgo.Opt {{\n'
-        f"\treturn []kgo.Opt{{\n{body}\t}}\n}}\n"
+    return file_lines(
+        [
+            _head("//", "franz-go"),
+            *_go_imports("github.com/twmb/franz-go/pkg/kgo"),
+            "func producerSettings() []kgo.Opt {",
+            "\treturn []kgo.Opt{",
+            *(f"\t\t{option}," for option in options),
+            "\t}",
+            "}",
+        ]
     )
+
+
+def _go_imports(module: str) -> tuple[str, ...]:
+    return ("package main", "", "import (", '\t"time"', "", f'\t"{module}"', ")", "")
 
 
 def _acks(config: Config) -> str | int:
@@ -114,4 +133,4 @@ def _head(comment: str, client: str) -> str:
     """Return the defaults of the library as a comment."""
     row = newest(client)
     gaps = f"its defaults: {', '.join(row.gaps)}" if row.gaps else "its defaults are safe"
-    return f"{comment} {row.name}; {gaps} (data/client_defaults.csv, {row.retrieved})\n"
+    return f"{comment} {row.name}; {gaps} (data/client_defaults.csv, {row.retrieved})"

@@ -12,7 +12,7 @@ are three brokers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.advice.migration.maintenance import maintenance_files
@@ -48,10 +48,32 @@ from advisor.cluster import Cluster, Topic
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
 from advisor.reliability.workload import Workload
+from advisor.rendering import (
+    FileText,
+    Properties,
+    ShellLine,
+    ShellScript,
+    joined,
+    property_comments,
+    shell,
+    shell_comment,
+    shell_commented,
+    shell_script,
+)
 
 DEFAULT_THROTTLE = 50_000_000
 # Linux takes 128 KiB in one argument, which 500 of the longest names fill.
 _MOST_NAMES = 200
+
+
+@dataclass(frozen=True)
+class PlanLines:
+    """The shell lines of a plan, by purpose."""
+
+    preflight: tuple[ShellLine, ...] = ()
+    steps: tuple[ShellLine, ...] = ()
+    verify: tuple[ShellLine, ...] = ()
+    rollback: tuple[ShellLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,11 +82,11 @@ class MigrationPlan:
 
     Attributes
     ----------
-    preflight, steps, verify, rollback : tuple of str
-        Shell lines; comments begin with "#". If a line fails, the following ones must not run
-        (the scripts use ``set -e``).
-    files : mapping of str to str
-        File name to content.
+    shell : PlanLines
+        Commands, and comments. If a line fails, the following ones must not run (the scripts use
+        ``set -e``).
+    written : mapping of str to FileText
+        File name to content, without the scripts.
     moves : tuple of Move
         Replicas that are moved.
     lowered : tuple of str
@@ -75,15 +97,37 @@ class MigrationPlan:
         Which broker then holds a replica of every partition, in a sentence; "" for none.
     """
 
-    preflight: tuple[str, ...]
-    steps: tuple[str, ...]
-    verify: tuple[str, ...]
-    rollback: tuple[str, ...]
-    files: Mapping[str, str]
+    shell: PlanLines
+    written: Mapping[str, FileText]
     moves: tuple[Move, ...]
     lowered: tuple[str, ...] = ()
     after: tuple[Topic, ...] = ()
     crowded: str = ""
+
+    @property
+    def preflight(self) -> tuple[str, ...]:
+        """The lines that check whether the change can be made."""
+        return _texts(self.shell.preflight)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The lines that make the change."""
+        return _texts(self.shell.steps)
+
+    @property
+    def verify(self) -> tuple[str, ...]:
+        """The lines that check the result."""
+        return _texts(self.shell.verify)
+
+    @property
+    def rollback(self) -> tuple[str, ...]:
+        """The lines that undo the change."""
+        return _texts(self.shell.rollback)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """File name to content, without the scripts."""
+        return {name: content.text for name, content in self.written.items()}
 
     @property
     def lines(self) -> list[str]:
@@ -93,11 +137,24 @@ class MigrationPlan:
     @property
     def scripts(self) -> dict[str, str]:
         """The lines as shell scripts: commands.sh, and rollback.sh to undo it."""
-        return {"commands.sh": _script(self.lines), "rollback.sh": _script(self.rollback)}
+        return {name: script.text for name, script in self.rendered_scripts.items()}
+
+    @property
+    def rendered_scripts(self) -> dict[str, ShellScript]:
+        """The same, as they are written."""
+        lines = self.shell
+        return {
+            "commands.sh": _script((*lines.preflight, *lines.steps, *lines.verify)),
+            "rollback.sh": _script(lines.rollback),
+        }
 
 
-def _script(lines: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *lines))
+def _texts(lines: Sequence[ShellLine]) -> tuple[str, ...]:
+    return tuple(line.text for line in lines)
+
+
+def _script(lines: Sequence[ShellLine]) -> ShellScript:
+    return shell_script((shell("#!/bin/sh"), shell("set -e"), *lines))
 
 
 def make_plan(
@@ -107,7 +164,6 @@ def make_plan(
     bytes_per_second: int = DEFAULT_THROTTLE,
     topics: Sequence[str] | None = None,
     today: Config | None = None,
-    shrinking: Mapping[str, bool] | None = None,
 ) -> MigrationPlan:
     """Return the plan that brings a described cluster's topics to a configuration.
 
@@ -123,15 +179,12 @@ def make_plan(
         Replication throttle per broker.
     topics : sequence of str, optional
         Names of the topics to change. Default: all, and the brokers' defaults for topics to come. A
-        topic with more replicas than `config` has stays unchanged, unless `shrinking` names it.
+        topic with more replicas than `config` has stays unchanged.
     today : Config, optional
         Present settings of the producers.
-    shrinking : mapping of str to bool, optional
-        Names of topics that give up replicas, because they miss goals that `config` meets, and
-        whether they lose records more often with fewer.
     """
     tools = _tools(cluster, config)
-    files = {**producer_files(config, load), **other_client_files(config)}
+    files: dict[str, FileText] = {**producer_files(config, load), **other_client_files(config)}
     files |= maintenance_files(config, cluster.brokers, tools)
     for_new = None
     if topics is None:
@@ -141,15 +194,8 @@ def make_plan(
     chosen = [t for t in cluster.topics if names is None or t.name in names]
     lowered = tuple(lowered_acks(config, today))
     if not chosen:
-        crowded = crowded_broker_words((), cluster, config)
-        files["kafka-topics.yaml"] = strimzi_topics([("my-topic", load.partitions)], config)
-        files |= rack_loss_files(config, cluster.brokers, tools, ())
-        first = _comments(in_words(lowered), crowded)
-        steps = (*tools.variables, *_creation(tools, config, load))
-        rollback = ("# The topic is new: there is nothing to go back to.",)
-        verify = (tools.describe("my-topic"),)
-        return MigrationPlan(first, steps, verify, rollback, files, (), lowered, (), crowded)
-    planned = PlannedChanges.of(cluster, chosen, config, shrinking or {})
+        return _plan_for_new_topic(tools, cluster, config, load, lowered, files)
+    planned = PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
     duration = copy_comments(moves, partition_bytes(chosen, load), load, bytes_per_second)
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
@@ -157,7 +203,7 @@ def make_plan(
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
     first = _comments(in_words(lowered), crowded)
-    return MigrationPlan(
+    lines = PlanLines(
         preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
         steps=(
             *_steps(tools, changes, growing, moves, bytes_per_second, duration),
@@ -171,7 +217,10 @@ def make_plan(
             *_inherited(tools, changes, cluster),
             *_default_rollback(tools, for_new),
         ),
-        files={
+    )
+    return MigrationPlan(
+        lines,
+        written={
             **files,
             **rack_loss_files(config, cluster.brokers, tools, after),
             **planned.files(),
@@ -183,22 +232,44 @@ def make_plan(
     )
 
 
+def _plan_for_new_topic(
+    tools: Tools,
+    cluster: Cluster,
+    config: Config,
+    load: Workload,
+    lowered: tuple[str, ...],
+    files: dict[str, FileText],
+) -> MigrationPlan:
+    crowded = crowded_broker_words((), cluster, config)
+    lines = PlanLines(
+        preflight=_comments(in_words(lowered), crowded),
+        steps=(*tools.variables, *_creation(tools, config, load)),
+        verify=(tools.describe("my-topic"),),
+        rollback=_comments("The topic is new: there is nothing to go back to."),
+    )
+    topics = strimzi_topics([("my-topic", load.partitions)], config)
+    files = {**files, "kafka-topics.yaml": topics}
+    files |= rack_loss_files(config, cluster.brokers, tools, ())
+    return MigrationPlan(lines, files, (), lowered, (), crowded)
+
+
 def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> MigrationPlan:
     """Return the plan with comments that say how to flush every topic, or one, every second.
 
     They are no commands: flushing needs a restart of every broker and costs throughput.
     """
-    files = dict(plan.files)
-    if SERVER_PROPERTIES in files:
-        files[SERVER_PROPERTIES] += "".join(f"{line}\n" for line in FLUSH_EVERY_SECOND)
+    files = dict(plan.written)
+    defaults = files.get(SERVER_PROPERTIES)
+    if isinstance(defaults, Properties):
+        files[SERVER_PROPERTIES] = joined(defaults, property_comments(FLUSH_EVERY_SECOND))
     flush_ms = _tools(cluster, config).alter_topic("my-topic", {"flush.ms": "1000"})
-    steps = (*plan.steps, *FLUSH_EVERY_SECOND, f"#   {flush_ms}")
-    return replace(plan, steps=steps, files=files)
+    steps = (*plan.shell.steps, *_comments(*FLUSH_EVERY_SECOND), shell_commented(flush_ms))
+    return replace(plan, shell=replace(plan.shell, steps=steps), written=files)
 
 
-def _comments(*sentences: str) -> tuple[str, ...]:
-    """Return sentences as shell comments."""
-    return tuple(f"# {sentence}" for sentence in sentences if sentence)
+def _comments(*sentences: str) -> tuple[ShellLine, ...]:
+    """Return sentences as shell comments; empty ones are left out."""
+    return tuple(map(shell_comment, filter(None, sentences)))
 
 
 def _tools(cluster: Cluster, config: Config) -> Tools:
@@ -209,8 +280,8 @@ def _tools(cluster: Cluster, config: Config) -> Tools:
     return Tools(config.kafka_version, observed.bootstrap_servers, observed.command_config)
 
 
-def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
-    yield "# A new topic; put its own name in place of my-topic:"
+def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[ShellLine]:
+    yield shell_comment("A new topic; put its own name in place of my-topic:")
     configs = {}
     if default(UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
         configs[UNCLEAN] = "false"
@@ -220,12 +291,14 @@ def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
     yield tools.create("my-topic", load.partitions, config.replication_factor, configs)
 
 
-def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[str]:
-    yield "# Before anything else: both lists must be empty, that is, every partition has a leader"
-    yield "# and every replica is in sync. What has no leader cannot be moved."
+def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[ShellLine]:
+    yield shell_comment(
+        "Before anything else: both lists must be empty, that is, every partition has a leader"
+    )
+    yield shell_comment("and every replica is in sync. What has no leader cannot be moved.")
     if changes and config.eligible_leader_replicas:
-        yield (
-            f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
+        yield shell_comment(
+            f"Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
             "that depends on them is then left without a leader."
         )
     yield tools.unavailable()
@@ -238,55 +311,67 @@ def _steps(
     growing: set[str],
     moves: Sequence[Move],
     bytes_per_second: int,
-    duration: Iterator[str],
-) -> Iterator[str]:
+    duration: Iterable[str],
+) -> Iterator[ShellLine]:
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
     if not changes and not moves:
-        yield "# Nothing to change: every topic has these settings already."
+        yield shell_comment("Nothing to change: every topic has these settings already.")
     yield from _alterations(tools, at_once)
     if moves:
         yield _copying(tools, sum(move.copies for move in moves), bytes_per_second)
-        yield from duration if tools.throttles else ()
+        yield from map(shell_comment, duration if tools.throttles else ())
         yield from _moved_in_batches(tools, moves, bytes_per_second)
     if afterwards:
-        yield "# Once the copies are in sync:"
+        yield shell_comment("Once the copies are in sync:")
     yield from _alterations(tools, afterwards)
 
 
-def _copying(tools: Tools, copies: int, bytes_per_second: int) -> str:
+def _copying(tools: Tools, copies: int, bytes_per_second: int) -> ShellLine:
     """Return how many replicas are copied and how fast, as a comment."""
     if not tools.throttles:
-        return (
-            f"# Copy {copies} replicas. Kafka {tools.kafka_version} cannot throttle that (KIP-73 "
+        return shell_comment(
+            f"Copy {copies} replicas. Kafka {tools.kafka_version} cannot throttle that (KIP-73 "
             "came with 0.10.1): it takes all of the network and disks that it gets."
         )
-    return (
-        f"# Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: set it "
+    return shell_comment(
+        f"Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: set it "
         "to what your network can spare, and above what producers write to a broker, or the copy "
         "never ends."
     )
 
 
-def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int) -> Iterator[str]:
+def _moved_in_batches(
+    tools: Tools, moves: Sequence[Move], bytes_per_second: int
+) -> Iterator[ShellLine]:
     parts = batches(moves)
     if len(parts) > 1:
-        yield f"# In {len(parts)} batches of at most {MOST_MOVES:,} partitions, one after another."
+        yield shell_comment(
+            f"In {len(parts)} batches of at most {MOST_MOVES:,} partitions, one after another."
+        )
     for batch in parts:
         yield tools.reassign(batch.there, bytes_per_second)
         if batch is parts[0] and not tools.throttles:
-            yield "# Wait until every partition is complete. If it gets no further, see whether all"
-            yield "# brokers are up."
+            yield shell_comment(
+                "Wait until every partition is complete. If it gets no further, see whether all"
+            )
+            yield shell_comment("brokers are up.")
         elif batch is parts[0]:
             again = " with --additional and" if parse_version(tools.kafka_version) >= (2, 6) else ""
-            yield "# Wait until every partition is complete; that also removes the throttle. If it"
-            yield "# gets no further, see whether all brokers are up, and raise the throttle: in"
-            yield f"# another shell, the line above{again or ' with'} a higher --throttle."
+            yield shell_comment(
+                "Wait until every partition is complete; that also removes the throttle. If it"
+            )
+            yield shell_comment(
+                "gets no further, see whether all brokers are up, and raise the throttle: in"
+            )
+            yield shell_comment(
+                f"another shell, the line above{again or ' with'} a higher --throttle."
+            )
         yield tools.await_reassignment(batch.there, len(batch.moves))
         yield tools.elect_preferred(batch.election)
 
 
-def _alterations(tools: Tools, changes: Sequence[OptionChange]) -> Iterator[str]:
+def _alterations(tools: Tools, changes: Sequence[OptionChange]) -> Iterator[ShellLine]:
     settings: dict[str, dict[str, str]] = {}
     for change in changes:
         settings.setdefault(change.topic.name, {})[change.key] = change.after
@@ -294,7 +379,7 @@ def _alterations(tools: Tools, changes: Sequence[OptionChange]) -> Iterator[str]
         yield tools.alter_topic(topic, options)
 
 
-def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
+def _default_for_new(tools: Tools, config: Config | None) -> Iterator[ShellLine]:
     """Yield comments on how to set the brokers' default for future topics; None: it stays."""
     if config is None:
         return
@@ -302,30 +387,40 @@ def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
     yield from _elr(tools, config)
     if for_new is None:
         return
-    yield "# For future topics, use server.properties and this command. It is commented out,"
-    yield "# because it also changes every topic without a value of its own at once:"
-    yield f"#   {for_new}"
+    yield shell_comment(
+        "For future topics, use server.properties and this command. It is commented out,"
+    )
+    yield shell_comment("because it also changes every topic without a value of its own at once:")
+    yield shell_commented(for_new)
     if config.eligible_leader_replicas:
-        yield "# (it also clears the eligible leader replicas of those topics)"
+        yield shell_comment("(it also clears the eligible leader replicas of those topics)")
 
 
-def _elr(tools: Tools, config: Config) -> Iterator[str]:
+def _elr(tools: Tools, config: Config) -> Iterator[ShellLine]:
     """Yield comments on how to enable eligible leader replicas, where they are off or may be."""
     line = tools.enable_elr()
     if line is None or config.mode != "kraft":
         return
     if config.eligible_leader_replicas and "eligible_leader_replicas" not in config.explicit:
-        yield "# Eligible leader replicas (KIP-966) are assumed. Check, and enable them if they are"
-        yield "# off; they keep a partition that lost its ISR from an unclean election. Not run:"
-        yield f"#   {tools.features()}"
-        yield f"#   {line}"
+        yield shell_comment(
+            "Eligible leader replicas (KIP-966) are assumed. Check, and enable them if they are"
+        )
+        yield shell_comment(
+            "off; they keep a partition that lost its ISR from an unclean election. Not run:"
+        )
+        yield shell_commented(tools.features())
+        yield shell_commented(line)
     elif not config.eligible_leader_replicas:
-        yield "# Eligible leader replicas (KIP-966) are off. They keep a partition that lost its"
-        yield "# ISR from an unclean election; new clusters have them from 4.1 on. Not run here:"
-        yield f"#   {line}"
+        yield shell_comment(
+            "Eligible leader replicas (KIP-966) are off. They keep a partition that lost its"
+        )
+        yield shell_comment(
+            "ISR from an unclean election; new clusters have them from 4.1 on. Not run here:"
+        )
+        yield shell_commented(line)
 
 
-def _default_rollback(tools: Tools, config: Config | None) -> Iterator[str]:
+def _default_rollback(tools: Tools, config: Config | None) -> Iterator[ShellLine]:
     if config is None:
         return
     # With ELR enabled, Kafka refuses to remove the default.
@@ -334,54 +429,58 @@ def _default_rollback(tools: Tools, config: Config | None) -> Iterator[str]:
     else:
         line = tools.unset_default(MIN_ISR)
     if line is not None:
-        yield f"# If you set the brokers' default, and it was Kafka's before: {line}"
+        yield shell_commented(line, "If you set the brokers' default, and it was Kafka's before: ")
 
 
-def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[str]:
+def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLine]:
     for topic in kept:
-        yield (
-            f"# {topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
+        yield shell_comment(
+            f"{topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
             f"settings; {factors[topic.name]} would be enough."
         )
 
 
-def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
-    yield "# Afterwards: the settings as Kafka has them, and nothing out of sync."
+def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[ShellLine]:
+    yield shell_comment("Afterwards: the settings as Kafka has them, and nothing out of sync.")
     names = [topic.name for topic in targets]
     for start in range(0, len(names), _MOST_NAMES):
         yield tools.describe(*names[start : start + _MOST_NAMES])
     yield tools.under_replicated()
 
 
-def _inherited(tools: Tools, changes: Sequence[OptionChange], cluster: Cluster) -> Iterator[str]:
+def _inherited(
+    tools: Tools, changes: Sequence[OptionChange], cluster: Cluster
+) -> Iterator[ShellLine]:
     """Yield comments on values that a description shows though they may be the brokers'."""
     if cluster.observed is not None or parse_version(tools.kafka_version) < (2, 2):
         return
     for key in dict.fromkeys(c.key for c in changes if c.before is not None):
-        yield f"# The description shows {key}, but not whether the topic or its brokers set it."
-        yield "# Where it was the brokers' value, let the topic follow them again:"
-        yield f"#   {tools.unset_topic('my-topic', key)}"
+        yield shell_comment(
+            f"The description shows {key}, but not whether the topic or its brokers set it."
+        )
+        yield shell_comment("Where it was the brokers' value, let the topic follow them again:")
+        yield shell_commented(tools.unset_topic("my-topic", key))
 
 
 def _rollback(
     tools: Tools, changes: Sequence[OptionChange], moves: Sequence[Move], bytes_per_second: int
-) -> Iterator[str]:
+) -> Iterator[ShellLine]:
     last_first = batches(moves)[::-1]
     calls_off = [tools.cancel_reassignment(batch.there) for batch in last_first]
     if any(calls_off):
-        yield "# First call off what is still being copied, if anything is:"
+        yield shell_comment("First call off what is still being copied, if anything is:")
         yield from filter(None, calls_off)
     if any(change.before is None for change in changes):
         yield from tools.unsetting
-    yield "# Rollback of the settings, with all replicas in sync:"
+    yield shell_comment("Rollback of the settings, with all replicas in sync:")
     for change in reversed(changes):
         topic, key = change.topic.name, change.key
         if change.before is None:
-            yield f"unset_option {tools.unset_topic(topic, key)}"
+            yield shell("unset_option {}", tools.unset_topic(topic, key))
         else:
             yield tools.alter_topic(topic, {key: change.before})
     if moves:
-        yield "# Move back:"
+        yield shell_comment("Move back:")
         for batch in last_first:
             yield tools.reassign(batch.back, bytes_per_second, instead=True)
             yield tools.await_reassignment(batch.back, len(batch.moves))

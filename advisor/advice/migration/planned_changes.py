@@ -11,13 +11,13 @@ from advisor.advice.migration.properties import strimzi_topics
 from advisor.advice.migration.target_settings import (
     MIN_ISR,
     lowered_min_isr,
-    lowered_replicas,
     target_of,
 )
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default
+from advisor.rendering import FileText
 
 UNCLEAN = "unclean.leader.election.enable"
 UNCLEAN_OPTION = "unclean_leader_election_enable"
@@ -79,24 +79,13 @@ class PlannedChanges:
     targets: Mapping[str, Config]
     moves: tuple[Move, ...]
     changes: tuple[OptionChange, ...]
-    shrinking: Mapping[str, bool]
 
     @classmethod
-    def of(
-        cls,
-        cluster: Cluster,
-        chosen: Sequence[Topic],
-        config: Config,
-        shrinking: Mapping[str, bool],
-    ) -> PlannedChanges:
-        """Decide which of the chosen topics change, and how."""
+    def of(cls, cluster: Cluster, chosen: Sequence[Topic], config: Config) -> PlannedChanges:
+        """Decide which of the chosen topics change, and how; none gives up a replica."""
         targets = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
         factors = {name: target.replication_factor or 1 for name, target in targets.items()}
-        kept = {
-            t.name
-            for t in chosen
-            if replicas_needed(t) > factors[t.name] and t.name not in shrinking
-        }
+        kept = {t.name for t in chosen if replicas_needed(t) > factors[t.name]}
         topics = tuple(t for t in chosen if t.name not in kept)
         named = {t.name: factors[t.name] for t in topics}
         moves = plan_moves(
@@ -109,7 +98,7 @@ class PlannedChanges:
         own = partial(_is_own, cluster)
         changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
         same = tuple(t for t in chosen if t.name in kept)
-        return cls(topics, same, targets, moves, tuple(changes), shrinking)
+        return cls(topics, same, targets, moves, tuple(changes))
 
     @property
     def factors(self) -> dict[str, int]:
@@ -127,20 +116,18 @@ class PlannedChanges:
     def lowered(self) -> Iterator[str]:
         """Yield each change that lowers durability, for a list."""
         for topic in self.topics:
-            if self.shrinking.get(topic.name):
-                yield lowered_replicas(topic, self.factors[topic.name])
             words = lowered_min_isr(topic, self.targets[topic.name])
             if words:
                 yield words
 
-    def files(self) -> dict[str, str]:
+    def files(self) -> dict[str, FileText]:
         """Reassignment and election JSON, if replicas move, and Strimzi resources.
 
         No resource of an internal topic: deleting it would delete the topic, and settings that the
         description did not show would be taken away.
         """
         sizes = [(t.name, len(t.partitions)) for t in self.topics if not t.internal]
-        files = {}
+        files: dict[str, FileText] = {}
         if sizes:
             files["kafka-topics.yaml"] = strimzi_topics(sizes, self.targets, self.settings)
         for batch in batches(self.moves):

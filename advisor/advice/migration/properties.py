@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import yaml
-
 from advisor.formatting import as_given
 from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config, outlasts_default
 from advisor.protocol.rules.versions import parse_version
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
+from advisor.rendering import (
+    FileText,
+    Properties,
+    Yaml,
+    joined,
+    properties,
+    property_comments,
+    yaml_comments,
+    yaml_document,
+)
 
-# That of libyaml is ten times as fast, and writes the same but for folded lines.
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_ANY_WIDTH = 1_000_000
 SERVER_PROPERTIES = "server.properties"
 _BUFFER_MEMORY = 33_554_432
 IDEMPOTENCE = (0, 11)
@@ -24,83 +29,89 @@ IDEMPOTENCE = (0, 11)
 _RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
-def producer_files(config: Config, load: Workload) -> dict[str, str]:
+def producer_files(config: Config, load: Workload) -> dict[str, FileText]:
     """Return `producer.properties` (Java) and `librdkafka.properties` by name."""
     return {
-        "producer.properties": java_producer(config) + _memory(config, load),
+        "producer.properties": joined(java_producer(config), _memory(config, load)),
         "librdkafka.properties": librdkafka_producer(config),
     }
 
 
-def _memory(config: Config, load: Workload) -> str:
-    """Return as a comment the memory that a timeout above the default needs; "" for none."""
+def _memory(config: Config, load: Workload) -> Properties:
+    """Return as comments the memory that a timeout above the default needs, if any."""
     waits = (config.delivery_timeout_ms or 0) / 1000.0
     needed = math.ceil(load.records_per_second * load.record_bytes * waits)
     if not outlasts_default(config) or needed <= _BUFFER_MEMORY:
-        return ""
-    return (
-        f"# What is written in {as_given(waits)} s must fit into the producer's memory, or send() "
-        "blocks for\n"
-        "# max.block.ms (60 s by default) and fails. One producer that writes the whole load "
-        "needs\n"
-        f"# buffer.memory={needed} ({in_bytes(needed)}), and a heap for it; n producers an n-th "
-        "each.\n"
-        f"# The default is {_BUFFER_MEMORY}.\n"
+        return property_comments([])
+    return property_comments(
+        [
+            f"What is written in {as_given(waits)} s must fit into the producer's memory, or "
+            "send() blocks for",
+            "max.block.ms (60 s by default) and fails. One producer that writes the whole load "
+            "needs",
+            f"buffer.memory={needed} ({in_bytes(needed)}), and a heap for it; n producers an n-th "
+            "each.",
+            f"The default is {_BUFFER_MEMORY}.",
+        ]
     )
 
 
-def java_producer(config: Config) -> str:
-    """Return a Java producer's properties.
+def java_producer(config: Config) -> Properties:
+    """Return a Java producer's properties."""
+    head = [f"Java producer, Kafka {config.kafka_version}"]
+    if parse_version(config.kafka_version) < IDEMPOTENCE and in_flight(config) == 1:
+        head += _ONE_IN_FLIGHT
+    return joined(property_comments(head), properties(java_settings(config)))
+
+
+def java_settings(config: Config) -> dict[str, str]:
+    """Return a Java producer's settings by name.
 
     `enable.idempotence=true` is explicit where possible: a conflicting setting is then an error,
     while the default is silently switched off (KIP-679, KAFKA-13598).
     """
-    version = parse_version(config.kafka_version)
-    lines = [f"acks={config.acks}"]
+    settings: dict[str, object] = {"acks": config.acks}
     if config.retries is not None:
-        lines.append(f"retries={config.retries}")
+        settings["retries"] = config.retries
     if config.delivery_timeout_ms is not None:
-        lines.append(f"delivery.timeout.ms={config.delivery_timeout_ms}")
-        lines.append(f"request.timeout.ms={config.request_timeout_ms}")
-        lines.append(f"linger.ms={config.linger_ms}")
+        settings["delivery.timeout.ms"] = config.delivery_timeout_ms
+        settings["request.timeout.ms"] = config.request_timeout_ms
+        settings["linger.ms"] = config.linger_ms
     for name in ("retry_backoff_ms", "retry_backoff_max_ms"):
         if name in config.explicit:
-            lines.append(f"{name.replace('_', '.')}={getattr(config, name)}")
+            settings[name.replace("_", ".")] = getattr(config, name)
+    explicit = "enable_idempotence" in config.explicit
     if idempotent(config):
-        lines.append("enable.idempotence=true")
-    elif "enable_idempotence" in config.explicit and version >= IDEMPOTENCE:
-        lines.append("enable.idempotence=false")
-    lines.append(f"max.in.flight.requests.per.connection={in_flight(config)}")
-    head = f"# Java producer, Kafka {config.kafka_version}\n"
-    if version < IDEMPOTENCE and in_flight(config) == 1:
-        head += _ONE_IN_FLIGHT
-    return head + "".join(f"{x}\n" for x in lines)
+        settings["enable.idempotence"] = "true"
+    elif explicit and parse_version(config.kafka_version) >= IDEMPOTENCE:
+        settings["enable.idempotence"] = "false"
+    settings["max.in.flight.requests.per.connection"] = in_flight(config)
+    return {name: str(value) for name, value in settings.items()}
 
 
-def librdkafka_producer(config: Config) -> str:
+def librdkafka_producer(config: Config) -> Properties:
     """Return the properties for librdkafka and clients built on it (Python, Go, .NET).
 
     Its defaults differ from the Java producer's: no idempotence, a million requests in flight,
     300 s to deliver, unlimited retries. delivery.timeout.ms 0 means no limit, and its ranges are
     narrower (CONFIGURATION.md of 2.16).
     """
-    lines = [f"acks={config.acks}"]
+    settings: dict[str, object] = {"acks": config.acks}
     safe = idempotent(config)
     if safe:
-        lines.append("enable.idempotence=true")
+        settings["enable.idempotence"] = "true"
     most = 5 if safe else 1_000_000
-    lines.append(f"max.in.flight.requests.per.connection={min(in_flight(config), most)}")
+    settings["max.in.flight.requests.per.connection"] = min(in_flight(config), most)
     if config.delivery_timeout_ms is not None:
-        lines.append(f"delivery.timeout.ms={max(1, config.delivery_timeout_ms)}")
+        settings["delivery.timeout.ms"] = max(1, config.delivery_timeout_ms)
     if config.retries is not None:
-        lines.append(f"retries={config.retries}")
+        settings["retries"] = config.retries
     for name in ("retry_backoff_ms", "retry_backoff_max_ms"):
         if name in config.explicit:
             value = min(max(1, getattr(config, name)), 300_000)
-            lines.append(f"{name.replace('_', '.')}={value}")
-    return "# librdkafka (confluent-kafka for Python, Go and .NET)\n" + "".join(
-        f"{x}\n" for x in lines
-    )
+            settings[name.replace("_", ".")] = value
+    head = "librdkafka (confluent-kafka for Python, Go and .NET)"
+    return joined(property_comments([head]), properties(settings))
 
 
 def idempotent(config: Config) -> bool:
@@ -128,12 +139,12 @@ def in_flight(config: Config) -> int:
 
 
 _ONE_IN_FLIGHT = (
-    "# Without idempotence (0.11 and newer) a retry keeps the order of records only with one\n"
-    "# request in flight, and it can write a record twice.\n"
+    "Without idempotence (0.11 and newer) a retry keeps the order of records only with one",
+    "request in flight, and it can write a record twice.",
 )
 
 
-def broker_properties(config: Config, racks: bool = False) -> str:
+def broker_properties(config: Config, racks: bool = False) -> Properties:
     """Return the lines of `server.properties` that future topics need, for every broker.
 
     With eligible leader replicas, Kafka ignores `min.insync.replicas` in this file (KIP-966). With
@@ -141,46 +152,44 @@ def broker_properties(config: Config, racks: bool = False) -> str:
     """
     version = parse_version(config.kafka_version)
     factor, min_isr = config.replication_factor, config.min_insync_replicas
-    lines = [f"default.replication.factor={factor}", f"offsets.topic.replication.factor={factor}"]
+    settings = {"default.replication.factor": factor, "offsets.topic.replication.factor": factor}
     if version >= (0, 11):
-        lines += [
-            f"transaction.state.log.replication.factor={factor}",
-            f"transaction.state.log.min.isr={min_isr}",
-        ]
+        settings["transaction.state.log.replication.factor"] = factor
+        settings["transaction.state.log.min.isr"] = min_isr
     if version >= (4, 1):
-        lines += [
-            f"share.coordinator.state.topic.replication.factor={factor}",
-            f"share.coordinator.state.topic.min.isr={min_isr}",
-        ]
-    lines += _NO_TOPICS_BY_MISTAKE
+        settings["share.coordinator.state.topic.replication.factor"] = factor
+        settings["share.coordinator.state.topic.min.isr"] = min_isr
+    below = [*_NO_TOPICS_BY_MISTAKE]
     if racks and version >= (2, 4):
-        lines += _FETCH_FROM_OWN_RACK
-    head = f"# For server.properties of every broker, Kafka {config.kafka_version}.\n"
-    head += "# It holds for topics made after their restart and changes none that exists.\n"
-    return head + "".join(f"{line}\n" for line in lines)
+        below += _FETCH_FROM_OWN_RACK
+    head = (
+        f"For server.properties of every broker, Kafka {config.kafka_version}.",
+        "It holds for topics made after their restart and changes none that exists.",
+    )
+    return joined(property_comments(head), properties(settings), property_comments(below))
 
 
 _NO_TOPICS_BY_MISTAKE = (
-    "# With this, a client that names a topic that does not exist no longer creates it. Leave it",
-    "# out where topics are meant to be created that way:",
-    "# auto.create.topics.enable=false",
+    "With this, a client that names a topic that does not exist no longer creates it. Leave it",
+    "out where topics are meant to be created that way:",
+    "auto.create.topics.enable=false",
 )
 _FETCH_FROM_OWN_RACK = (
-    "# With this, consumers with client.rack fetch from a replica in their own rack (KIP-392).",
-    "# It saves traffic between racks, and changes neither what is lost nor what is refused:",
-    "# replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "With this, consumers with client.rack fetch from a replica in their own rack (KIP-392).",
+    "It saves traffic between racks, and changes neither what is lost nor what is refused:",
+    "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
 
 
 FLUSH_EVERY_SECOND = (
-    "# To flush every second, which costs throughput, put this into server.properties of every",
-    "# broker and restart one broker after another; kafka-configs.sh cannot set it:",
-    "#   log.flush.scheduler.interval.ms=1000",
-    "# It holds for every topic, unless log.flush.interval.ms is set. To flush some topics only,",
-    "# also put this there, and set flush.ms=1000 on each of them; alone flush.ms does nothing:",
-    "#   log.flush.interval.ms=9223372036854775807",
+    "To flush every second, which costs throughput, put this into server.properties of every",
+    "broker and restart one broker after another; kafka-configs.sh cannot set it:",
+    "  log.flush.scheduler.interval.ms=1000",
+    "It holds for every topic, unless log.flush.interval.ms is set. To flush some topics only,",
+    "also put this there, and set flush.ms=1000 on each of them; alone flush.ms does nothing:",
+    "  log.flush.interval.ms=9223372036854775807",
 )
-"""How to flush every second, as comments.
+"""How to flush every second, for comments.
 
 The task that flushes runs every `log.flush.scheduler.interval.ms`, by default never, and flushes
 what is older than `flush.ms`. The brokers' default for that is `log.flush.interval.ms`, which is
@@ -192,7 +201,7 @@ def strimzi_topics(
     topics: Sequence[tuple[str, int]],
     config: Config | Mapping[str, Config],
     settings: Mapping[str, Mapping[str, str]] | None = None,
-) -> str:
+) -> Yaml:
     """Return Strimzi `KafkaTopic` resources for (name, partitions).
 
     A name that Kubernetes refuses goes into `spec.topicName`. Strimzi changes `replicas` of an
@@ -218,22 +227,19 @@ def strimzi_topics(
         target = config if isinstance(config, Config) else config[name]
         stated["min.insync.replicas"] = target.min_insync_replicas
         documents.append(_strimzi_topic(resource, name, partitions, target, stated))
-    head = (
-        "# Set strimzi.io/cluster to the name of your Kafka resource. An older Strimzi wants\n"
-        "# apiVersion: kafka.strimzi.io/v1beta2. The operator takes settings away that are not\n"
-        "# here: add those of your topics that the description did not show. It also takes back\n"
-        "# what kafka-configs.sh sets on a topic that it manages, and changes replicas of a topic\n"
-        "# that exists only with Cruise Control. So first move replicas with commands.sh, then\n"
-        "# apply this in place of its kafka-configs.sh lines. Kafka's internal topics are not\n"
-        "# here: deleting their resource would delete the topic.\n"
-    )
-    return head + "".join(f"---\n{yaml_text(each)}" for each in documents)
+    resources = (yaml_document(document, begins=True) for document in documents)
+    return joined(yaml_comments(_STRIMZI_HEAD), *resources)
 
 
-def yaml_text(document: Mapping[str, object]) -> str:
-    """Return a document as YAML, its keys in their order and no line folded."""
-    text: str = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, width=_ANY_WIDTH)
-    return text
+_STRIMZI_HEAD = (
+    "Set strimzi.io/cluster to the name of your Kafka resource. An older Strimzi wants",
+    "apiVersion: kafka.strimzi.io/v1beta2. The operator takes settings away that are not",
+    "here: add those of your topics that the description did not show. It also takes back",
+    "what kafka-configs.sh sets on a topic that it manages, and changes replicas of a topic",
+    "that exists only with Cruise Control. So first move replicas with commands.sh, then",
+    "apply this in place of its kafka-configs.sh lines. Kafka's internal topics are not",
+    "here: deleting their resource would delete the topic.",
+)
 
 
 def _scalar(text: str) -> str | int | bool:

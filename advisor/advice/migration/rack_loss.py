@@ -14,6 +14,15 @@ from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster import Topic
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import parse_version
+from advisor.rendering import (
+    FileText,
+    ShellScript,
+    shell,
+    shell_comment,
+    shell_lines,
+    shell_quoted,
+    shell_script,
+)
 
 FILE = "rack-loss.sh"
 
@@ -23,7 +32,7 @@ def rack_loss_files(
     brokers: Mapping[int, str | None],
     tools: Tools,
     topics: Sequence[Topic],
-) -> dict[str, str]:
+) -> dict[str, FileText]:
     """Return `rack-loss.sh`, or nothing if losing a rack needs no command or none helps.
 
     Parameters
@@ -55,40 +64,49 @@ def _is_like(topic: Topic, config: Config) -> bool:
     return same and topic.min_insync_replicas == config.min_insync_replicas
 
 
-def _script(config: Config, left: int, tools: Tools, names: Sequence[str]) -> str:
+def _script(config: Config, left: int, tools: Tools, names: Sequence[str]) -> ShellScript:
     usual = str(config.effective_min_insync_replicas)
-    lower = tools.alter_topic('"$topic"', {MIN_ISR: str(left)})
-    higher = tools.alter_topic('"$topic"', {MIN_ISR: usual})
+    lower = tools.alter_topic(shell('"$topic"'), {MIN_ISR: str(left)})
+    higher = tools.alter_topic(shell('"$topic"'), {MIN_ISR: usual})
     copies = "one copy" if left == 1 else f"{left} copies"
     cleared = (
-        [
-            f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): do it only while",
-            "# the partitions have a leader.",
-        ]
+        (
+            f"Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): do it only while",
+            "the partitions have a leader.",
+        )
         if config.eligible_leader_replicas
-        else []
+        else ()
     )
-    lines = [
-        "#!/bin/sh",
-        f"# Runbook: a rack is lost. With RF {config.replication_factor} and min ISR {usual} no "
+    comments = [
+        f"Runbook: a rack is lost. With RF {config.replication_factor} and min ISR {usual} no "
         "acknowledged record is lost, but",
-        "# acks=all writes are refused until the rack is back.",
-        f"#   {FILE} lower    writes go on, acknowledged with {copies} instead of {usual}",
-        f"#   {FILE} restore  once the rack is back, and every replica is in sync",
-        "# Be sure that the rack is down, and not only cut off from you. The controllers that are",
-        "# left must be a majority.",
+        "acks=all writes are refused until the rack is back.",
+        f"  {FILE} lower    writes go on, acknowledged with {copies} instead of {usual}",
+        f"  {FILE} restore  once the rack is back, and every replica is in sync",
+        "Be sure that the rack is down, and not only cut off from you. The controllers that are",
+        "left must be a majority.",
         *cleared,
-        "set -e",
-        *tools.variables,
-        f"topics='{' '.join(names)}'",
-        'case "${1:-}" in',
-        f"  lower) for topic in $topics; do {lower}; done ;;",
-        "  restore)",
-        f'    until lagging=$({tools.unhealthy("under-replicated")}) && [ -z "$lagging" ]; do',
-        "      sleep 10",
-        "    done",
-        f"    for topic in $topics; do {higher}; done ;;",
-        f"  *) echo 'usage: {FILE} lower, or {FILE} restore' >&2; exit 2 ;;",
-        "esac",
     ]
-    return "".join(f"{line}\n" for line in lines)
+    lines = [
+        shell("#!/bin/sh"),
+        *map(shell_comment, comments),
+        shell("set -e"),
+        *tools.variables,
+        # Quoted whatever they are: a list of names is one word.
+        shell("topics={}", shell_quoted(" ".join(names))),
+        *shell_lines(_LOWER_OR_RESTORE, lower, tools.unhealthy("under-replicated"), higher),
+    ]
+    return shell_script(lines)
+
+
+_LOWER_OR_RESTORE = """\
+case "${{1:-}}" in
+  lower) for topic in $topics; do {}; done ;;
+  restore)
+    until lagging=$({}) && [ -z "$lagging" ]; do
+      sleep 10
+    done
+    for topic in $topics; do {}; done ;;
+  *) echo 'usage: rack-loss.sh lower, or rack-loss.sh restore' >&2; exit 2 ;;
+esac
+"""

@@ -35,8 +35,16 @@ def with_usual_floor(config: Config, brokers: int) -> Config:
 
 
 def target_of(topic: Topic, config: Config, brokers: int) -> Config:
-    """Return the settings that a plan gives a topic; internal ones have a floor."""
-    return with_usual_floor(config, brokers) if topic.internal else config
+    """Return the settings that a plan gives a topic; internal ones have a floor.
+
+    Where only some partitions have fewer replicas than that, all get as many as the largest has:
+    no partition gives one up.
+    """
+    target = with_usual_floor(config, brokers) if topic.internal else config
+    factors = [partition.replication_factor for partition in topic.partitions]
+    if min(factors) < (target.replication_factor or 1) < max(factors):
+        return target.changed(replication_factor=max(factors))
+    return target
 
 
 def stated_min_isr(topic: Topic, config: Config) -> int:
@@ -60,11 +68,6 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
     if min(wanted, factor) >= before:
         return ""
     return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
-
-
-def lowered_replicas(topic: Topic, factor: int) -> str:
-    """Return that a topic loses replicas, for a list."""
-    return f"topic {topic.name}: {topic.replication_factor} replicas to {factor}"
 
 
 def lowered_acks(config: Config, today: Config | None) -> Iterator[str]:

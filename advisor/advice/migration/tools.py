@@ -12,30 +12,37 @@ came with 0.9; before, `kafka-topics.sh --alter --config` did the same, with `--
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from advisor.protocol.rules.versions import Version, parse_version
-
-BOOTSTRAP = "$BS"
-ZOOKEEPER = "$ZK"
-
-
-_OTHER_TOOLS = (
-    "# Kafka 0.8.0 has other tools than these: upgrade the brokers first.",
-    "command -v kafka-topics.sh",
+from advisor.rendering import (
+    ShellLine,
+    ShellWord,
+    shell,
+    shell_comment,
+    shell_joined,
+    shell_lines,
+    shell_word,
 )
-_UNSET_OPTION = (
-    "# Kafka may refuse to remove what is not set, as after a plan that was stopped early.",
-    "# Then the script goes on; any other error stops it.",
-    "unset_option() {",
-    '  if said=$("$@" 2>&1); then echo "$said"; return; fi',
-    "  case $said in",
-    '    *"Invalid config(s)"*) echo "It is not set; going on: $*" ;;',
-    '    *) echo "$said" >&2; return 1 ;;',
-    "  esac",
-    "}",
+
+ZOOKEEPER = shell("$ZK")
+_OTHER_TOOLS = (
+    shell_comment("Kafka 0.8.0 has other tools than these: upgrade the brokers first."),
+    shell("command -v kafka-topics.sh"),
+)
+_UNSET_OPTION = shell_lines(
+    """\
+# Kafka may refuse to remove what is not set, as after a plan that was stopped early.
+# Then the script goes on; any other error stops it.
+unset_option() {
+  if said=$("$@" 2>&1); then echo "$said"; return; fi
+  case $said in
+    *"Invalid config(s)"*) echo "It is not set; going on: $*" ;;
+    *) echo "$said" >&2; return 1 ;;
+  esac
+}
+"""
 )
 
 
@@ -51,43 +58,54 @@ class Tools:
         Default of the shell variable BS.
     command_config : str or None
         Path of the client properties for connecting.
+    by_hand : bool
+        Whether a line is meant to be typed by itself: it names the addresses and the properties
+        rather than the shell variables, which are set only in the scripts of a plan.
     """
 
     kafka_version: str
     bootstrap_servers: str = "localhost:9092"
     command_config: str | None = None
+    by_hand: bool = False
 
     @property
     def _version(self) -> Version:
         return parse_version(self.kafka_version)
 
-    def _connect(self, since: Version) -> str:
+    @property
+    def _servers(self) -> ShellWord:
+        # No address has a space, but a list of them may.
+        return shell_word("".join(self.bootstrap_servers.split()))
+
+    def _connect(self, since: Version) -> ShellLine:
         if self._version >= since:
-            return self._bootstrap()
-        return f"--zookeeper {ZOOKEEPER}"
+            return self._bootstrap(shell("--command-config"))
+        return shell("--zookeeper {}", ZOOKEEPER)
 
-    def _bootstrap(self, option: str = "--command-config") -> str:
-        server = f"--bootstrap-server {BOOTSTRAP}"
-        return server if self.command_config is None else f'{server} {option} "$CLIENT"'
+    def _bootstrap(self, option: ShellLine | None = None) -> ShellLine:
+        server = shell("--bootstrap-server {}", self._servers if self.by_hand else shell("$BS"))
+        if self.command_config is None:
+            return server
+        client = shell_word(self.command_config) if self.by_hand else shell('"$CLIENT"')
+        return shell("{} {} {}", server, option or shell("--command-config"), client)
 
-    def _topics(self) -> str:
-        return f"kafka-topics.sh {self._connect((2, 2))}"
+    def _topics(self) -> ShellLine:
+        return shell("kafka-topics.sh {}", self._connect((2, 2)))
 
     @property
-    def variables(self) -> tuple[str, ...]:
+    def variables(self) -> tuple[ShellLine, ...]:
         """Lines that set the shell variables used; values already set in the shell are kept.
 
         For 0.8.0, which lacks the tools, they stop the script.
         """
         lines = [] if self._version >= (0, 8, 1) else list(_OTHER_TOOLS)
         if self._version >= (1, 1):
-            servers = shlex.quote(self.bootstrap_servers)
-            lines.append(f"BS=${{BS:-{servers}}}   # your brokers")
+            lines.append(shell("BS=${{BS:-{}}}   # your brokers", self._servers))
             if self.command_config is not None:
-                path = shlex.quote(self.command_config)
-                lines.append(f"CLIENT=${{CLIENT:-{path}}}   # your client properties")
+                path = shell_word(self.command_config)
+                lines.append(shell("CLIENT=${{CLIENT:-{}}}   # your client properties", path))
         if self._version < (2, 6):
-            lines.append("ZK=${ZK:-localhost:2181}   # your ZooKeeper")
+            lines.append(shell("ZK=${ZK:-localhost:2181}   # your ZooKeeper"))
         return tuple(lines)
 
     @property
@@ -95,20 +113,20 @@ class Tools:
         """Whether moves of replicas can be throttled (KIP-73)."""
         return self._version >= (0, 10, 1)
 
-    def describe(self, *topics: str) -> str:
+    def describe(self, *topics: str) -> ShellLine:
         """Show topics with the replicas and the ISR of their partitions."""
-        return f"{self._topics()} --describe --topic {_pattern(*topics)}"
+        return shell("{} --describe {}", self._topics(), _topic_option(_pattern(*topics)))
 
-    def under_replicated(self) -> str:
+    def under_replicated(self) -> ShellLine:
         """List partitions with a replica out of sync; fail if there are any."""
         # "set -e" ignores the status of a pipeline that begins with "!"; a subshell it does not.
-        return f"{self._topics()} --describe --under-replicated-partitions | (! grep .)"
+        return shell("{} --describe --under-replicated-partitions | (! grep .)", self._topics())
 
-    def unavailable(self) -> str:
+    def unavailable(self) -> ShellLine:
         """List partitions without a leader; fail if there are any."""
-        return f"{self.unhealthy('unavailable')} | (! grep .)"
+        return shell("{} | (! grep .)", self.unhealthy("unavailable"))
 
-    def unhealthy(self, kind: str) -> str:
+    def unhealthy(self, kind: str) -> ShellLine:
         """List partitions in trouble; before 2.3 (KIP-351) under-replicated ones for min ISR.
 
         Parameters
@@ -117,56 +135,73 @@ class Tools:
         """
         if kind == "under-min-isr" and self._version < (2, 3):
             kind = "under-replicated"
-        return f"{self._topics()} --describe --{kind}-partitions"
+        return shell("{} --describe {}", self._topics(), shell_word(f"--{kind}-partitions"))
 
-    def controller_status(self, mode: str) -> str:
+    def controller_status(self, mode: str) -> ShellLine:
         """Show which controller is active; under KRaft before 3.3 the metadata log's tool."""
         if mode == "zookeeper":
-            return f"zookeeper-shell.sh {ZOOKEEPER} get /controller"
-        return f"kafka-metadata-quorum.sh {self._bootstrap()} describe --status"
+            return shell("zookeeper-shell.sh {} get /controller", ZOOKEEPER)
+        return shell("{} --status", self._quorum())
 
-    def enable_elr(self) -> str | None:
+    def controller_replication(self) -> ShellLine:
+        """Show how far each voter of a KRaft quorum is behind the active one."""
+        return shell("{} --replication", self._quorum())
+
+    def _quorum(self) -> ShellLine:
+        return shell("kafka-metadata-quorum.sh {} describe", self._bootstrap())
+
+    def enable_elr(self) -> ShellLine | None:
         """Enable eligible leader replicas (KIP-966); None before 4.0, which lacks them."""
         if self._version < (4, 0):
             return None
-        feature = "--feature eligible.leader.replicas.version=1"
-        return f"kafka-features.sh {self._bootstrap()} upgrade {feature}"
+        feature = shell("--feature eligible.leader.replicas.version=1")
+        return shell("kafka-features.sh {} upgrade {}", self._bootstrap(), feature)
 
-    def features(self) -> str:
+    def features(self) -> ShellLine:
         """Show which features are on, such as eligible leader replicas."""
-        return f"kafka-features.sh {self._bootstrap()} describe"
+        return shell("kafka-features.sh {} describe", self._bootstrap())
 
-    def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
+    def create(
+        self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]
+    ) -> ShellLine:
         """Create a topic."""
-        line = (
-            f"{self._topics()} --create --topic {topic} --partitions {partitions} "
-            f"--replication-factor {factor}"
+        line = shell(
+            "{} --create {} --partitions {} --replication-factor {}",
+            self._topics(),
+            _topic_option(shell_word(topic)),
+            partitions,
+            factor,
         )
-        return line + "".join(f" --config {key}={value}" for key, value in configs.items())
+        return shell_joined([line, *_configs(configs)])
 
-    def alter_topic(self, topic: str, settings: Mapping[str, str]) -> str:
-        """Set options of a topic; values must not contain commas."""
-        pairs = [f"{key}={value}" for key, value in settings.items()]
+    def alter_topic(self, topic: str | ShellLine, settings: Mapping[str, str]) -> ShellLine:
+        """Set options of a topic, or of a shell variable's; values must not contain commas."""
         if self._version < (0, 9):
-            options = " ".join(f"--config {pair}" for pair in pairs)
-            return f"{self._topics()} --alter --topic {_pattern(topic)} {options}"
-        return (
-            f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
-            f"--entity-name {topic} --add-config {','.join(pairs)}"
-        )
+            assert isinstance(topic, str)
+            named = _topic_option(_pattern(topic))
+            line = shell("{} --alter {}", self._topics(), named)
+            return shell_joined([line, *_configs(settings)])
+        pairs = shell_word(",".join(f"{key}={value}" for key, value in settings.items()))
+        return shell("{} --add-config {}", self._alter(topic), pairs)
 
-    def unset_topic(self, topic: str, key: str) -> str:
+    def unset_topic(self, topic: str, key: str) -> ShellLine:
         """Remove one option of a topic, so that the brokers' default applies."""
         if self._version < (0, 9):
-            option = "--deleteConfig" if self._version < (0, 8, 2) else "--delete-config"
-            return f"{self._topics()} --alter --topic {_pattern(topic)} {option} {key}"
-        return (
-            f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
-            f"--entity-name {topic} --delete-config {key}"
+            older = self._version < (0, 8, 2)
+            option = shell("--deleteConfig") if older else shell("--delete-config")
+            named = _topic_option(_pattern(topic))
+            return shell("{} --alter {} {} {}", self._topics(), named, option, shell_word(key))
+        return shell("{} --delete-config {}", self._alter(topic), shell_word(key))
+
+    def _alter(self, topic: str | ShellLine) -> ShellLine:
+        return shell(
+            "kafka-configs.sh {} --alter --entity-type topics {}",
+            self._connect((2, 5)),
+            _valued(shell("--entity-name"), shell_word(topic) if isinstance(topic, str) else topic),
         )
 
     @property
-    def unsetting(self) -> tuple[str, ...]:
+    def unsetting(self) -> tuple[ShellLine, ...]:
         """Lines that define the shell function `unset_option`, which runs `unset_topic`.
 
         The tool refuses to remove what is not set with "Invalid config(s)" (`ConfigCommand`, 0.10.1
@@ -174,22 +209,24 @@ class Tools:
         """
         return _UNSET_OPTION
 
-    def alter_default(self, key: str, value: str) -> str | None:
+    def alter_default(self, key: str, value: str) -> ShellLine | None:
         """Set a brokers' default at run time (KIP-226); None before 1.1."""
         if self._version < (1, 1):
             return None
-        return f"{self._defaults()} --add-config {key}={value}"
+        return shell("{} --add-config {}", self._defaults(), shell_word(f"{key}={value}"))
 
-    def unset_default(self, key: str) -> str | None:
+    def unset_default(self, key: str) -> ShellLine | None:
         """Remove a default set at run time; None before 1.1."""
-        return None if self._version < (1, 1) else f"{self._defaults()} --delete-config {key}"
+        if self._version < (1, 1):
+            return None
+        return shell("{} --delete-config {}", self._defaults(), shell_word(key))
 
-    def _defaults(self) -> str:
-        return (
-            f"kafka-configs.sh {self._bootstrap()} --alter --entity-type brokers --entity-default"
+    def _defaults(self) -> ShellLine:
+        return shell(
+            "kafka-configs.sh {} --alter --entity-type brokers --entity-default", self._bootstrap()
         )
 
-    def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> str:
+    def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> ShellLine:
         """Start moving replicas.
 
         Parameters
@@ -202,12 +239,12 @@ class Tools:
             Whether to replace moves of these partitions that still run; before 2.6 the tool
             refuses that.
         """
-        line = f"{self._reassign()} --reassignment-json-file {file} --execute"
+        line = shell("{} --execute", self._reassign(file))
         if instead and self._version >= (2, 6):
-            line += " --additional"
-        return f"{line} --throttle {bytes_per_second}" if self.throttles else line
+            line = shell("{} --additional", line)
+        return shell("{} --throttle {}", line, bytes_per_second) if self.throttles else line
 
-    def await_reassignment(self, file: str, moves: int) -> str:
+    def await_reassignment(self, file: str, moves: int) -> ShellLine:
         """Check every ten seconds whether the moves are done; the last check removes the throttle.
 
         Parameters
@@ -218,38 +255,53 @@ class Tools:
             Number of partitions in the file. The tool reports each finished one as "is completed"
             (3.3), "is complete" (2.6) or "completed successfully" (before).
         """
-        verify = f"{self._reassign()} --reassignment-json-file {file} --verify"
-        done = "grep -cE ' is complete|completed successfully'"
-        return f'until test "$({verify} | tee /dev/stderr | {done})" = {moves}; do sleep 10; done'
+        return shell(
+            'until test "$({} --verify | tee /dev/stderr | {})" = {}; do sleep 10; done',
+            self._reassign(file),
+            shell("grep -cE ' is complete|completed successfully'"),
+            moves,
+        )
 
-    def cancel_reassignment(self, file: str) -> str | None:
+    def cancel_reassignment(self, file: str) -> ShellLine | None:
         """Cancel moves that are still running; None where the tool cannot.
 
         In 3.7 to 3.9 it overlooks moves that only add replicas, and removes their throttle (fixed
         by apache/kafka#20003, in 4.0.2 at the latest). There, a reassignment back replaces them; in
         4.3 that alone is not enough, since it waits for them.
         """
-        if self._version < (2, 6):
-            return None
-        return f"{self._reassign()} --reassignment-json-file {file} --cancel"
+        return None if self._version < (2, 6) else shell("{} --cancel", self._reassign(file))
 
-    def elect_preferred(self, file: str) -> str:
+    def elect_preferred(self, file: str) -> ShellLine:
         """Elect the preferred leaders of the partitions in a file."""
+        path = shell("--path-to-json-file {}", shell_word(file))
         if self._version < (2, 4):
-            return (
-                f"kafka-preferred-replica-election.sh --zookeeper {ZOOKEEPER} "
-                f"--path-to-json-file {file}"
-            )
-        option = "--admin.config" if self._version < (4, 2) else "--command-config"
-        return (
-            f"kafka-leader-election.sh {self._bootstrap(option)} --election-type preferred "
-            f"--path-to-json-file {file}"
-        )
+            return shell("kafka-preferred-replica-election.sh --zookeeper {} {}", ZOOKEEPER, path)
+        older = self._version < (4, 2)
+        option = shell("--admin.config") if older else shell("--command-config")
+        elect = shell("kafka-leader-election.sh {}", self._bootstrap(option))
+        return shell("{} --election-type preferred {}", elect, path)
 
-    def _reassign(self) -> str:
-        return f"kafka-reassign-partitions.sh {self._connect((2, 6))}"
+    def _reassign(self, file: str) -> ShellLine:
+        connection = self._connect((2, 6))
+        tool = shell("kafka-reassign-partitions.sh {}", connection)
+        return shell("{} --reassignment-json-file {}", tool, shell_word(file))
 
 
-def _pattern(*topics: str) -> str:
-    """Return topic names as a regular expression, quoted for a shell."""
-    return shlex.quote("|".join(topic.replace(".", r"\.") for topic in topics))
+def _pattern(*topics: str) -> ShellWord:
+    """Return topic names as a regular expression."""
+    return shell_word("|".join(topic.replace(".", r"\.") for topic in topics))
+
+
+def _topic_option(name: ShellWord) -> ShellLine:
+    return _valued(shell("--topic"), name)
+
+
+def _valued(option: ShellLine, value: ShellWord | ShellLine) -> ShellLine:
+    """Return an option with its value; a value that looks like an option is tied to it by "="."""
+    looks_like_option = value.text.lstrip("'").startswith("-")
+    return shell("{}={}" if looks_like_option else "{} {}", option, value)
+
+
+def _configs(settings: Mapping[str, str]) -> list[ShellLine]:
+    pairs = (f"{key}={value}" for key, value in settings.items())
+    return [shell("--config {}", shell_word(pair)) for pair in pairs]

@@ -9,21 +9,15 @@ from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.choice import Choice
 from advisor.advice.goals import Goals
 from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan, with_flush
-from advisor.advice.migration.planned_changes import replicas_needed
-from advisor.advice.migration.target_settings import check_allowed, target_of
-from advisor.advice.recommendations.topic_changes import (
-    Auditor,
-    TopicChange,
-    gains_goals,
-    loses_more,
-    unmet,
-)
+from advisor.advice.migration.target_settings import check_allowed
+from advisor.advice.recommendations.topic_changes import Auditor, TopicChange, unmet
 from advisor.advice.tolerance import ToleranceRow, tolerance_table
 from advisor.advice.topic_settings import topics_under_load
 from advisor.cluster import Cluster, Topic
 from advisor.progress import progress_bar
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
+from advisor.rendering import FileText
 
 
 class MigrationMixin(ABC):
@@ -52,48 +46,17 @@ class MigrationMixin(ABC):
     def plan(self) -> MigrationPlan:
         """The migration to the recommended setting, and its rollback.
 
-        A topic with more replicas than recommended keeps them, unless it misses a goal that it
-        meets with the recommended setting.
+        A topic with more replicas than recommended keeps them and its settings.
         """
-        names = set(self._kept)
-        richer = [topic for topic in self._chosen if topic.name in names]
-        if not richer:
-            return self._planned({})
-        trial = {
-            topic.name: topic for topic in self._planned(dict.fromkeys(self._kept, False)).after
-        }
-        shrinking = {}
-        with progress_bar(len(richer), " topics", "Topics with more replicas") as done:
-            for topic in richer:
-                today = self._today(topic)
-                planned = self._auditor.audit(trial[topic.name], self.best.config)
-                if gains_goals(today, planned):
-                    shrinking[topic.name] = loses_more(today, planned)
-                done(1)
-        return self._planned(shrinking)
-
-    def _planned(self, shrinking: dict[str, bool]) -> MigrationPlan:
         throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
         topics = None if self.whole_cluster else self.topics
         today = None if self.current is None else self.current.config
-        return make_plan(
-            self.cluster, self.best.config, self.load, throttle, topics, today, shrinking
-        )
+        return make_plan(self.cluster, self.best.config, self.load, throttle, topics, today)
 
     @cached_property
     def _chosen(self) -> list[Topic]:
         names = set(self.topics)
         return [topic for topic in self.cluster.topics if topic.name in names]
-
-    @cached_property
-    def _kept(self) -> list[str]:
-        """Topics with more replicas than a plan gives them."""
-        brokers, config = len(self.cluster.brokers), self.best.config
-        return [
-            topic.name
-            for topic in self._chosen
-            if replicas_needed(topic) > (target_of(topic, config, brokers).replication_factor or 1)
-        ]
 
     @cached_property
     def _auditor(self) -> Auditor:
@@ -199,9 +162,7 @@ class MigrationMixin(ABC):
         rolling-restart.sh
         server.properties
         """
-        check_allowed(self.plan.lowered, self.allow_lower_durability)
-        plan = self._with_remedy
-        return {**plan.files, **plan.scripts}
+        return {name: content.text for name, content in rendered_files(self).items()}
 
     @property
     def _with_remedy(self) -> MigrationPlan:
@@ -221,3 +182,10 @@ class MigrationMixin(ABC):
         1
         """
         return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
+
+
+def rendered_files(result: MigrationMixin) -> dict[str, FileText]:
+    """Return the files of a recommendation as they are written; the text of each is in `files`."""
+    check_allowed(result.plan.lowered, result.allow_lower_durability)
+    plan = result._with_remedy
+    return {**plan.written, **plan.rendered_scripts}

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from advisor.advice.choice import Choice, decided_measures, measures_of
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, Goals, decades_short
-from advisor.reliability.results.sensitivity import paired_ratio
+from advisor.protocol.rules.config import Config
+from advisor.reliability.results.sensitivity import draws_below
 
 # Margin in decades of a measure that is 0 or has no limit; larger than any other.
 _LARGEST_MARGIN = 20.0
 # Five per cent. Failure rates are not known well enough for a smaller difference to count.
 _TIE_DECADES = 0.02
+_TIE = 10.0**_TIE_DECADES
+_SURE = 0.95
+"""Share of the card's draws in which a setting has to be better to be surely better."""
 _DIGITS = 9
 _COMPARED = (
     "loss_probability_per_year",
@@ -24,8 +28,11 @@ _COMPARED = (
 _TELLING = {"loss_probability_per_year": "loss_events_per_year"}
 
 
-def ranked(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
+def ranked(choices: Sequence[Choice], goals: Goals, fewest_replicas: int = 1) -> list[Choice]:
     """Return the choices, best first.
+
+    Those with fewer than `fewest_replicas` come last, whatever they are like: they stand there for
+    comparison, and are not recommended.
 
     Those that no other one dominates come first (`dominates`); of these the ones that meet every
     goal, ordered by number of risks that an audit would find, then by cost, then by the margin to
@@ -39,6 +46,25 @@ def ranked(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
     Last, the first choice yields to one with fewer replicas or risks unless it is better for a
     missed goal by more than the failure model is sure of (`is_surely_better`).
     """
+    enough = [c for c in choices if has_replicas(c, fewest_replicas)]
+    scarce = [c for c in choices if not has_replicas(c, fewest_replicas)]
+    return [*_best_first(enough, goals), *_best_first(scarce, goals)]
+
+
+def fewest_replicas(brokers: int, current: Config | None) -> int:
+    """Return the fewest replicas to recommend: as many as run today, two where two brokers are."""
+    today = 1 if current is None else current.replication_factor or 1
+    return min(max(today, 2), brokers)
+
+
+def has_replicas(choice: Choice, fewest: int) -> bool:
+    """Return whether a choice has at least that many replicas."""
+    return (choice.config.replication_factor or 1) >= fewest
+
+
+def _best_first(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
+    if not choices:
+        return []
     free = [c for c in choices if not any(dominates(other, c) for other in choices)]
     ordered = _ordered(free, goals)
     best = ordered[0]
@@ -97,21 +123,24 @@ def is_surely_better(one: Choice, other: Choice) -> bool:
     missed = [goal for goal in other.unmet if goal not in decided_measures(other.reliability)]
     if any(one.meets.get(goal, True) for goal in missed):
         return True
-    limits = [goal for goal in other.unmet if goal not in missed]
-    return any(gain(one, other, goal)[0] > 10.0**_TIE_DECADES for goal in limits)
+    for goal in other.unmet:
+        if goal not in missed:
+            better, draws = better_draws(one, other, goal)
+            if better >= _SURE * draws:
+                return True
+    return False
 
 
-def gain(one: Choice, other: Choice, goal: str) -> tuple[float, float]:
-    """Return by which factor one choice is better than another, as a 95 % interval.
+def better_draws(one: Choice, other: Choice, goal: str) -> tuple[int, int]:
+    """Return in how many draws of the card one choice is 5 % better than another, and of how many.
 
-    Draws of the card are computed only where the numbers themselves differ.
+    Draws are computed only where the middle values differ that much; else it is none of one.
     """
     measure = _TELLING.get(goal, goal)
     better, worse = (getattr(c.reliability, measure) for c in (one, other))
-    if worse <= better * 10.0**_TIE_DECADES:
-        times = worse / better if better else 1.0
-        return times, times
-    return paired_ratio(other.reliability, one.reliability, measure)
+    if worse <= better * _TIE:
+        return 0, 1
+    return draws_below(one.reliability, other.reliability, measure, _TIE)
 
 
 def _ordered(choices: Sequence[Choice], goals: Goals) -> list[Choice]:

@@ -10,7 +10,7 @@ from advisor.advice.choice import GOAL_WORDS, Choice, certainty, draws_kept, goa
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals, limit_words
 from advisor.advice.phrases import count_in_words, dominant, listed
 from advisor.advice.recommendations.cost_words import more_stored
-from advisor.advice.recommendations.ranking import gain
+from advisor.advice.recommendations.ranking import better_draws
 from advisor.advice.tolerance import largest_share
 from advisor.formatting import is_rare, once_in, significant, time_per_year
 from advisor.reliability.results import explanation
@@ -53,14 +53,19 @@ def tolerances(choice: Choice) -> str:
 def shortfall(choice: Choice, goals: Goals, rack_rule: str, choices: Sequence[Choice]) -> str:
     """Return which goals are missed and by how much; "" if none is.
 
-    Some of `choices` may meet them all by numbers that are not surely better.
+    Some of `choices` may meet them all by numbers that are not surely better, or with fewer
+    replicas than may be recommended.
     """
     if choice.meets_all:
         return ""
     missed = [f"{GOAL_WORDS[goal]}{_how_far(choice, goals, goal)}" for goal in choice.unmet]
     plural = "s" if len(missed) > 1 else ""
-    none = "is sure to meet" if any(c.meets_all for c in choices) else "meets"
-    text = f"No setting {none} every goal; this one misses the goal{plural} for {listed(missed)}."
+    sufficient = [c for c in choices if c.meets_all]
+    fewer = [c for c in sufficient if _is_cheaper(c, choice)]
+    which = f" with {choice.config.replication_factor} replicas or more" if fewer else ""
+    none = "is sure to meet" if len(sufficient) > len(fewer) else "meets"
+    text = f"No setting{which} {none} every goal; "
+    text += f"this one misses the goal{plural} for {listed(missed)}."
     if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):
         text += f" {rack_rule}"
     return text
@@ -107,7 +112,7 @@ def reasons(
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
     sentences += [sentence for sentence in around if sentence]
     cheaper = next((c for c in choices if _is_cheaper(c, best) and c.meets_all), None)
-    if best.meets_all and cheaper is not None:
+    if cheaper is not None:
         sentences.append(_meets_too(cheaper, best))
     for other in _other_min_isr(best, choices):
         # Where a risk is taken, `risk_words` says the trade above.
@@ -163,6 +168,8 @@ def _against_factor(
         return _meets_too(other, best)
     if factor > (best.config.replication_factor or 1) and set(other.unmet) < set(best.unmet):
         return _within_uncertainty(other, best)
+    if other.meets_all:
+        return ""
     least = other.config.min_insync_replicas
     if not best.meets_all and set(other.unmet) == set(best.unmet):
         return _no_better(other, best)
@@ -171,7 +178,10 @@ def _against_factor(
 
 def _meets_too(other: Choice, best: Choice) -> str:
     """Return why another replication factor that meets the goals too is not recommended."""
-    words = f"{other.name} meets the goals too, with {more_stored(other, best)}"
+    too = " too" if best.meets_all else ""
+    words = f"{other.name} meets the goals{too}, with {more_stored(other, best)}"
+    if _is_cheaper(other, best) and not (best.meets_all and len(other.risks) > len(best.risks)):
+        return f"{words}; but no plan takes replicas away, or leaves one where two brokers are."
     if len(other.risks) <= len(best.risks):
         return f"{words}."
     lost = [
@@ -187,11 +197,12 @@ def _meets_too(other: Choice, best: Choice) -> str:
 def _within_uncertainty(other: Choice, best: Choice) -> str:
     """Return why replicas that would meet a goal by the numbers are not bought."""
     goal = next(goal for goal in best.unmet if goal not in other.unmet)
-    low, high = (significant(times) for times in gain(other, best, goal))
+    better, draws = better_draws(other, best, goal)
+    where = f"in {better} of {draws} draws of the card" if better else "by less than 5 %"
     return (
         f"{other.name} would meet the goal for {GOAL_WORDS[goal]} by its numbers, with "
-        f"{more_stored(other, best)}; but it is {low} to {high} times as good (95 %), so the "
-        "difference is not certain."
+        f"{more_stored(other, best)}; but it is better only {where}, so the difference is not "
+        "certain."
     )
 
 
@@ -205,7 +216,7 @@ def risk_words(best: Choice, choices: Sequence[Choice]) -> str:
     """Return what an audit calls a risk of the recommended setting, and why it is taken."""
     if not best.risks:
         return ""
-    why = "no setting without this risk does better on your goals"
+    why = "no setting without this risk is sure to do better on your goals"
     if best.meets_all and not any(c.meets_all and not c.risks for c in choices):
         why = "no setting without risks meets the goals"
     trades = (_trade(other, best) for other in _other_min_isr(best, choices))

@@ -35,6 +35,7 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import is_large
 from advisor.reliability.workload import Workload
+from advisor.rendering import joined
 from advisor.tables import RowTable, html_list, html_table, html_verdict
 
 
@@ -395,4 +396,5 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         head = html_verdict(
             self.verdict, *self.below_verdict, *state_lines(self.now), self.tolerances
         )
-        return f"{head}{html_list(self.why)}{html_table(rows, 'Settings compared, best first')}"
+        table = html_table(rows, "Settings compared, best first")
+        return joined(head, html_list(self.why), table).text

@@ -142,20 +142,6 @@ def _evaluated_once(evaluated: Evaluate) -> Evaluate:
     return found
 
 
-def gains_goals(today: Sequence[TopicAudit], planned: Sequence[TopicAudit]) -> bool:
-    """Return whether the plan meets a goal that is missed today, and misses no other."""
-    return set(unmet(planned)) < set(unmet(today))
-
-
-def loses_more(today: Sequence[TopicAudit], planned: Sequence[TopicAudit]) -> bool:
-    """Return whether more losses are expected after the plan than today."""
-    before, after = (
-        sum(audit.choice.reliability.loss_events_per_year for audit in audits)
-        for audits in (today, planned)
-    )
-    return after > before
-
-
 def shortfall(changes: Sequence[TopicChange], best: Choice) -> str:
     """Return which topics miss a goal after the plan that the setting meets elsewhere; "" for none.
 

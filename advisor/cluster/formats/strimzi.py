@@ -23,7 +23,7 @@ from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import broker_id, moved
 from advisor.cluster.topic import Topic, check_partitions
 from advisor.errors import InputError
-from advisor.parsing import MOST_DEPTH, check_document
+from advisor.parsing import MOST_DEPTH, check_document, without_duplicates
 
 MAX_BROKERS = 10_000
 _MOST_CHARACTERS = 4_000_000
@@ -109,7 +109,8 @@ def _documents(text: str) -> Iterator[Any]:
                 keys = values[::2]
                 if not all(isinstance(key, str) for key in keys):
                     raise ValueError("a key is not a text")
-                open_nodes[-1].append(dict(zip(keys, values[1::2], strict=True)))
+                pairs = list(zip(keys, values[1::2], strict=True))
+                open_nodes[-1].append(without_duplicates(pairs))
             else:
                 open_nodes[-1].append(values)
         elif isinstance(event, yaml.DocumentEndEvent):

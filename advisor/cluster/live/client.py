@@ -155,7 +155,8 @@ class _ClusterQuery:
         await self._note_failure("fenced brokers", self._fenced())
         await self._note_failure("the controllers' quorum", self._quorum())
         await self._note_failure("running reassignments", self._reassignments())
-        names = [topic["name"] for topic in self.answers.topics if not topic["error_code"]]
+        # A broker may leave a name out; `cluster_from_answers` says so.
+        names = [t["name"] for t in self.answers.topics if t["name"] and not t["error_code"]]
         for start in range(0, len(names), TOPICS_AT_ONCE):
             await self._settings(TOPIC, names[start : start + TOPICS_AT_ONCE], self.bootstrap)
         await self._broker_settings()
@@ -238,7 +239,10 @@ class _ClusterQuery:
         )
         response = await self._send(DescribeQuorumRequest(topics=[topic]))
         _raise_for_code(response.error_code)
-        log = response.topics[0].partitions[0]
+        logs = [log for topic in response.topics for log in topic.partitions]
+        if not logs:
+            raise errors.UnknownTopicOrPartitionError
+        log = logs[0]
         _raise_for_code(log.error_code)
         self.answers.quorum = Quorum(
             leader=log.leader_id if log.leader_id >= 0 else None,
@@ -252,6 +256,8 @@ class _ClusterQuery:
         response = await self._send(request)
         if response.error_code == errors.NotControllerError.errno:  # ZooKeeper: only the controller
             controller = self.manager.cluster.controller
+            if controller is None:
+                raise errors.NotControllerError
             connection = self.manager.get_connection(controller.node_id)
             await self._before_deadline(connection.init_future)
             response = await self._send(

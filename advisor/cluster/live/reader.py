@@ -18,8 +18,9 @@ from advisor.cluster.live.reachability import first_reachable
 from advisor.cluster.live.tls import tls_context
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS, Observed, Setting
-from advisor.cluster.topic import Partition, Topic
-from advisor.errors import InputError, MissingExtraError
+from advisor.cluster.topic import MAX_ID, Partition, Topic
+from advisor.errors import InputError, MissingExtraError, shown
+from advisor.parsing import whole_number
 
 if TYPE_CHECKING:
     from advisor.cluster.live.client import Answers
@@ -136,7 +137,7 @@ def _controllers(answers: Answers) -> dict[int, str | None] | None:
 
 
 def _topic(row: Mapping[str, Any], answers: Answers) -> Topic:
-    name = str(row["name"])
+    name = row["name"]
     settings = answers.settings.get((_TOPIC, name), {})
     return Topic(
         name=name,
@@ -191,9 +192,26 @@ def _observed(answers: Answers) -> Observed:
         features=answers.features,
         features_known=answers.features_known,
         versions=answers.versions,
-        broker_settings={int(name): rows for name, rows in of(_BROKER).items()},
+        broker_settings={_broker_id(name): rows for name, rows in of(_BROKER).items()},
         topic_settings=of(_TOPIC),
     )
+
+
+def _broker_id(name: str) -> int:
+    """Return the id of a broker that a response names in text.
+
+    Raises
+    ------
+    InputError
+        If it is not an id: whatever answers there is not to be believed in the rest either.
+    """
+    number = whole_number(name, MAX_ID)
+    if number is None:
+        raise InputError(
+            f"the cluster answers with settings of broker {shown(name)}, which is not a broker id; "
+            "check that the address is a Kafka broker's"
+        )
+    return number
 
 
 def _down(answers: Answers, mentioned: set[int]) -> tuple[int, ...]:

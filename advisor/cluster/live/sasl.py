@@ -18,6 +18,7 @@ from advisor.cluster.live.client_properties import ClientProperties, Secret
 from advisor.cluster.live.deadline import run_with_timeout
 from advisor.errors import InputError
 from advisor.files import read_input
+from advisor.parsing import read_json
 
 _MOST_BYTES = 1_000_000
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
@@ -118,7 +119,7 @@ def _ask_endpoint(properties: ClientProperties, limit_s: float) -> Secret:
             headers={"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"},
         )
         with opener.open(request, timeout=limit_s) as reply:
-            token = json.loads(reply.read(_MOST_BYTES))["access_token"]
+            token = read_json(reply.read(_MOST_BYTES).decode())["access_token"]
             if not isinstance(token, str):
                 raise TypeError
             return Secret(token)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.files import write_file
 from advisor.kafka_lab.formats.record_batches import Batch, batches, segments
+from advisor.rendering import file_lines
 
 _EPOCHS = "leader-epoch-checkpoint"
 
@@ -102,5 +104,4 @@ def _drop_epochs(folder: Path, records: int) -> None:
     kept = [(epoch, start) for epoch, start in _epochs(folder) if start <= records]
     path = folder / _EPOCHS
     if path.is_file():
-        body = "".join(f"{epoch} {start}\n" for epoch, start in kept)
-        path.write_text(f"0\n{len(kept)}\n{body}")
+        write_file(path, file_lines(["0", str(len(kept)), *(f"{e} {start}" for e, start in kept)]))

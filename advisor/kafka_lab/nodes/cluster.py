@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from advisor.files import write_file
 from advisor.kafka_lab.nodes import node_properties
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars, jars_for
 from advisor.kafka_lab.nodes.log4j_settings import LogSettings, log_settings
@@ -21,6 +22,7 @@ from advisor.kafka_lab.nodes.network import (
 )
 from advisor.kafka_lab.nodes.node_properties import CLUSTER_ID, CONTROLLER, ClusterSpec
 from advisor.kafka_lab.nodes.processes import JavaProcess
+from advisor.rendering import properties
 
 _START_TIMEOUT_S = 300.0  # Enough for 10,000 partitions after a kill on a loaded machine.
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -37,6 +39,8 @@ class RealCluster:
         Version, mode, racks and settings.
     folder : Path, optional
         Directory for the node directories. Default: a temporary one, deleted on close.
+    brokers : collection of int, optional
+        Brokers of the specification that run at first. Default: all.
 
     Attributes
     ----------
@@ -45,21 +49,26 @@ class RealCluster:
     network : Network
         Connections between the nodes.
     brokers : tuple of int
-        Broker ids, ascending.
+        Ids of the brokers in use, ascending.
     not_reusable : bool
         Whether deleting all topics does not restore the initial state; see `recreate`.
     """
 
-    def __init__(self, spec: ClusterSpec, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        folder: Path | None = None,
+        brokers: Collection[int] | None = None,
+    ) -> None:
         self.spec = spec
         self.jars: Jars = jars_for(spec.version)
         if spec.mode == "zookeeper" and self.jars.major >= 4:
             raise BrokersUnavailableError(f"Kafka {spec.version} has no ZooKeeper mode")
-        self.brokers = tuple(sorted(spec.racks))
+        self.brokers = tuple(sorted(spec.racks if brokers is None else brokers))
         self.not_reusable = False
         self._own_folder = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="kafka-")) if folder is None else folder
-        self.network: Network = network_for([*self.brokers, CONTROLLER])
+        self.network: Network = network_for([*spec.racks, CONTROLLER])
         self._processes: dict[int, JavaProcess] = {}
         self._archiving_process: JavaProcess | None = None
         self._lagging: Exemptions = {}
@@ -82,6 +91,18 @@ class RealCluster:
             if self.spec.mode == "zookeeper":
                 self._wait_until_started(broker)
         for broker in self.brokers:
+            self._wait_until_started(broker)
+
+    def widen(self, brokers: Collection[int]) -> None:
+        """Take more brokers of the specification into use; `start_missing` starts them."""
+        self.brokers = tuple(sorted({*self.brokers, *brokers}))
+
+    def start_missing(self) -> None:
+        """Start all brokers that do not run, and wait until they are up."""
+        missing = [broker for broker in self.brokers if not self.running(broker)]
+        for broker in missing:
+            self.launch(broker)
+        for broker in missing:
             self._wait_until_started(broker)
 
     def recreate(self) -> None:
@@ -246,9 +267,7 @@ class RealCluster:
             self.data(broker).mkdir(parents=True)
             meta = {"version": "1", "cluster.id": CLUSTER_ID, "node.id": str(broker)}
             if self.spec.mode == "kraft":
-                (self.data(broker) / "meta.properties").write_text(
-                    node_properties.properties_text(meta)
-                )
+                write_file(self.data(broker) / "meta.properties", properties(meta))
         self._run(broker, "kafka.Kafka")
 
     def _wait_until_started(self, broker: int) -> None:
@@ -261,9 +280,9 @@ class RealCluster:
         folder.mkdir(parents=True, exist_ok=True)
         for key in {"log.dirs", "dataDir"} & settings.keys():
             settings[key] = str(self.data(node))
-        (folder / "node.properties").write_text(node_properties.properties_text(settings))
+        write_file(folder / "node.properties", properties(settings))
         logging = self._logging(node)
-        (folder / logging.name).write_text(logging.text)
+        write_file(folder / logging.name, logging.lines)
 
     def _logging(self, node: int) -> LogSettings:
         files = self.node_folder(node) / "logs" if self.spec.log_files else None

@@ -7,13 +7,20 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from advisor.caches import cache_folder
 from advisor.catalog import kafka_pom
 from advisor.errors import AdvisorError
-from advisor.files import cache_folder
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 # Latest patch release of each supported line. 4.4.0 is the newest, but its tools are not published.
 RELEASES = {
@@ -92,17 +99,64 @@ def jars_for(version: str) -> Jars:
     """
     release = release_of(version)
     java = _java()
-    folder = cache_folder() / release
-    cached = folder / "class-path.txt"
-    class_path = cached.read_text() if cached.is_file() else ""
-    if not class_path or not all(Path(jar).is_file() for jar in class_path.split(os.pathsep)):
-        class_path = _resolve_class_path(release)
-        folder.mkdir(parents=True, exist_ok=True)
-        # Atomic rename: another process may be reading it.
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as written:
-            written.write(class_path)
-        Path(written.name).replace(cached)
+    folder = cache_folder(release)
+    options = [f"-Dkafka.version={release}", f"-P{release.split('.')[0]}"]
+    class_path = class_path_of(f"Kafka {release}", kafka_pom(), options, folder)
     return Jars(release, java, class_path, folder / "broker.jsa")
+
+
+def class_path_of(what: str, pom: Path, options: Sequence[str], folder: Path) -> str:
+    """Return the class path of a Maven project, downloading its jars if needed.
+
+    Parameters
+    ----------
+    what : str
+        What it brings, for the error.
+    pom : Path
+        The project.
+    options : sequence of str
+        Its properties and profile.
+    folder : Path
+        Keeps the class path in a file.
+
+    Raises
+    ------
+    BrokersUnavailableError
+        Without Maven, or if the download fails.
+    """
+    cached = folder / "class-path.txt"
+    class_path = _cached_class_path(cached)
+    if class_path:
+        return class_path
+    with only_maven():
+        class_path = _cached_class_path(cached)  # Another process may have brought them meanwhile.
+        if not class_path:
+            class_path = _resolve_class_path(what, pom, options)
+            # Atomic rename: another process may be reading it.
+            with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as written:
+                written.write(class_path)
+            Path(written.name).replace(cached)
+    return class_path
+
+
+def _cached_class_path(cached: Path) -> str:
+    """Return the class path that a file keeps; empty unless all its jars are there."""
+    class_path = cached.read_text() if cached.is_file() else ""
+    return class_path if all(Path(jar).is_file() for jar in class_path.split(os.pathsep)) else ""
+
+
+def only_maven() -> AbstractContextManager[None]:
+    """Let one Maven at a time fill its folder of jars."""
+    return only_process(cache_folder("maven") / "lock")
+
+
+@contextmanager
+def only_process(lock: Path) -> Iterator[None]:
+    """Let one process, and one thread of it, at a time into what follows; the others wait."""
+    with lock.open("a") as held:
+        if fcntl is not None:
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield  # Closing the file releases it, and so does the end of the process.
 
 
 def _line(release: str) -> str:
@@ -125,33 +179,41 @@ def _java() -> str:
     return java
 
 
-def _resolve_class_path(release: str) -> str:
+def _resolve_class_path(what: str, pom: Path, options: Sequence[str]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "class-path.txt"
+        run_maven(what, pom, "build-classpath", [*options, f"-Dmdep.outputFile={output}"])
+        if not output.is_file():
+            raise BrokersUnavailableError(f"Maven brought {what} without a class path")
+        return output.read_text().strip()
+
+
+def run_maven(what: str, pom: Path, goal: str, options: Sequence[str]) -> None:
+    """Run a goal of Maven's dependency plugin on a project.
+
+    Raises
+    ------
+    BrokersUnavailableError
+        Without Maven, or if it fails or takes more than 15 minutes.
+    """
     maven = shutil.which("mvn")
     if maven is None:
         raise BrokersUnavailableError(
-            f"Maven brings the jars of Kafka {release}, and no mvn was found: install Maven"
+            f"Maven brings the jars of {what}, and no mvn was found: install Maven"
         )
-    pom = kafka_pom()
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "class-path.txt"
-        goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
-        options = [f"-Dkafka.version={release}", f"-Dmdep.outputFile={output}"]
-        profile = f"-P{release.split('.')[0]}"
-        try:
-            done = subprocess.run(
-                [maven, "-q", "-B", "-f", str(pom), profile, *options, goal],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_DOWNLOAD_TIMEOUT_S,
-            )
-        except subprocess.TimeoutExpired:
-            raise BrokersUnavailableError(
-                f"Maven did not bring Kafka {release} within {_DOWNLOAD_TIMEOUT_S} s"
-            ) from None
-        if done.returncode or not output.is_file():
-            reason = next(
-                (x for x in done.stdout.splitlines() if "ERROR" in x), "it gave no reason"
-            )
-            raise BrokersUnavailableError(f"Maven could not bring Kafka {release}: {reason}")
-        return output.read_text().strip()
+    full_goal = f"org.apache.maven.plugins:maven-dependency-plugin:3.6.1:{goal}"
+    try:
+        done = subprocess.run(
+            [maven, "-q", "-B", "-f", str(pom), *options, full_goal],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_DOWNLOAD_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise BrokersUnavailableError(
+            f"Maven did not bring {what} within {_DOWNLOAD_TIMEOUT_S} s"
+        ) from None
+    if done.returncode:
+        reason = next((x for x in done.stdout.splitlines() if "ERROR" in x), "it gave no reason")
+        raise BrokersUnavailableError(f"Maven could not bring {what}: {reason}")

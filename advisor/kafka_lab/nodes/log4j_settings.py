@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.rendering import FileLines, file_lines
+
 _PATTERN = "[%d] %p %m (%c)%n"
 # Loggers with a file of their own in Kafka's defaults; the rest goes to server.log.
 _LOG_FILES = {
@@ -21,14 +23,14 @@ class LogSettings:
     ----------
     name : str
         File name.
-    text : str
+    lines : FileLines
         Content of the file.
     option : str
         JVM option to prepend to its path.
     """
 
     name: str
-    text: str
+    lines: FileLines
     option: str
 
 
@@ -46,7 +48,7 @@ def log_settings(major: int, files: Path | None) -> LogSettings:
     lines = _reload4j(files) if major == 3 else _log4j2(files)
     name = "log4j.properties" if major == 3 else "log4j2.properties"
     option = "-Dlog4j.configuration=file:" if major == 3 else "-Dlog4j2.configurationFile="
-    return LogSettings(name, "\n".join(lines) + "\n", option)
+    return LogSettings(name, file_lines(lines), option)
 
 
 def _reload4j(files: Path | None) -> list[str]:

@@ -71,6 +71,13 @@ def network_for(nodes: Sequence[int]) -> Network:
     return Loopback()
 
 
+def can_partition() -> bool:
+    """Return whether connections between nodes can be cut on this machine."""
+    network = network_for(())
+    network.close()
+    return network.can_partition
+
+
 class Loopback:
     """All nodes on 127.0.0.1, each on free ports."""
 

@@ -65,11 +65,6 @@ class ClusterSpec:
     log_files: bool = False
 
 
-def properties_text(properties: Mapping[str, str]) -> str:
-    """Format a properties file."""
-    return "".join(f"{key}={value}\n" for key, value in properties.items())
-
-
 def broker(
     spec: ClusterSpec, node: int, peer: tuple[str, int], client: tuple[str, int], quorum: str
 ) -> dict[str, str]:

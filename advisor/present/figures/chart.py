@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from advisor.present.figures import style
+from advisor.rendering import markup
 
 # The colours of JupyterLab's theme, of nbconvert's pages or of the documentation, else the figure's
 # own. JupyterLab says whether its theme is light; elsewhere the reader's computer does.
@@ -51,7 +52,7 @@ class Chart:
 
     def _repr_html_(self) -> str:
         drawn = style.svg(self.figure, self.name, self.description)
-        return f'{_THEME}<div class="advisor-figure">{drawn}</div>'
+        return markup('{}<div class="advisor-figure">{}</div>', markup(_THEME), drawn).text
 
     def save(self, path: str, **options: Any) -> None:
         """Write the figure to a file, in the format that its ending names."""

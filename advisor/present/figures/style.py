@@ -6,7 +6,6 @@ and words repeat whatever a colour means.
 
 from __future__ import annotations
 
-import html
 import io
 import math
 import re
@@ -20,6 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from advisor.rendering import Html, html, html_figure, html_joined, markup
 
 INK = "#222222"
 MUTED = "#6b6b6b"
@@ -86,6 +87,8 @@ _LOOK = {
     "figure.facecolor": "none",
     "svg.fonttype": "none",
     "text.color": INK,
+    # A name with two dollar signs is no formula.
+    "text.parse_math": False,
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
     "xtick.labelsize": 8,
@@ -209,7 +212,7 @@ def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
     ax.set_axisbelow(True)
 
 
-def svg(figure: Figure, name: str, description: str) -> str:
+def svg(figure: Figure, name: str, description: str) -> Html:
     """Return a figure as one `<svg>` element for use inside an HTML page, deterministic.
 
     Parameters
@@ -237,9 +240,9 @@ def svg(figure: Figure, name: str, description: str) -> str:
         text = text.replace(colour, f"var({variable}, {colour})")
     points = (72 * float(inches) for inches in figure.get_size_inches())
     width, height = (f"{size:g}" for size in points)
-    label = html.escape(description, quote=True)
-    head = (
-        f'<svg id="{name}" class="advisor-chart" role="img" aria-label="{label}" '
-        f'viewBox="0 0 {width} {height}" style="width: 100%; max-width: {width}pt; height: auto">'
+    head = markup(
+        '<svg id="{}" class="advisor-chart" role="img" aria-label="{}" viewBox="0 0 {} {}" '
+        'style="width: 100%; max-width: {}pt; height: auto">',
+        *map(html, (name, description, width, height, width)),
     )
-    return head + text[text.index(">") + 1 :].strip() + "\n"
+    return html_joined([head, html_figure(text[text.index(">") + 1 :].strip()), markup("\n")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.planned_changes import replicas_needed
 from advisor.advice.migration.properties import java_producer
 from advisor.advice.migration.target_settings import refusal
 from advisor.cluster.model import Cluster
@@ -15,6 +16,10 @@ from advisor.reliability.workload import Workload
 # A longer file is left to `advisor recommend --files`.
 _MOST_CHARACTERS = 6_000
 _ELSEWHERE = "# Too long to show here: advisor recommend --files DIR writes it.\n"
+_FEWER = (
+    "{topic} has {today} replicas today, more than this setting. The advisor writes no commands "
+    "that take replicas away."
+)
 
 
 def blocks(
@@ -32,13 +37,14 @@ def blocks(
     topic : str
         A topic of the cluster; `NEW_TOPIC` creates one.
     """
-    producer = ("producer.properties", java_producer(config))
+    producer = ("producer.properties", java_producer(config).text)
     if topic == NEW_TOPIC:
         plan = make_plan(replace(cluster, topics=()), config, load)
     else:
-        fewer = cluster.topic(topic).replication_factor > (config.replication_factor or 1)
-        shrinking = {topic: True} if fewer else {}
-        plan = make_plan(cluster, config, load, topics=[topic], shrinking=shrinking)
+        today = replicas_needed(cluster.topic(topic))
+        if today > (config.replication_factor or 1):
+            return [("No commands", _FEWER.format(topic=topic, today=today)), producer]
+        plan = make_plan(cluster, config, load, topics=[topic])
     if plan.lowered:
         return [("No commands", refusal(plan.lowered)), producer]
     files = [

@@ -96,7 +96,7 @@ class Explorer(anywidget.AnyWidget):
     @property
     def html(self) -> str:
         """The explorer as an HTML fragment that needs neither kernel nor network."""
-        return html_fragment(self._complete())
+        return html_fragment(self._complete()).text
 
     @property
     def verdict(self) -> str:
@@ -121,7 +121,7 @@ class Explorer(anywidget.AnyWidget):
         data, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         same: dict[str, Any] = {"metadata": metadata, "transient": {"display_id": self.model_id}}
         shell.display_pub.publish(
-            {**data, "text/html": html_fragment(self._explorer_model.page())}, **same
+            {**data, "text/html": html_fragment(self._explorer_model.page()).text}, **same
         )
 
         def update() -> None:

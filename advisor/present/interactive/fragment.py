@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from html import escape
 from importlib import resources
 from typing import Any
 
-from advisor.present.interactive.settings_grid import as_text
+from advisor.rendering import Html, html, html_data, html_joined, markup
 
 _MOUNT = """
 document.querySelectorAll(".advisor-explorer:not([data-mounted])").forEach(function (root) {
@@ -23,7 +22,7 @@ def source(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def html_fragment(page: Mapping[str, Any]) -> str:
+def html_fragment(page: Mapping[str, Any]) -> Html:
     """Return a page's data with style and script as HTML; without scripts it is a table.
 
     Parameters
@@ -31,16 +30,18 @@ def html_fragment(page: Mapping[str, Any]) -> str:
     page : mapping
         See `settings_grid.page_json`.
     """
-    data = f'<script type="application/json">{as_text(page)}</script>'
-    script = f"(function () {{\n{source('explorer.js')}{_MOUNT}}}());"
-    return (
-        f"<style>\n{source('explorer.css')}</style>\n"
-        f'<div class="advisor-explorer">{_table(page)}{data}</div>\n'
-        f"<script>\n{script}\n</script>\n"
+    data = markup('<script type="application/json">{}</script>', html_data(page))
+    script = markup(f"(function () {{\n{source('explorer.js')}{_MOUNT}}}());")
+    return markup(
+        '<style>\n{}</style>\n<div class="advisor-explorer">{}{}</div>\n<script>\n{}\n</script>\n',
+        markup(source("explorer.css")),
+        _table(page),
+        data,
+        script,
     )
 
 
-def _table(page: Mapping[str, Any]) -> str:
+def _table(page: Mapping[str, Any]) -> Html:
     """Return the settings of the first curve as a table."""
     texts, chosen = page["texts"], page["chosen"]
     keys = [control["key"] for control in page["controls"]]
@@ -51,9 +52,11 @@ def _table(page: Mapping[str, Any]) -> str:
         if setting is None or "at" not in setting:
             continue
         cells = (setting["badge"], *setting["said"])
-        cells_html = "".join(f"<td>{escape(texts[cell])}</td>" for cell in cells)
-        rows.append(f'<tr><th scope="row">{escape(texts[setting["name"]])}</th>{cells_html}</tr>')
+        words = html_joined(markup("<td>{}</td>", html(texts[cell])) for cell in cells)
+        name = html(texts[setting["name"]])
+        rows.append(markup('<tr><th scope="row">{}</th>{}</tr>', name, words))
     titles = ("Setting", "Goals", "Acknowledged records lost", "Writes refused")
-    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
-    caption = "<caption>Settings, and whether they meet the goals.</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    head = html_joined(markup('<th scope="col">{}</th>', html(title)) for title in titles)
+    caption = markup("<caption>Settings, and whether they meet the goals.</caption>")
+    table = "<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
+    return markup(table, caption, head, html_joined(rows))

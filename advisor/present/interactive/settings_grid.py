@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -171,12 +170,6 @@ def page_json(
 def setting_key(keys: Sequence[str], values: Mapping[str, str]) -> str:
     """Return the name under which `explorer.js` finds a setting."""
     return "|".join(values[key] for key in keys)
-
-
-def as_text(page: Mapping[str, Any]) -> str:
-    """Return JSON that may stand inside a `<script>` element; the same page, the same bytes."""
-    text = json.dumps(page, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _packed(setting: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from markupsafe import Markup
-
 from advisor.advice import Recommendation
 from advisor.protocol.scenario.player import play
+from advisor.rendering import Html
 
 
 def loss_stories(recommendation: Recommendation) -> list[dict[str, Any]]:
@@ -27,8 +26,9 @@ def loss_stories(recommendation: Recommendation) -> list[dict[str, Any]]:
     return shown
 
 
-def _drawn(scenario: str, title: str) -> Markup | None:
+def _drawn(scenario: str, title: str) -> Html | None:
     """The logs after each step; None where the loss could not be replayed."""
     if not scenario:
         return None
-    return Markup(play(scenario).story(title=f"{title}, step by step").html_at_loss)
+    drawn: Html = play(scenario).story(title=f"{title}, step by step").at_loss
+    return drawn

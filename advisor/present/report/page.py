@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation
@@ -44,6 +43,7 @@ from advisor.present.setting_text import rack_words, tolerance_words
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.sampled import Sampled
+from advisor.rendering import Html, html_page, jinja_options
 
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 3.9}
@@ -141,8 +141,7 @@ def write_report(
     """
     target = Path(path)
     names = catalog.model_names() if cards is None else cards
-    text = render_report(recommendation, audit, sampled, names)
-    replace_file(target, text)
+    replace_file(target, _page(recommendation, audit, sampled, names))
     return target
 
 
@@ -153,11 +152,20 @@ def render_report(
     cards: Sequence[str] = (),
 ) -> str:
     """Return the HTML text of the report; parameters as for `write_report`, no other cards."""
+    return _page(recommendation, audit, sampled, cards).text
+
+
+def _page(
+    recommendation: Recommendation,
+    audit: Audit | None,
+    sampled: Sampled | Callable[[], Sampled] | None,
+    cards: Sequence[str],
+) -> Html:
     environment = Environment(
         loader=PackageLoader("advisor.present.report", "."),
-        autoescape=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
+        **jinja_options(),
     )
     template = environment.get_template("report.html.jinja")
     others = elsewhere(recommendation, audit, cards)
@@ -166,7 +174,7 @@ def render_report(
         context = _context(recommendation, audit, others)
         samples = [sampled] if isinstance(sampled, Sampled) else sampling.results()
         checks = [sampled_check(recommendation.best.reliability, each) for each in samples]
-        return template.render(**context, checks=checks)
+        return html_page(template, {**context, "checks": checks})
     finally:
         others.stop()
         sampling.stop()
@@ -224,7 +232,7 @@ def _context(
         "audit": None if audit is None else audited(audit, recommendation),
         "findings": findings,
         # Last, because a second process computes other cards meanwhile.
-        "explorer": Markup(html_fragment(grid(recommendation, others))),
+        "explorer": html_fragment(grid(recommendation, others)),
     }
 
 
@@ -255,10 +263,10 @@ def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
     for size, inches in (("wide", _WIDE), ("narrow", _NARROW)):
         figure = plot_pareto(every_point, marked, **inches)
         words = f"Durability against write availability. {described}"
-        pareto[size] = Markup(style.svg(figure, f"pareto-{size}", words))
+        pareto[size] = style.svg(figure, f"pareto-{size}", words)
         figure = plot_curves(line, marked, **inches)
         words = f"Durability and write availability by RF and min ISR. {described}"
-        curves[size] = Markup(style.svg(figure, f"curves-{size}", words))
+        curves[size] = style.svg(figure, f"curves-{size}", words)
     return [pareto, curves]
 
 

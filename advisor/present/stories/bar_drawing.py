@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from advisor.errors import InputError
 from advisor.present.stories.picture import PALETTE, WIDTH, Picture, box, svg, text
+from advisor.rendering import Html
 
 _LEFT = 8
 _LETTER = 6.6  # widest of the bold values
@@ -51,7 +52,7 @@ def draw_bars(
     words = "; ".join(_said(name, values, unit, series) for name, values in table.items()) + "."
     longest = max(len(_shown(v, unit)) for values in table.values() for v in values)
     room = WIDTH - 2 * _LEFT - 4 - _LETTER * longest
-    parts: list[str] = []
+    parts: list[Html] = []
     y = 4.0
     for place, name in enumerate(series):
         parts.append(box(_LEFT, y, 9, 9, f"bar c{place % len(PALETTE)}"))

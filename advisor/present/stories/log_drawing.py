@@ -13,6 +13,7 @@ from advisor.present.stories.log_change import (
 )
 from advisor.present.stories.picture import PALETTE, WIDTH, box, line, svg, text
 from advisor.protocol.log.replica_log import Run, Spans, records, size, spans, without
+from advisor.rendering import Html, html_joined, markup
 
 _LEFT = 8
 _ROOM = 248  # for cells, so that "LEO 16" still fits behind them
@@ -127,7 +128,7 @@ def _edges(row: ReplicaRow) -> set[int]:
 
 def draw(
     change: PartitionChange, columns: Columns, epochs: Sequence[int], letters: bool, words: str
-) -> str:
+) -> Html:
     """One step of a story as an ``<svg>``.
 
     Parameters
@@ -173,7 +174,7 @@ class _Row:
     letters: bool
     acked: Spans
 
-    def parts(self) -> list[str]:
+    def parts(self) -> list[Html]:
         off = "" if self.row.up else " dim"
         parts = [
             line([(_LEFT, self.top), (WIDTH - _LEFT, self.top)], "rule"),
@@ -185,15 +186,15 @@ class _Row:
         if self.row.gone:
             words = _gone(self.row, self.letters)
             parts.append(text(WIDTH - _LEFT, self.top + 14, words, "strong end"))
-        cells = "".join(self._cells())
-        parts.append(f'<g class="off">{cells}</g>' if off else cells)
+        cells = html_joined(self._cells())
+        parts.append(markup('<g class="off">{}</g>', cells) if off else cells)
         return [*parts, *self._ghosts(), *self._marks()]
 
     @property
     def _y(self) -> float:
         return self.top + 31 + _LINE * (self.columns.lines - 1)
 
-    def _cells(self) -> list[str]:
+    def _cells(self) -> list[Html]:
         log = self.row.log
         parts = []
         for low, high in self.columns.gaps:
@@ -211,7 +212,7 @@ class _Row:
         flushed = self.columns.x(log.flushed)
         if log.flushed:
             parts.append(
-                box(_LEFT, self._y + _HIGH - 3, flushed - _LEFT, 3, "flag", ' opacity=".7"')
+                box(_LEFT, self._y + _HIGH - 3, flushed - _LEFT, 3, "flag", markup(' opacity=".7"'))
             )
         return parts
 
@@ -221,13 +222,13 @@ class _Row:
         whole = not without(spans(runs), self.acked)
         return f"cell {colour}" if whole else f"cell open {colour}"
 
-    def _name(self, x: float, value: int, kind: str) -> str:
+    def _name(self, x: float, value: int, kind: str) -> Html:
         words = label(value, self.letters)
         if _DIGIT * len(words) > self.columns.cell - 1:
-            return ""  # the scale above says where it is
+            return markup("")  # the scale above says where it is
         return text(x + self.columns.cell / 2, self._y + 13, words, kind)
 
-    def _ghosts(self) -> list[str]:
+    def _ghosts(self) -> list[Html]:
         """Cells of records that were in the log before the step: crossed, or overwritten."""
         before, log, width = self.row.before, self.row.log, self.columns.cell
         parts = []
@@ -253,9 +254,10 @@ class _Row:
                 parts.append(line([(x + 1, y + _HIGH - 1), (x + _GAP - 1, y + 1)], "gone"))
         return parts
 
-    def _marks(self) -> list[str]:
+    def _marks(self) -> list[Html]:
         """High watermark above the cells, epochs and log end offset below."""
-        log, parts = self.row.log, []
+        log = self.row.log
+        parts: list[Html] = []
         if self.row.hw is not None:
             x = self.columns.x(self.row.hw)
             parts.append(line([(x, self._y - 4), (x, self._y + _HIGH + 2)], "ink"))

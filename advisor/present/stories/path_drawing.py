@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 from advisor.present.stories.picture import WIDTH, Picture, svg, text
+from advisor.rendering import Html, html, markup
 
 _HEIGHT = 150
 _RADIUS = 44
 _NODE = 12
-_ARROW = (
+_ARROW = markup(
     '<defs><marker id="advisor-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="5" '
     'markerHeight="5" orient="auto"><path d="M0 0L8 4L0 8z" class="flag"/></marker></defs>'
 )
@@ -41,9 +42,8 @@ def draw_paths(schemes: Mapping[str, Sequence[Path]], caption: str = "") -> Pict
         where = [_point(centre, node, count) for node in range(count)]
         parts += [_arrow(where[source], where[target]) for source, target in paths]
         for node, (x, y) in enumerate(where):
-            parts.append(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_NODE}" class="cell c{node % 6}"/>'
-            )
+            circle = '<circle cx="{}" cy="{}" r="{}" class="cell c{}"/>'
+            parts.append(markup(circle, _tenths(x), _tenths(y), _NODE, node % 6))
             parts.append(text(x, y + 3.5, node, "middle strong"))
     words = " ".join(_said(title, paths) for title, paths in schemes.items())
     return Picture(svg(WIDTH, _HEIGHT, words, parts), words, caption)
@@ -54,7 +54,7 @@ def _point(centre: float, node: int, count: int) -> tuple[float, float]:
     return centre + _RADIUS * 1.3 * math.cos(angle), 84 + _RADIUS * math.sin(angle)
 
 
-def _arrow(source: tuple[float, float], target: tuple[float, float]) -> str:
+def _arrow(source: tuple[float, float], target: tuple[float, float]) -> Html:
     """Draw an arrow between the rims of two nodes, beside the arrow of the opposite direction."""
     across, down = target[0] - source[0], target[1] - source[1]
     length = math.hypot(across, down)
@@ -62,10 +62,14 @@ def _arrow(source: tuple[float, float], target: tuple[float, float]) -> str:
     beside = 3.0
     x0, y0 = source[0] + ux * _NODE - uy * beside, source[1] + uy * _NODE + ux * beside
     x1, y1 = target[0] - ux * _NODE - uy * beside, target[1] - uy * _NODE + ux * beside
-    return (
-        f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" class="thin" '
-        'marker-end="url(#advisor-arrow)"/>'
+    return markup(
+        '<path d="M{} {}L{} {}" class="thin" marker-end="url(#advisor-arrow)"/>',
+        *map(_tenths, (x0, y0, x1, y1)),
     )
+
+
+def _tenths(value: float) -> Html:
+    return html(f"{value:.1f}")
 
 
 def _said(title: str, paths: Sequence[Path]) -> str:

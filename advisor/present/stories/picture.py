@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from advisor.rendering import Html, html, html_joined, joined, markup
 
 # Every drawing is so wide, in its own units: on a phone about a pixel each, so that its words, of
 # 9.5 units and more, stay readable there.
@@ -46,7 +47,7 @@ _FILLS = "".join(
     f".advisor-drawing .c{number} {{ fill: {colour}; fill-opacity: .32; stroke: {colour}; }}\n"
     for number, colour in enumerate(PALETTE)
 )
-STYLE = f"<style>{_COLOURS}{_FILLS}{_OPEN}</style>"
+STYLE = markup("<style>{}{}{}</style>", markup(_COLOURS), markup(_FILLS), markup(_OPEN))
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Picture:
 
     Attributes
     ----------
-    svg : str
+    drawn : Html
         One ``<svg>`` element, the same bytes in every run.
     description : str
         What a screen reader says; made from the data that are drawn.
@@ -63,15 +64,22 @@ class Picture:
         Text below the drawing; may be empty.
     """
 
-    svg: str
+    drawn: Html
     description: str
     caption: str = ""
 
     @property
+    def svg(self) -> str:
+        """The drawing alone."""
+        return self.drawn.text
+
+    @property
     def html(self) -> str:
         """A ``<figure>`` for any page."""
-        below = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
-        return f'{STYLE}<figure class="advisor-drawing">{self.svg}{below}</figure>'
+        caption = "<figcaption>{}</figcaption>"
+        below = markup(caption, html(self.caption)) if self.caption else markup("")
+        figure = markup('<figure class="advisor-drawing">{}{}</figure>', self.drawn, below)
+        return joined(STYLE, figure).text
 
     def _repr_html_(self) -> str:
         return self.html
@@ -80,32 +88,40 @@ class Picture:
         return f"Picture({self.description})"
 
 
-def svg(width: float, height: float, description: str, parts: Sequence[str]) -> str:
+_NO_MORE = markup("")
+
+
+def svg(width: float, height: float, description: str, parts: Sequence[Html]) -> Html:
     """One ``<svg>`` element that scales with the page and has a text alternative."""
-    return (
-        f'<svg role="img" aria-label="{escape(description, quote=True)}" '
-        f'viewBox="0 0 {number(width)} {number(height)}">{"".join(parts)}</svg>'
+    return markup(
+        '<svg role="img" aria-label="{}" viewBox="0 0 {} {}">{}</svg>',
+        html(description),
+        number(width),
+        number(height),
+        html_joined(parts),
     )
 
 
-def text(x: float, y: float, words: object, kind: str = "") -> str:
+def text(x: float, y: float, words: object, kind: str = "") -> Html:
     """A line of text; ``kind`` names classes of the style."""
-    marked = f' class="{kind}"' if kind else ""
-    return f'<text x="{number(x)}" y="{number(y)}"{marked}>{escape(str(words))}</text>'
+    marked = markup(' class="{}"', html(kind)) if kind else markup("")
+    line_of_text = '<text x="{}" y="{}"{}>{}</text>'
+    return markup(line_of_text, number(x), number(y), marked, html(words))
 
 
-def box(x: float, y: float, width: float, height: float, kind: str, more: str = "") -> str:
+def box(x: float, y: float, width: float, height: float, kind: str, more: Html = _NO_MORE) -> Html:
     """A rectangle."""
-    size = f'width="{number(width)}" height="{number(height)}"'
-    return f'<rect x="{number(x)}" y="{number(y)}" {size} class="{kind}"{more}/>'
+    size = markup('width="{}" height="{}"', number(width), number(height))
+    rectangle = '<rect x="{}" y="{}" {} class="{}"{}/>'
+    return markup(rectangle, number(x), number(y), size, html(kind), more)
 
 
-def line(points: Sequence[tuple[float, float]], kind: str) -> str:
+def line(points: Sequence[tuple[float, float]], kind: str) -> Html:
     """A line through points."""
-    path = "L".join(f"{number(x)} {number(y)}" for x, y in points)
-    return f'<path d="M{path}" class="{kind}"/>'
+    path = html_joined((markup("{} {}", number(x), number(y)) for x, y in points), "L")
+    return markup('<path d="M{}" class="{}"/>', path, html(kind))
 
 
-def number(value: float) -> str:
+def number(value: float) -> Html:
     """A coordinate with at most one decimal."""
-    return f"{value:.1f}".removesuffix(".0")
+    return html(f"{value:.1f}".removesuffix(".0"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from advisor.present.stories.picture import WIDTH, Picture, box, line, svg, text
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.simulation.state import State
+from advisor.rendering import Html, html_joined, markup
 
 _LEFT = 8
 _BOLD = 6.8  # widest of the letters of a name
@@ -89,7 +90,7 @@ def _role(placement: Placement, name: str, broker: int) -> str:
     return IN_SYNC if broker in placement.isr[name] else BEHIND
 
 
-def draw(placement: Placement, words: str) -> str:
+def draw(placement: Placement, words: str) -> Html:
     """The placement as an ``<svg>``."""
     named = max([8, *map(len, placement.replicas)])
     names = min(_BOLD * named, WIDTH / 3)
@@ -112,11 +113,11 @@ def draw(placement: Placement, words: str) -> str:
     return svg(WIDTH, _TOP + _ROW * len(placement.replicas) + 2, words, parts)
 
 
-def _cell(x: float, y: float, wide: float, role: str, up: bool) -> list[str]:
+def _cell(x: float, y: float, wide: float, role: str, up: bool) -> list[Html]:
     said = role if wide > 55 else {LEADER: "L", IN_SYNC: "F", BEHIND: "out", FOLLOWS: "F"}[role]
     kind = "middle strong" if role == LEADER else "middle"
     drawn = [
         box(x + 3, y + 3, wide - 6, _ROW - 6, _KINDS[role]),
         text(x + wide / 2, y + 16, said, kind),
     ]
-    return drawn if up else ['<g class="off">', *drawn, "</g>"]
+    return drawn if up else [markup('<g class="off">{}</g>', html_joined(drawn))]

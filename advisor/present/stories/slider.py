@@ -8,9 +8,9 @@ the script, so that where JupyterLab strips scripts from a notebook not yet trus
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from advisor.present.stories.picture import STYLE
+from advisor.rendering import Html, html, html_joined, markup
 
 _STYLE = """<style>
 .advisor-drawing.advisor-story {
@@ -95,27 +95,27 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
 </script>""".replace("CONTROLS", _CONTROLS)
 
 
-def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "", first: int = 0) -> str:
+def fragment(title: str, steps: Sequence[tuple[str, Html]], key: str = "", first: int = 0) -> Html:
     """Return the fragment; each step is its short title and its HTML.
 
     Parameters
     ----------
     title : str
         Heading, and the name of the region for screen readers.
-    steps : sequence of (str, str)
+    steps : sequence of (str, Html)
         At least one.
     key : str
         What the signs of the drawings mean.
     first : int
         The step that is shown first.
     """
-    name = escape(title, quote=True)
-    listed = "".join(
-        f'<li data-title="{escape(short, quote=True)}">{html}</li>' for short, html in steps
+    listed = html_joined(
+        markup('<li data-title="{}">{}</li>', html(short), step) for short, step in steps
     )
-    return (
-        f'{STYLE}{_STYLE}<section class="advisor-drawing advisor-story" data-first="{first}" '
-        f'aria-label="{name}">'
-        f'<p class="title">{escape(title)}</p>'
-        f"<ol>{listed}</ol>{f'<p class=key>{escape(key)}</p>' if key else ''}</section>{_SCRIPT}"
+    signs = markup("<p class=key>{}</p>", html(key)) if key else markup("")
+    return markup(
+        '{}{}<section class="advisor-drawing advisor-story" data-first="{}" aria-label="{}">'
+        '<p class="title">{}</p><ol>{}</ol>{}</section>{}',
+        *(STYLE, markup(_STYLE), first),
+        *(html(title), html(title), listed, signs, markup(_SCRIPT)),
     )

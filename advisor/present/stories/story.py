@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 
 from advisor.errors import InputError, shown
 from advisor.present.stories import log_drawing, log_words, placement_drawing
@@ -14,6 +13,7 @@ from advisor.present.stories.picture import Picture
 from advisor.present.stories.slider import fragment
 from advisor.protocol.scenario.player import Moment, Play
 from advisor.protocol.simulation.state import State
+from advisor.rendering import Html, html, html_joined, markup
 
 _LOOKS = {"state", "log", "describe", "check", "registration", "consume"}
 _SETTING_UP = {"cluster", "topic"}
@@ -55,15 +55,19 @@ class Step:
     @property
     def html(self) -> str:
         """The step without controls."""
+        return self.rendered.text
+
+    @property
+    def rendered(self) -> Html:
+        """The same, for a page."""
         notes = " ".join(note for moment in self.commands for note in moment.notes)
-        parts = [f"<p>{escape(notes)}</p>"] if notes else []
-        said = "\n".join(map(_said, self.commands))
-        parts.append(f"<pre>{said}</pre>")
+        parts = [markup("<p>{}</p>", html(notes))] if notes else []
+        parts.append(markup("<pre>{}</pre>", html_joined(map(_said, self.commands), "\n")))
         if self.headline:
-            parts.append(f"<p>{escape(self.headline)}</p>")
+            parts.append(markup("<p>{}</p>", html(self.headline)))
         if self.loss:
-            parts.append(f'<p class="lost">{escape(self.loss)}</p>')
-        return "".join([*parts, self.picture.svg])
+            parts.append(markup('<p class="lost">{}</p>', html(self.loss)))
+        return html_joined([*parts, self.picture.drawn])
 
 
 @dataclass(frozen=True)
@@ -92,15 +96,15 @@ class Story:
     @cached_property
     def html(self) -> str:
         """One fragment for any page: the steps, and a slider that needs no kernel or network."""
-        return self._from(0)
+        return self._from(0).text
 
     @property
-    def html_at_loss(self) -> str:
-        """The same, at first with the step at which records are lost."""
+    def at_loss(self) -> Html:
+        """The same for a page, at first with the step at which records are lost."""
         return self._from(next((n for n, step in enumerate(self.steps) if step.loss), 0))
 
-    def _from(self, first: int) -> str:
-        steps = [(_command(step.commands), step.html) for step in self.steps]
+    def _from(self, first: int) -> Html:
+        steps = [(_command(step.commands), step.rendered) for step in self.steps]
         return fragment(self.title, steps, self.key, first)
 
     def _repr_html_(self) -> str:
@@ -198,10 +202,10 @@ def _command(group: tuple[Moment, ...]) -> str:
     return (acts or list(group))[-1].command
 
 
-def _said(moment: Moment) -> str:
+def _said(moment: Moment) -> Html:
     """Return a command and its output as HTML; refusals are highlighted."""
-    lines = [f"<b>{escape(moment.command)}</b>"]
+    lines = [markup("<b>{}</b>", html(moment.command))]
     for text in moment.printed:
         failed = text.startswith(("acked 0 ", "lost "))
-        lines.append(f"{'✗' if failed else '→'} {escape(text)}")
-    return "\n".join(lines)
+        lines.append(html(f"{'✗' if failed else '→'} {text}"))
+    return html_joined(lines, "\n")

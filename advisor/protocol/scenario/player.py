@@ -6,7 +6,6 @@ The only module of ``protocol`` with I/O: it reads the scenario file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from advisor.plotting import draw
 from advisor.protocol.scenario.commands import Runner
 from advisor.protocol.scenario.language import Command, Scenario, is_expectation, parse
 from advisor.protocol.simulation.state import State
+from advisor.rendering import html, markup
 
 _MOST_BYTES = 1_000_000
 
@@ -133,10 +133,10 @@ class Play:
     def _repr_html_(self) -> str:
         """The story, or the transcript where it cannot be drawn."""
         try:
-            html: str = self.story().html
+            story = self.story()
         except (InputError, MissingExtraError):
-            return f"<pre>{escape(self.transcript)}</pre>"
-        return html
+            return markup("<pre>{}</pre>", html(self.transcript)).text
+        return str(story.html)
 
 
 def play(source: str | Path) -> Play:

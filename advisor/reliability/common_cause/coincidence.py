@@ -32,6 +32,42 @@ _NONE = np.zeros(0, dtype=np.int64)
 _FACTORS = np.random.default_rng(1979).integers(2**64, size=64, dtype=np.uint64)
 
 
+class Sites(NamedTuple):
+    """Brokers and racks by number.
+
+    Attributes
+    ----------
+    ids : array of int, shape (brokers,)
+        Broker ids, sorted.
+    racks : array of int, shape (brokers,)
+        Number of each broker's rack.
+    names : tuple
+        Of the racks.
+    """
+
+    ids: IntArray
+    racks: IntArray
+    names: tuple[Hashable, ...]
+
+    def numbers_of(self, brokers: IntArray) -> IntArray:
+        """Numbers of brokers with these ids."""
+        numbers: IntArray = np.searchsorted(self.ids, brokers)
+        return numbers
+
+
+def sites_of(rack_of: Mapping[int, Hashable]) -> Sites:
+    """Number the brokers and racks of a cluster."""
+    return _numbered(tuple(rack_of.items()))
+
+
+@lru_cache(maxsize=8)
+def _numbered(rack_of: tuple[tuple[int, Hashable], ...]) -> Sites:
+    names = sorted({rack for _, rack in rack_of}, key=str)
+    number = {rack: place for place, rack in enumerate(names)}
+    racks = np.array([number[rack] for _, rack in sorted(rack_of)], dtype=np.int64)
+    return Sites(np.array(sorted(broker for broker, _ in rack_of)), racks, tuple(names))
+
+
 class Occurrence(NamedTuple):
     """One way in which an event can find a set in an outage class, by the set's slots.
 
@@ -183,9 +219,7 @@ class CoincidentSets:
         rack_of: Mapping[int, Hashable],
         preferred_leader: bool,
     ) -> None:
-        names = sorted(set(rack_of.values()), key=str)
-        self._rack_numbers = {rack: number for number, rack in enumerate(names)}
-        self._rack_of, self._preferred_leader = rack_of, preferred_leader
+        self._where, self._preferred_leader = sites_of(rack_of), preferred_leader
         self._members = {pattern: self._sorted(lists) for pattern, lists in sets.items()}
         self._sizes = {
             pattern: tuple(sorted(Counter(members.racks[0].tolist()).values(), reverse=True))
@@ -193,7 +227,7 @@ class CoincidentSets:
         }
         # Per scope: numbers of distinct events, and the site and the outage before each.
         self._events: dict[str, _Numbers] = defaultdict(_Numbers)
-        self._sites: dict[str, IntArray] = defaultdict(lambda: _NONE)
+        self._sites: dict[str, IntArray] = {}
         self._outage_of: dict[str, IntArray] = defaultdict(lambda: _NONE)
         # Of any scope.
         self._outages = _Numbers()
@@ -205,8 +239,7 @@ class CoincidentSets:
 
     def _sorted(self, lists: Sequence[tuple[int, ...]]) -> _Members:
         listed = np.array(lists, dtype=np.int64)
-        ids = np.array(sorted(self._rack_of), dtype=np.int64)
-        racks = self.racks_of(ids)[np.searchsorted(ids, listed)]
+        racks = self.racks_of(listed)
         fullness = (racks[:, :, None] == racks[:, None, :]).sum(axis=2)
         order = np.lexsort((listed, racks, -fullness), axis=1)
         brokers, racks = (np.take_along_axis(table, order, axis=1) for table in (listed, racks))
@@ -217,13 +250,16 @@ class CoincidentSets:
         return _Members(brokers, racks, leader, np.sort(once))
 
     def sites(self, scope: str) -> IntArray:
-        """Site of each event so far, by event number: a broker, a rack, or -1 for the cluster."""
+        """Sites of each event so far, by event number, shape (events, replicas).
+
+        The id of a broker, or numbers of racks, after a padding of -1; of the cluster none.
+        """
         return self._sites[scope]
 
     def racks_of(self, brokers: IntArray) -> IntArray:
         """Numbers of the racks of brokers, as `sites` has them."""
-        found = [self._rack_numbers[self._rack_of[broker]] for broker in brokers.tolist()]
-        return np.array(found, dtype=np.int64)
+        racks: IntArray = self._where.racks[self._where.numbers_of(brokers)]
+        return racks
 
     def outages(self, scope: str) -> IntArray:
         """Number of the outage before each event so far, by event number; of any scope's."""
@@ -266,7 +302,7 @@ class CoincidentSets:
         key = (scope, exposed, by_rack)
         if key not in self._staggered_replacement:
             classes = [self._destroyed(scope, *each, by_rack) for each in exposed]
-            self._staggered_replacement[key] = StaggeredReplacement(classes, len(self._rack_of))
+            self._staggered_replacement[key] = StaggeredReplacement(classes, len(self._where.ids))
         return self._staggered_replacement[key]
 
     def ways(self, pattern: Pattern, outage_class: OutageClass, scope: str) -> tuple[int, int]:
@@ -325,7 +361,8 @@ class CoincidentSets:
         out = _hashes(np.delete(found, np.s_[2 * width : 3 * width], axis=1)[:, width:])
         distinct, where = np.unique(out, return_inverse=True)
         outages = self._outages.of(distinct)[0][where.ravel()]
-        self._sites[scope] = np.concatenate([self._sites[scope], found[:, width - 1]])
+        before = self._sites.get(scope, found[:0, :width])
+        self._sites[scope] = np.concatenate([before, found[:, :width]])
         self._outage_of[scope] = np.concatenate([self._outage_of[scope], outages])
         return numbers, shares
 

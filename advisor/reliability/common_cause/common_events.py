@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.destroyed_brokers import Destruction, Exposure
-from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY, JointSurvival
+from advisor.reliability.common_cause.joint_survival import (
+    LARGEST_PROBABILITY,
+    JointSurvival,
+    distinct_homes,
+)
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     CLUSTER,
@@ -19,17 +24,26 @@ from advisor.reliability.common_cause.outage_class import (
     OutageClass,
     scope_of,
     strikes,
+    strikes_racks,
     unmarked,
 )
-from advisor.reliability.common_cause.picked_brokers import LeaderTails, PickedBrokers
+from advisor.reliability.common_cause.picked_brokers import (
+    LeaderTails,
+    PickedBrokers,
+    binomial,
+)
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
+from advisor.reliability.common_cause.struck_losses import StruckLosses
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 
 Pattern = tuple[int, ...]
+_WHOLE_CLUSTER = np.array([CLUSTER])
+# With so many brokers or rows not every choice of them is looked at.
+_MANY_BROKERS, _MOST_ROWS = 13, 1_000_000
 Event = tuple[str, str, bool]
 """Mechanism, scope, and whether it finds destroyed brokers, which are out for long."""
 
@@ -39,14 +53,13 @@ def combine_tails(
     by_leader: Mapping[Pattern, ReplicaSetClass],
     survival: JointSurvival,
     along: Callable[[str], float],
-    sites: Mapping[str, int],
+    brokers: int,
     tails: Tails,
-) -> dict[str, float]:
-    """Add the tails that leaders drop where a failure takes other sites along.
+) -> set[str]:
+    """Add the tails that leaders drop where a failure takes another broker along.
 
-    A rack that fails takes each other one along with probability p; a restart falls together with
-    that of one other broker. If the leaders of a site then drop no tail with probability s, a
-    failure of the first site drops none with ``s prod(1 - p + p s)`` over the other racks, or
+    A restart falls together with that of one other broker with probability p. If the leaders of a
+    broker then drop no tail with probability s, a restart drops none with
     ``s (1 - p + p mean(s))`` over the other brokers.
 
     Parameters
@@ -57,40 +70,182 @@ def combine_tails(
         With the leaders' sites alone.
     along : callable
         The probability p of a mechanism, or 0.
-    sites : mapping of scope to int
-        How many brokers and racks the cluster has, with leaders or without.
+    brokers : int
+        Of the cluster, with leaders or without.
 
     Returns
     -------
-    dict of mechanism to float
-        Probability that the leaders of a site that is struck drop none: the mean of all sites.
+    set of str
+        The mechanisms that take another broker along.
     """
-    kept = {}
+    pairs = set()
     for mechanism in {name for found in losses.values() for name in found}:
-        chance, often, at = along(mechanism), survival.strikes(mechanism), scope_of(mechanism)
-        if not chance or not often:
+        chance, often = along(mechanism), survival.strikes(mechanism)
+        if not chance or not often or scope_of(mechanism) != Scope.BROKER.value:
             continue
-        others = sites[at] - 1
-        struck = often * (1.0 + chance * (others if at == Scope.RACK.value else 1))
-        logs: dict[Hashable, float] = defaultdict(float)
+        pairs.add(mechanism)
+        logs = np.zeros(brokers)
         for pattern, members in by_leader.items():
-            share = losses[pattern].get(mechanism, 0.0) / struck / tails.per_failure
-            for (scope, spanned), exposure in members.exposure.items():
-                if scope == at:
-                    for site, count in exposure.items():
-                        none = math.log1p(-min(share / spanned, LARGEST_PROBABILITY))
-                        logs[site] += tails.per_failure * count * none
-        none_at = np.ones(max(sites[at], len(logs)))
-        none_at[: len(logs)] = np.exp([*logs.values()])
-        if at == Scope.RACK.value:
-            none_along = 1.0 - chance + chance * none_at
-            without = none_at * float(none_along.prod()) / none_along
-        else:
-            elsewhere = (none_at.sum() - none_at) / max(others, 1)
-            without = none_at * (1.0 - chance + chance * elsewhere)
+            share = (
+                losses[pattern].get(mechanism, 0.0) / (often * (1.0 + chance)) / tails.per_failure
+            )
+            for (scope, spanned), (sites, counts) in members.exposure.items():
+                if scope == Scope.BROKER.value:
+                    none = math.log1p(-min(share / spanned, LARGEST_PROBABILITY))
+                    logs[sites] += tails.per_failure * counts * none
+        none_at = np.exp(logs)
+        elsewhere = (none_at.sum() - none_at) / max(brokers - 1, 1)
+        without = none_at * (1.0 - chance + chance * elsewhere)
         survival.add_independent(mechanism, often * float((1.0 - without).sum()))
-        kept[mechanism] = math.exp(math.fsum(logs.values()) / len(logs))
-    return kept
+    return pairs
+
+
+def combine_struck(
+    losses: Mapping[Pattern, SetLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    survival: JointSurvival,
+) -> tuple[dict[Pattern, dict[str, float]], float]:
+    """Add losses of sets all of whose racks are struck at once while nothing is out.
+
+    Nothing is out for all sets of the same racks, as far as racks are what fails; given that, and
+    the struck racks, sets lose independently. What they lose only because the strike destroys some
+    brokers follows from which: it is computed for the sets of each home together, and taken to be
+    independent between homes.
+
+    Returns
+    -------
+    (dict of pattern to losses, float)
+        What remains of each set's losses, and how far the sum of what is added may be off,
+        per year.
+    """
+    off = 0.0
+    for mechanism in sorted({name for found in losses.values() for name in found.struck}):
+        here = {
+            pattern: found.struck[mechanism]
+            for pattern, found in losses.items()
+            if mechanism in found.struck and sets[pattern].sets
+        }
+        if here:
+            healthy = min(1.0 - losses[pattern].out for pattern in here)
+            off += _combine_homes(mechanism, here, sets, healthy, survival)
+    return {pattern: _without_struck(found) for pattern, found in losses.items()}, off
+
+
+def _without_struck(losses: SetLosses) -> dict[str, float]:
+    per_year = dict(losses.per_year)
+    for mechanism, struck in losses.struck.items():
+        per_year[mechanism] = max(per_year.get(mechanism, 0.0) - struck.total_per_year, 0.0)
+    return per_year
+
+
+def _combine_homes(
+    mechanism: str,
+    struck: Mapping[Pattern, StruckLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    healthy: float,
+    survival: JointSurvival,
+) -> float:
+    """Add the losses of all homes by one mechanism; return their error per year.
+
+    Parameters
+    ----------
+    healthy : float
+        Share of time in which nothing is out.
+    """
+    racks, strikes = survival.struck_racks(mechanism), survival.strikes(mechanism)
+    homes, which = distinct_homes([sets[pattern].homes[0] for pattern in struck])
+    often = healthy * strikes * racks.all_of_each(homes)
+    first = np.cumsum([0, *(len(sets[pattern].homes[0]) for pattern in struck)])
+    logs, off, picking = np.zeros(len(homes)), 0.0, []
+    for begin, (pattern, losses) in zip(first.tolist(), struck.items(), strict=False):
+        rows, of_set = sets[pattern].homes
+        place = which[begin : begin + len(rows)]
+        chance = np.minimum(losses.per_year / often[place], LARGEST_PROBABILITY)
+        logs[place] += np.bincount(of_set, minlength=len(rows)) * np.log1p(-chance)
+        if losses.by_picked:
+            picking.append((place[of_set], sets[pattern].members, losses))
+    if picking:
+        more, off = _log_survival_if_picked(picking, often, logs)
+        # Where further racks are struck, sets of other homes may hold the same brokers.
+        alone = (1.0 - racks.spreads) ** np.maximum(racks.racks - (homes >= 0).sum(axis=1), 0)
+        apart = (1.0 - alone) * (len(homes) > 1)
+        off += float((often * apart * np.exp(logs)) @ -np.expm1(more))
+        logs += more
+    in_all = np.minimum(-healthy * np.expm1(logs), LARGEST_PROBABILITY)
+    survival.add_log_survival_at_homes(mechanism, homes, np.log1p(-in_all))
+    return off
+
+
+def _log_survival_if_picked(
+    picking: Sequence[tuple[IntArray, IntArray, StruckLosses]], often: Vector, logs: Vector
+) -> tuple[Vector, float]:
+    """For each home what its sets lose only because brokers of struck racks are destroyed.
+
+    Parameters
+    ----------
+    picking : sequence of (homes, members, losses)
+        Number of the home and brokers of each set, a row each, and the losses of one set.
+    often : array, shape (homes,)
+        How often the racks are struck while nothing is out, per year.
+    logs : array, shape (homes,)
+        Logarithm of the probability that no set loses in any case.
+
+    Returns
+    -------
+    (array, shape (homes,), float)
+        The same for these losses, if none is lost in any case; and their error per year.
+    """
+    kind = np.repeat(np.arange(len(picking)), [len(homes) for homes, _, _ in picking])
+    which, every = (np.concatenate([given[n] for given in picking]) for n in (0, 1))
+    found, off = np.zeros(len(logs)), 0.0
+    for home in np.unique(which).tolist():
+        here = which == home
+        by_kind: dict[Pattern, IntArray] = {
+            (n,): every[here & (kind == n)] for n in np.unique(kind[here]).tolist()
+        }
+        struck = [picking[key[0]][2] for key in by_kind]
+        chances: dict[Pattern, Vector] = {
+            key: _chances_picked(losses, float(often[home]), every.shape[1])
+            for key, losses in zip(by_kind, struck, strict=True)
+        }
+        lost = PickedBrokers(by_kind).any_loss(chances, struck[0].share)
+        found[home] = math.log1p(-min(lost.probability, LARGEST_PROBABILITY))
+        together = max(lost.probability - _if_together(by_kind, chances, struck[0].share), 0.0)
+        error = lost.error + max(lost.dependence, together)
+        off += float(often[home] * np.exp(logs[home])) * error
+    return found, off
+
+
+def _if_together(
+    sets: Mapping[Pattern, IntArray], chances: Mapping[Pattern, Vector], share: float
+) -> float:
+    """Probability that any set loses, if those that may at a choice of brokers lose together.
+
+    Sets may lose by which of their brokers are picked, not only by how many: two that share this
+    broker lose together. On many brokers, a lower bound: that of the likeliest set.
+    """
+    brokers = np.unique(np.concatenate([members.ravel() for members in sets.values()]))
+    rows = sum(len(members) for members in sets.values()) << min(len(brokers), _MANY_BROKERS)
+    if len(brokers) >= _MANY_BROKERS or rows > _MOST_ROWS:
+        return max(float(binomial(len(some) - 1, share) @ some) for some in chances.values())
+    choices = np.arange(1 << len(brokers))
+    picked = (choices[:, None] >> np.arange(len(brokers))) & 1
+    most = np.zeros(len(choices))
+    for pattern, members in sets.items():
+        counts = picked[:, np.searchsorted(brokers, members)].sum(axis=2)
+        most = np.maximum(most, chances[pattern][counts].max(axis=1))
+    count = picked.sum(axis=1)
+    return float((share**count * (1.0 - share) ** (len(brokers) - count)) @ most)
+
+
+def _chances_picked(struck: StruckLosses, often: float, replicas: int) -> Vector:
+    """Probability of a loss by the number of picked brokers, if not lost in any case."""
+    numbers = np.zeros(replicas + 1)
+    numbers[: len(struck.by_picked)] = struck.by_picked
+    odds = often * binomial(replicas, struck.share)
+    left = max(1.0 - struck.per_year / often, 1.0 - LARGEST_PROBABILITY)
+    found: Vector = np.minimum(numbers / np.where(odds > 0.0, odds, np.inf) / left, 1.0)
+    return found
 
 
 def combine_picked(
@@ -119,7 +274,9 @@ def combine_picked(
         pick = by_chance.pick(survival.strikes(mechanism), picks.get(mechanism))
         chances = {pattern: np.array(picked.chances) for pattern, picked in by_pattern.items()}
         dropped = {
-            p: LeaderTails(np.array(by_pattern[p].tails), members.on_set, members.leaders == 1)
+            p: LeaderTails(
+                np.array(by_pattern[p].tails), members.members, members.on_set, members.leaders == 1
+            )
             for p, members in by_leader.items()
             if p in by_pattern and any(by_pattern[p].tails)
         }
@@ -131,7 +288,7 @@ def combine_picked(
         others += math.fsum(
             by_pattern[p].other_tails_per_year * by_leader[p].partitions for p in dropped
         )
-        survival.add_at_site(mechanism, "cluster", CLUSTER, ratio * (whole + others), 1)
+        survival.add_at_sites(mechanism, "cluster", _WHOLE_CLUSTER, ratio * (whole + others))
         off += (found.error + found.dependence) * survival.strikes(mechanism) + ratio * others
     return off
 
@@ -172,41 +329,76 @@ def destruction(
     return Destruction(hours, broker, rack, tuple(picked), again, within_racks)
 
 
+class Unexamined(NamedTuple):
+    """Losses that sets may share, taken to be independent since they hardly matter.
+
+    Attributes
+    ----------
+    most : float
+        Largest share of them in the rate of any loss.
+    classes : int
+        Most kinds of events that are examined.
+    """
+
+    most: float
+    classes: int
+
+
+class CommonEvents(NamedTuple):
+    """What is left when events in which sets lose together are counted once.
+
+    Attributes
+    ----------
+    rest : dict of pattern to losses
+        What remains of each set's losses a year.
+    off : float
+        How far the sum of what was added may be off, per year.
+    left_out : float
+        Losses a year of all sets that were not examined, which are a part of ``off``.
+    """
+
+    rest: dict[Pattern, Mapping[str, float]]
+    off: float
+    left_out: float
+
+
+_Kind = tuple[Pattern, str, str, OutageClass]
+"""Pattern, mechanism, scope and outage class of losses that sets may share."""
+
+
 def combine_common_events(
     losses: Mapping[Pattern, SetLosses],
+    rest: Mapping[Pattern, dict[str, float]],
+    sets: Mapping[Pattern, ReplicaSetClass],
     coincident_sets: CoincidentSets,
     destroyed: Destruction,
     survival: JointSurvival,
     others_out: float,
-) -> tuple[dict[Pattern, Mapping[str, float]], float]:
+    unexamined: Unexamined,
+) -> CommonEvents:
     """Add the losses that sets share, each event once.
 
     Parameters
     ----------
+    rest : mapping of pattern to dict of mechanism to float
+        Losses a year that are not yet added; what is added here is deducted.
     others_out : float
         About the share of time in which any broker of the cluster is out.
-
-    Returns
-    -------
-    (dict of pattern to losses, float)
-        What remains of each set's, and how far the sum of what is added may be off, per year.
     """
     parts: dict[Event, list[Exposure]] = defaultdict(list)
-    rest: dict[Pattern, Mapping[str, float]] = {}
-    off = 0.0
     for pattern, found in losses.items():
-        per_year = dict(found.per_year)
+        per_year = rest[pattern]
         for mechanism, picked in found.picked.items():
             per_year[mechanism] = max(per_year[mechanism] - picked.total_per_year, 0.0)
-        for (mechanism, scope, outage_class), flux in found.shared.items():
-            if survival.strikes(mechanism):
-                per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
-                destruction = any(rack.destroyed for rack in outage_class)
-                _, shares = coincident_sets.events(pattern, scope, outage_class)
-                exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
-                parts[mechanism, scope, destruction].append(exposure)
-                off += flux * _apart(coincident_sets, pattern, scope, outage_class)
-        rest[pattern] = per_year
+    examined, left_out = _examined(losses, sets, survival, unexamined)
+    off = left_out
+    for (pattern, mechanism, scope, outage_class), flux in examined.items():
+        rest[pattern][mechanism] = max(rest[pattern][mechanism] - flux, 0.0)
+        destruction = any(rack.destroyed for rack in outage_class)
+        _, shares = coincident_sets.events(pattern, scope, outage_class)
+        exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
+        parts[mechanism, scope, destruction].append(exposure)
+        off += flux * _apart(coincident_sets, pattern, scope, outage_class)
     shared: dict[Event, Vector] = {}
     whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
     # Each outage is looked at as if nothing else were out in the cluster.
@@ -226,15 +418,61 @@ def combine_common_events(
     off += _first_of_outage(shared, losses, parts, coincident_sets)
     for (mechanism, scope, _), often in shared.items():
         some = np.flatnonzero(often)
+        if not len(some):
+            continue
         sites, often = coincident_sets.sites(scope)[some], often[some]
-        if scope_of(mechanism) == "cluster":
+        if scope_of(mechanism) == Scope.CLUSTER.value:
             # Brokers return one by one, but one failure struck them all.
-            scope, sites = "cluster", np.full_like(sites, CLUSTER)
+            everywhere = np.repeat(_WHOLE_CLUSTER, len(some))
+            survival.add_at_sites(mechanism, Scope.CLUSTER.value, everywhere, often)
         elif scope == PICKED:
-            scope, sites = "rack", coincident_sets.racks_of(sites)
-        if len(some):
-            survival.add_at_sites(mechanism, scope, sites, often)
-    return rest, off
+            racks = coincident_sets.racks_of(sites[:, -1:])
+            survival.add_at_homes(mechanism, racks, often)
+        elif scope_of(mechanism) == Scope.RACK.value and strikes_racks(scope):
+            survival.add_at_homes(mechanism, sites, often)
+        else:
+            survival.add_at_sites(mechanism, scope, sites[:, -1], often)
+    return CommonEvents(dict(rest), off, left_out)
+
+
+def _examined(
+    losses: Mapping[Pattern, SetLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    survival: JointSurvival,
+    unexamined: Unexamined,
+) -> tuple[dict[_Kind, float], float]:
+    """Losses that matter if sets share them, and the sum over all sets of the others, per year."""
+    held = [(pattern, found.sharable) for pattern, found in losses.items() if found.shared]
+    if not held:
+        return {}, 0.0
+    sharable = [found for _, found in held]
+    flux = np.concatenate(
+        [
+            found.per_year
+            * np.array([survival.strikes(m) > 0.0 for m in found.mechanisms])[found.mechanism]
+            for found in sharable
+        ]
+    )
+    lists = [max(sets[pattern].lists, 1) for pattern, _ in held]
+    first = np.cumsum([0, *(len(found.kinds) for found in sharable)])
+    whole = flux * np.repeat(lists, np.diff(first))
+    order = np.argsort(-whole, kind="stable")
+    # Once those before it are counted, once each, and what survival knows.
+    known = survival.at_least() + np.cumsum(flux[order])
+    beyond = np.cumsum(whole[order][::-1])[::-1] - whole[order]
+    enough = np.flatnonzero(beyond <= unexamined.most * known)
+    some = min(int(enough[0]) + 1, unexamined.classes)
+    if whole.sum() <= unexamined.most * survival.at_least():
+        some = 0
+    left_out = float(whole[order[some:]].sum())
+    examined = {}
+    # In the order of the chains.
+    for place in np.sort(order[:some]).tolist():
+        number = int(np.searchsorted(first, place, side="right")) - 1
+        if flux[place] > 0.0:
+            kind = sharable[number].kinds[place - int(first[number])]
+            examined[(held[number][0], *kind)] = float(flux[place])
+    return examined, left_out
 
 
 def _apart(

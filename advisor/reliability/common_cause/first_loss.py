@@ -20,23 +20,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
 from advisor.reliability.common_cause.common_events import (
+    Unexamined,
     combine_common_events,
     combine_picked,
+    combine_struck,
     combine_tails,
     destruction,
 )
 from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY, JointSurvival
 from advisor.reliability.common_cause.outage_class import scope_of
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
-from advisor.reliability.common_cause.set_losses import SetLosses, Tails
+from advisor.reliability.common_cause.set_losses import SetLosses, Tails, first_only
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.mechanisms import Scope
 from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.solver.first_passage import FirstLoss
@@ -44,6 +46,10 @@ from advisor.reliability.solver.first_passage import FirstLoss
 Pattern = tuple[int, ...]
 
 KAFKA_TAILS = Tails(per_failure=2, leaders=1)
+ALL_THAT_MATTERS = Unexamined(1e-5, 512)
+"""Of one topic."""
+ONE_OF_MANY = Unexamined(5e-3, 64)
+"""Of a topic that is audited with hundreds of others: within a hundredth or so."""
 
 
 class AnyLoss(NamedTuple):
@@ -64,6 +70,8 @@ class AnyLoss(NamedTuple):
     error : float
         How far the rate of first losses may be off because sets depend on each other in ways that
         are approximated, as a share of it.
+    left_out : float
+        Losses that were not examined for what sets share, as a share of it; part of the error.
     """
 
     probability: float
@@ -71,6 +79,7 @@ class AnyLoss(NamedTuple):
     bounds: Interval
     shares: tuple[tuple[str, float], ...] = ()
     error: float = 0.0
+    left_out: float = 0.0
 
 
 def any_loss(
@@ -80,6 +89,7 @@ def any_loss(
     exchangeable: Exchangeable = Exchangeable.FOLLOWERS,
     tails: Tails | None = None,
     along: Callable[[str], float] = lambda _mechanism: 0.0,
+    unexamined: Unexamined = ALL_THAT_MATTERS,
     picks: Mapping[str, Pick] = MappingProxyType({}),
 ) -> AnyLoss:
     """Probability in a year, and mean years, until at least one partition loses records.
@@ -95,6 +105,8 @@ def any_loss(
         None if no record is acknowledged by a leader alone.
     along : callable
         Probability that what strikes a rack takes each other one along, or a restart another one.
+    unexamined : Unexamined
+        Losses that sets may share and that are taken for independent nevertheless.
     picks : mapping of mechanism to Pick
         How events pick brokers by chance; left out, each broker independently.
     """
@@ -102,30 +114,33 @@ def any_loss(
     alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
     if alone.sets == 1 or alone.per_year == 0:
         return alone.only(losses)
-    survival, kept = JointSurvival(strikes_per_year), dict[str, float]()
+    survival = JointSurvival(strikes_per_year, placement.racks, along)
     by_leader = placement.replica_set_classes(exchangeable, tails.leaders) if tails else {}
     if tails:
         dropped = {pattern: losses[pattern].tails_of_sites for pattern in by_leader}
-        sites = {"broker": placement.brokers, "rack": placement.racks}
-        kept = combine_tails(dropped, by_leader, survival, along, sites, tails)
+        kept = combine_tails(dropped, by_leader, survival, along, placement.brokers, tails)
         rest_of_tails = {p: _without(found, kept) for p, found in dropped.items()}
         _combine_independent(rest_of_tails, by_leader, survival, tails.per_failure)
     hazards = alone.hazards
-    certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
-    certain = _combine_spread(certain, placement, survival, kept)
+    certain = {p: first_only(losses[p], hazards[p], tails is not None) for p in sets}
+    rest, off = combine_struck(certain, sets, survival)
     brokers = placement.picked_brokers(exchangeable)
-    off = combine_picked(certain, sets, by_leader, brokers, survival, picks)
+    off += combine_picked(certain, sets, by_leader, brokers, survival, picks)
     destroyed = destruction(certain, survival, placement, picks)
     coincident_sets = placement.coincident_sets(exchangeable)
     replicas = len(next(iter(sets)))
     others_out = brokers.brokers / replicas * max(found.out for found in certain.values())
-    rest, more = combine_common_events(
-        certain, coincident_sets, destroyed, survival, min(others_out, 1.0)
+    found = combine_common_events(
+        *(certain, rest, sets, coincident_sets, destroyed, survival),
+        min(others_out, 1.0),
+        unexamined,
     )
-    _combine_independent(rest, sets, survival)
-    by_mechanism = survival.losses_per_year()
+    _combine_independent(found.rest, sets, survival)
+    by_mechanism, drawn = survival.losses_per_year()
     rate = alone.possible(math.fsum(by_mechanism.values()))
-    return alone.together(rate, _shares(by_mechanism), (off + min(more, rate)) / rate)
+    off = (off + drawn + min(found.off, rate)) / rate
+    together = alone.together(rate, _shares(by_mechanism), off)
+    return together._replace(left_out=min(found.left_out / rate, 1.0))
 
 
 class SetsAlone(NamedTuple):
@@ -234,36 +249,6 @@ def _without(per_year: Mapping[str, float], names: Collection[str]) -> dict[str,
     return {name: often for name, often in per_year.items() if name not in names}
 
 
-def _combine_spread(
-    losses: Mapping[Pattern, SetLosses],
-    placement: Placement,
-    survival: JointSurvival,
-    tails_kept: Mapping[str, float],
-) -> dict[Pattern, SetLosses]:
-    """Add losses of several racks that fail at once: all sets in the same racks lose together.
-
-    Unreplicated tails dropped by the same event are already counted; only the case in which the
-    leaders of two racks keep theirs is added.
-    """
-    homes = {
-        frozenset(map(placement.rack_of.__getitem__, replicas)) for replicas, _ in placement.sets
-    }
-    for mechanism in {name for found in losses.values() for name in found.spread}:
-        often = max(found.spread.get(mechanism, 0.0) for found in losses.values())
-        kept = tails_kept.get(mechanism, 1.0) ** 2
-        survival.add_independent(mechanism, often * len(homes) * kept)
-    return {
-        pattern: replace(
-            found,
-            per_year={
-                name: max(often - found.spread.get(name, 0.0), 0.0)
-                for name, often in found.per_year.items()
-            },
-        )
-        for pattern, found in losses.items()
-    }
-
-
 def _shares(per_year: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     """Share of each mechanism in the losses, given how often each triggers one."""
     whole = math.fsum(per_year.values())
@@ -299,12 +284,17 @@ def _combine_independent(
     """Add each set's losses at the sites it is exposed to, independent given a strike there."""
     for pattern, members in sets.items():
         for mechanism, flux in losses[pattern].items():
+            if not members.sets or not flux:
+                continue
             if not survival.strikes(mechanism):
                 survival.add_independent(mechanism, flux * members.sets)
                 continue
             scope = scope_of(mechanism)
-            for (exposed_scope, spanned), exposure in members.exposure.items():
-                if exposed_scope == scope:
-                    for site, count in exposure.items():
-                        each = flux / spanned
-                        survival.add_at_site(mechanism, scope, site, each, count, trials)
+            for (exposed_scope, spanned), (sites, counts) in members.exposure.items():
+                if exposed_scope != scope:
+                    continue
+                each = flux / spanned
+                if scope == Scope.RACK.value:
+                    survival.add_at_homes(mechanism, sites[:, None], each, counts, trials)
+                else:
+                    survival.add_at_sites(mechanism, scope, sites, each, counts, trials)

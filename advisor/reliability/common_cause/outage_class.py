@@ -103,6 +103,11 @@ def racks_at_once(racks: int) -> str:
     return Scope.RACK.value if racks == 1 else f"{racks} racks"
 
 
+def strikes_racks(scope: str) -> bool:
+    """Whether events of this scope strike one rack or several."""
+    return scope == Scope.RACK.value or scope.endswith(" racks")
+
+
 def strikes(scope: str) -> bool:
     """Whether events of this scope are failures of what was in service."""
     return scope not in (BROKER_REPAIR, RACK_REPAIR, BROKER_DEATH)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, special
+from scipy import special
 
 from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY
 from advisor.reliability.common_cause.outage_class import TransitionArrays
@@ -30,6 +30,8 @@ BoolArray = NDArray[np.bool_]
 _ENUMERATED = 16
 # With more brokers, choices that are drawn; fewer where many brokers of many sets are picked.
 _MOST_CHOICES, _FEWEST, _CELLS = 1024, 64, 4_000_000
+# Replicas whose sets are looked at together.
+_AT_ONCE = 12_000
 # Mean number of sets that lose in an event from which on most events lose some.
 _MANY = 1.0
 _SEED = 20130626
@@ -38,11 +40,19 @@ _SEED = 20130626
 class LeaderTails(NamedTuple):
     """Probability that a leader drops a tail, by how many brokers of its set are picked.
 
-    With the partitions of each list, and whether its first broker leads, or any as often.
+    Attributes
+    ----------
+    chances : array, shape (replicas + 1,)
+    members : array of int, shape (lists, replicas)
+        Brokers of each list.
+    partitions : array of int, shape (lists,)
+    first_leads : bool
+        The first broker of each list leads; otherwise any does as often.
     """
 
     chances: Vector
-    on_set: Mapping[tuple[int, ...], int]
+    members: IntArray
+    partitions: IntArray
     first_leads: bool
 
 
@@ -92,7 +102,7 @@ class PickedLosses(NamedTuple):
         )
 
 
-def _binomial(brokers: int, share: float) -> Vector:
+def binomial(brokers: int, share: float) -> Vector:
     """Probability of each number of picked brokers, from 0 to all."""
     picked, left = np.arange(brokers + 1.0), np.arange(brokers, -1.0, -1.0)
     # n! / (k! (n - k)!) = 1 / ((n + 1) B(k + 1, n - k + 1)), which does not overflow.
@@ -172,12 +182,14 @@ class PickedBrokers:
 
     Parameters
     ----------
-    sets : mapping of pattern to sequence of replicas
+    sets : mapping of pattern to array of int, shape (sets, replicas)
         Distinct sets by rack pattern.
     """
 
-    def __init__(self, sets: Mapping[tuple[int, ...], Sequence[tuple[int, ...]]]) -> None:
-        held = {pattern: np.array(members) for pattern, members in sets.items() if members}
+    def __init__(
+        self, sets: Mapping[tuple[int, ...], IntArray | Sequence[tuple[int, ...]]]
+    ) -> None:
+        held = {pattern: np.array(members) for pattern, members in sets.items() if len(members)}
         ids = np.unique(np.concatenate([members.ravel() for members in held.values()]))
         self._sets = {pattern: np.searchsorted(ids, members) for pattern, members in held.items()}
         self._ids, self._brokers = ids, len(ids)
@@ -235,8 +247,8 @@ class PickedBrokers:
         """The same with tails; on large clusters they and whole sets are taken for independent."""
         of_sets = self.any_loss(chances, share)
         total = of_sets.total + math.fsum(
-            float(_binomial(len(some) - 1, share) @ some) * sum(on_set.values())
-            for some, on_set, _ in tails.values()
+            float(binomial(len(some) - 1, share) @ some) * int(partitions.sum())
+            for some, _, partitions, _ in tails.values()
         )
         if self._brokers <= _ENUMERATED:
             survival = {
@@ -245,16 +257,17 @@ class PickedBrokers:
             log_survival = self._by_choice(survival) + self._tails_by_choice(tails)
             lost = -np.expm1(np.minimum(log_survival, 0.0))
             by_size = np.bincount(self._sizes, lost) / np.bincount(self._sizes)
-            probability = float(_binomial(self._brokers, share) @ by_size)
+            probability = float(binomial(self._brokers, share) @ by_size)
             return AnyPicked(probability, total, 0.0, of_sets.dependence)
-        kept: dict[int, float] = defaultdict(float)
-        for some, on_set, first_leads in tails.values():
+        kept = np.zeros(self._brokers)
+        for some, members, partitions, first_leads in tails.values():
             leaders = 1 if first_leads else len(some) - 1
-            one = float(_binomial(len(some) - 1, share) @ some) / share / leaders
-            for replicas, count in on_set.items():
-                for broker in replicas[:leaders]:
-                    kept[broker] += count * math.log1p(-min(one, LARGEST_PROBABILITY))
-        none = math.prod(1.0 - share + share * math.exp(log) for log in kept.values())
+            one = float(binomial(len(some) - 1, share) @ some) / share / leaders
+            log = math.log1p(-min(one, LARGEST_PROBABILITY))
+            brokers = np.searchsorted(self._ids, members[:, :leaders])
+            counts = np.repeat(partitions, leaders)
+            kept += log * np.bincount(brokers.ravel(), counts, self._brokers)
+        none = float(np.prod(1.0 - share + share * np.exp(kept)))
         both = (1.0 - none) * of_sets.probability
         probability = 1.0 - none + of_sets.probability - both
         return AnyPicked(probability, total, of_sets.error + both, of_sets.dependence)
@@ -262,9 +275,8 @@ class PickedBrokers:
     def _tails_by_choice(self, tails: Mapping[tuple[int, ...], LeaderTails]) -> Vector:
         """Sum of the log-probabilities that no leader drops a tail, for every choice of brokers."""
         whole = np.zeros(1 << self._brokers)
-        for some, on_set, first_leads in tails.values():
-            bits = np.int64(1) << np.searchsorted(self._ids, np.array([*on_set]))
-            partitions = np.array([*on_set.values()], dtype=float)
+        for some, members, partitions, first_leads in tails.values():
+            bits = np.int64(1) << np.searchsorted(self._ids, members)
             always, by_count = [], some
             if first_leads:
                 # It is one of those picked in as many cases as any other broker.
@@ -280,12 +292,12 @@ class PickedBrokers:
     def _any_loss(self, chances: Mapping[tuple[int, ...], Vector], share: float) -> AnyPicked:
         total = 0.0
         for pattern, some in chances.items():
-            odds = _binomial(len(some) - 1, share)
+            odds = binomial(len(some) - 1, share)
             total += float(odds @ some) * len(self._sets[pattern])
         survival = {
             p: np.log1p(-np.minimum(some, LARGEST_PROBABILITY)) for p, some in chances.items()
         }
-        odds = _binomial(self._brokers, share)
+        odds = binomial(self._brokers, share)
         if self._brokers <= _ENUMERATED:
             lost = -np.expm1(np.minimum(self._by_choice(survival), 0.0))
             more = np.minimum(self._by_choice(chances), 1.0) - lost
@@ -309,18 +321,21 @@ class PickedBrokers:
         draw = np.random.default_rng(_SEED)
         held = share * sum(members.size for members in self._sets.values())
         choices = min(max(int(_CELLS / held), _FEWEST), _MOST_CHOICES)
-        picked = draw.random((choices, self._brokers)) < share
+        picked = draw.random((choices, self._brokers), dtype=np.float32) < share
         if total < _MANY:
             self._pick_losers(picked, chances, share, draw)
         whole, log_survival = np.zeros(len(picked)), np.zeros(len(picked))
-        of_brokers = sparse.csr_array(picked.astype(np.float64))
+        by_broker = np.ascontiguousarray(picked.T).astype(np.uint8)
         for pattern, some in chances.items():
-            counts = sparse.csr_array(of_brokers @ self._incidence[pattern])
-            rows = np.repeat(np.arange(len(picked)), np.diff(counts.indptr))
-            odds = some[np.rint(counts.data).astype(np.int64)]
-            whole += np.bincount(rows, odds, len(picked))
-            lost = np.log1p(-np.minimum(odds, LARGEST_PROBABILITY))
-            log_survival += np.bincount(rows, lost, len(picked))
+            kept = np.log1p(-np.minimum(some, LARGEST_PROBABILITY))
+            for members in np.array_split(
+                self._sets[pattern], self._sets[pattern].size // _AT_ONCE + 1
+            ):
+                counts = by_broker[members[:, 0]]
+                for column in range(1, members.shape[1]):
+                    counts += by_broker[members[:, column]]
+                whole += some[counts].sum(axis=0)
+                log_survival += kept[counts].sum(axis=0)
         lost, apart = -np.expm1(log_survival), np.minimum(whole, 1.0)
         if total < _MANY:
             lost, apart = total * lost / whole, total * apart / whole
@@ -345,7 +360,7 @@ class PickedBrokers:
         odds, of = [], []
         for pattern, some in chances.items():
             sets, replicas = self._sets[pattern].shape
-            odds.append(_binomial(replicas, share) * some * sets)
+            odds.append(binomial(replicas, share) * some * sets)
             of += [(pattern, count) for count in range(replicas + 1)]
         weights = np.concatenate(odds)
         kinds = draw.choice(len(of), len(picked), p=weights / weights.sum())
@@ -354,16 +369,6 @@ class PickedBrokers:
             rows, sets = np.flatnonzero(kinds == kind), self._sets[pattern]
             members = draw.permuted(sets[draw.integers(len(sets), size=len(rows))], axis=1)
             picked[rows[:, None], members] = np.arange(members.shape[1]) < count
-
-    @cached_property
-    def _incidence(self) -> dict[tuple[int, ...], sparse.csr_array]:
-        """Incidence of brokers in sets by pattern, shape (brokers, sets)."""
-        found = {}
-        for pattern, members in self._sets.items():
-            sets, replicas = members.shape
-            where = members.ravel(), np.repeat(np.arange(sets), replicas)
-            found[pattern] = sparse.csr_array((np.ones(members.size), where), (self._brokers, sets))
-        return found
 
     @cached_property
     def _sizes(self) -> IntArray:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping
+import math
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Protocol
+
+import numpy as np
 
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.coincidence import CoincidentSets
+from advisor.reliability.common_cause.coincidence import CoincidentSets, Sites, sites_of
 from advisor.reliability.common_cause.outage_class import CLUSTER
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 from advisor.reliability.failures.fault_environment import Exchangeable, Replicas, rack_pattern
+from advisor.reliability.solver.generator import IntArray
+from advisor.reliability.statespace.state_index import codes_of_rows
 
 _LARGE_RACK, _SEED = 20, 20130626
+# Distributions of voters over racks that are tried.
+_MOST_DISTRIBUTIONS = 4096
 
 
 class Brokers(Protocol):
@@ -39,10 +46,12 @@ class ReplicaSetClass:
         On all of these sets.
     lists : int
         Distinct sets by leader as well, and by order where that decides elections.
-    on_set : mapping of replicas to int
-        Partitions on each distinct set. One with several patterns is here where it has most.
-    rack_of : mapping
-        Rack of each broker.
+    members : array of int, shape (sets, replicas)
+        Broker numbers of each distinct set. One with several patterns is here where it has most.
+    on_set : array of int, shape (sets,)
+        Partitions on each.
+    rack_numbers : array of int, shape (brokers,)
+        Rack of each broker, by number.
     leaders : int or None
         Each partition loses on its own, with its leader: one of the first ``leaders`` replicas of
         the list. None if all on a set lose together, with any of their brokers.
@@ -50,8 +59,9 @@ class ReplicaSetClass:
 
     partitions: int
     lists: int
-    on_set: Mapping[Replicas, int]
-    rack_of: Mapping[int, str]
+    members: IntArray
+    on_set: IntArray
+    rack_numbers: IntArray
     leaders: int | None
 
     @property
@@ -59,29 +69,47 @@ class ReplicaSetClass:
         """Number of distinct sets."""
         return len(self.on_set)
 
-    @property
-    def members(self) -> tuple[Replicas, ...]:
-        """The distinct sets."""
-        return tuple(self.on_set)
+    @cached_property
+    def exposure(self) -> Mapping[tuple[str, int], tuple[IntArray, IntArray]]:
+        """By scope (broker, rack, cluster) and number of sites that a set spans: sites and sets.
+
+        For each site the number of sets; of partitions where each partition loses on its own.
+        """
+        counts = self.on_set if self.leaders else np.ones_like(self.on_set)
+        brokers = self.members[:, : self.leaders]
+        exposure = {("broker", brokers.shape[1]): _summed(brokers, counts)}
+        racks = _distinct_in_row(self.rack_numbers[brokers])
+        spanned = (racks >= 0).sum(axis=1)
+        for several in np.unique(spanned).tolist():
+            rows = spanned == several
+            exposure["rack", several] = _summed(racks[rows], counts[rows])
+        exposure["cluster", 1] = np.array([CLUSTER]), np.array([counts.sum()])
+        return exposure
 
     @cached_property
-    def exposure(self) -> Mapping[tuple[str, int], Mapping[Hashable, int]]:
-        """By scope (broker, rack, cluster) and number of sites: sets that span that many, by site.
+    def homes(self) -> tuple[IntArray, IntArray]:
+        """Racks of sets, in rows padded with -1, and which of these rows each set has."""
+        racks = _distinct_in_row(self.rack_numbers[self.members])
+        _, first, which = np.unique(
+            codes_of_rows((racks + 1).T), return_index=True, return_inverse=True
+        )
+        return racks[first], which.ravel()
 
-        Partitions rather than sets where each partition loses on its own.
-        """
-        exposure: dict[tuple[str, int], Counter[Hashable]] = defaultdict(Counter)
-        whole = 0
-        for replicas, partitions in self.on_set.items():
-            exposed, count = replicas[: self.leaders], 1 if self.leaders is None else partitions
-            racks = {self.rack_of[broker] for broker in exposed}
-            for scope, sites in (("broker", exposed), ("rack", racks)):
-                counter = exposure[scope, len(sites)]
-                for site in sites:
-                    counter[site] += count
-            whole += count
-        exposure["cluster", 1][CLUSTER] = whole
-        return dict(exposure)
+
+def _distinct_in_row(table: IntArray) -> IntArray:
+    """The distinct numbers of each row, sorted; in place of the others -1, which come first."""
+    found = np.sort(table, axis=1)
+    found[:, 1:][found[:, 1:] == found[:, :-1]] = -1
+    return np.sort(found, axis=1)
+
+
+def _summed(sites: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+    """Sites that rows hold, and the sum of these rows' counts for each; -1 is none."""
+    held = sites >= 0
+    rows = np.repeat(np.arange(len(sites)), held.sum(axis=1))
+    totals = np.bincount(sites[held], counts[rows]).astype(np.int64)
+    which = np.flatnonzero(totals)
+    return which, totals[which]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +141,7 @@ class Placement:
         default_factory=dict, init=False, repr=False
     )
     _picked: dict[Exchangeable, PickedBrokers] = field(default_factory=dict, init=False, repr=False)
-    _distinct: dict[Exchangeable, tuple[Replicas, ...]] = field(
+    _numbered_patterns: dict[Exchangeable, tuple[list[tuple[int, ...]], IntArray]] = field(
         default_factory=dict, init=False, repr=False
     )
     _parts: dict[tuple[int, Exchangeable], Placement] = field(
@@ -134,10 +162,24 @@ class Placement:
         """Racks with voters of the controller quorum whose outages can take the majority."""
         return len(self.voters)
 
-    @property
+    @cached_property
     def partitions(self) -> int:
         """Number of partitions."""
-        return sum(count for _, count in self.sets)
+        return int(self._counts.sum())
+
+    @cached_property
+    def _sites(self) -> Sites:
+        return sites_of(self.rack_of)
+
+    @cached_property
+    def _lists(self) -> IntArray:
+        """Broker numbers of each list, shape (lists, replicas)."""
+        return self._sites.numbers_of(np.array([replicas for replicas, _ in self.sets]))
+
+    @cached_property
+    def _counts(self) -> IntArray:
+        """Partitions with each list."""
+        return np.array([count for _, count in self.sets])
 
     @cached_property
     def brokers_per_rack(self) -> float:
@@ -146,38 +188,30 @@ class Placement:
         If the rack fails, the leaders on all of them move at once. Whole numbers in large racks,
         so that topics share a solution.
         """
-        brokers_in = Counter(self.rack_of.values())
-        mean = sum(brokers_in[r[0]] * n for r, n in self._by_racks.items()) / self.partitions
+        brokers_in = np.bincount(self._sites.racks)[self._sites.racks]
+        mean = float(brokers_in[self._lists[:, 0]] @ self._counts) / self.partitions
         return mean if mean < _LARGE_RACK else float(round(mean))
 
     @cached_property
     def cross_rack_followers(self) -> Mapping[int, int]:
         """Number of partitions by how many followers are in another rack than the leader."""
-        found: Counter[int] = Counter()
-        for racks, count in self._by_racks.items():
-            found[len(racks) - racks.count(racks[0])] += count
-        return found
+        racks = self._sites.racks[self._lists]
+        totals = np.bincount((racks != racks[:, :1]).sum(axis=1), self._counts)
+        return {n: int(count) for n, count in enumerate(totals.tolist()) if count}
 
-    @cached_property
-    def _by_racks(self) -> Mapping[tuple[str, ...], int]:
-        found = Counter[tuple[str, ...]]()
-        for replicas, count in self.sets:
-            found[self._racks_of(replicas)] += count
-        return found
-
-    def distinct(self, exchangeable: Exchangeable) -> tuple[Replicas, ...]:
-        """Sets that may lose independently, in an order by chance, always the same."""
-        if exchangeable not in self._distinct:
-            found = sorted({exchangeable.canonical(replicas) for replicas, _ in self.sets})
-            random.Random(_SEED).shuffle(found)
-            self._distinct[exchangeable] = tuple(found)
-        return self._distinct[exchangeable]
+    def distinct_sets(self, exchangeable: Exchangeable) -> int:
+        """Number of sets that may lose independently."""
+        return len(_distinct_rows(_canonical(self._lists, exchangeable)))
 
     def some_of(self, sets: int, exchangeable: Exchangeable) -> Placement:
-        """So many of the distinct sets, with a partition on each."""
+        """So many of the distinct sets, always the same ones, with a partition on each."""
         if (sets, exchangeable) not in self._parts:
-            some = tuple((replicas, 1) for replicas in self.distinct(exchangeable)[:sets])
-            part = Placement(some, self.brokers, self.rack_of, self.voters)
+            lists = _canonical(self._lists, exchangeable)
+            first = _distinct_rows(lists)
+            chosen = np.random.default_rng(_SEED).permutation(len(first))[:sets]
+            some = self._sites.ids[lists[first[chosen]]].tolist()
+            rows = tuple((tuple(replicas), 1) for replicas in some)
+            part = Placement(rows, self.brokers, self.rack_of, self.voters)
             self._parts[sets, exchangeable] = part
         return self._parts[sets, exchangeable]
 
@@ -204,10 +238,11 @@ class Placement:
             # Coincident outages depend on the leader, never on the order of followers.
             preferred_leader = exchangeable is not Exchangeable.ALL
             fixed = Exchangeable.FOLLOWERS if preferred_leader else Exchangeable.ALL
-            sets: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
-            for replicas, _ in self.sets:
-                sets[self.rack_pattern(replicas, exchangeable)].add(fixed.canonical(replicas))
-            members = {pattern: sorted(lists) for pattern, lists in sets.items()}
+            patterns, number = self._patterns(exchangeable)
+            lists = _canonical(self._lists, fixed)
+            first = _distinct_rows(lists, number)
+            ids = self._sites.ids[lists[first]]
+            members = {p: ids[number[first] == n] for n, p in enumerate(patterns)}
             found = CoincidentSets(members, self.rack_of, preferred_leader)
             self._coincident[exchangeable] = found
         return self._coincident[exchangeable]
@@ -220,33 +255,55 @@ class Placement:
             self._picked[exchangeable] = PickedBrokers(sets)
         return self._picked[exchangeable]
 
+    def _patterns(self, exchangeable: Exchangeable) -> tuple[list[tuple[int, ...]], IntArray]:
+        """Patterns in the order in which they are met, and the number of each list's."""
+        if exchangeable not in self._numbered_patterns:
+            racks = self._sites.racks[self._lists]
+            _, first, which = np.unique(
+                codes_of_rows(racks.T), return_index=True, return_inverse=True
+            )
+            numbers: dict[tuple[int, ...], int] = {}
+            order, number = np.argsort(first), np.empty(len(first), dtype=np.int64)
+            for place, row in zip(order.tolist(), racks[first[order]].tolist(), strict=True):
+                names = tuple(str(self._sites.names[rack]) for rack in row)
+                number[place] = numbers.setdefault(self._pattern(names, exchangeable), len(numbers))
+            self._numbered_patterns[exchangeable] = list(numbers), number[which.ravel()]
+        return self._numbered_patterns[exchangeable]
+
     def _grouped(
         self, exchangeable: Exchangeable, leaders: int | None
     ) -> dict[tuple[int, ...], ReplicaSetClass]:
-        # Patterns by number, which is quicker to look up.
-        numbers: dict[tuple[int, ...], int] = defaultdict(lambda: len(numbers))
-        number_of = {racks: numbers[self._pattern(racks, exchangeable)] for racks in self._by_racks}
-        patterns, partitions = list(numbers), [0] * len(numbers)
-        lists: list[set[Replicas]] = [set() for _ in patterns]
-        counts_of: dict[Replicas, dict[int, int]] = {}
-        for replicas, count in self.sets:
-            number = number_of[self._racks_of(replicas)]
-            partitions[number] += count
-            lists[number].add(exchangeable.canonical(replicas))
-            together = tuple(sorted(replicas)) if leaders is None else replicas
-            counts = counts_of.setdefault(together, {})
-            counts[number] = counts.get(number, 0) + count
-        members: list[dict[Replicas, int]] = [{} for _ in patterns]
-        for together, counts in counts_of.items():
-            # Partitions that lose together count once, whichever replica leads them.
-            most = min(counts, key=lambda number: (-counts[number], patterns[number]))
-            members[most][together] = sum(counts.values())
+        patterns, number = self._patterns(exchangeable)
+        several = len(patterns)
+        partitions = np.bincount(number, self._counts, several).astype(np.int64)
+        distinct = _distinct_rows(_canonical(self._lists, exchangeable), number)
+        lists = np.bincount(number[distinct], minlength=several)
+        together = np.sort(self._lists, axis=1) if leaders is None else self._lists
+        _, first, which = np.unique(
+            codes_of_rows(together.T), return_index=True, return_inverse=True
+        )
+        pairs, where = np.unique(which.ravel() * several + number, return_inverse=True)
+        count = np.bincount(where.ravel(), self._counts).astype(np.int64)
+        # Partitions that lose together count once, whichever replica leads them.
+        rank = np.empty(several, dtype=np.int64)
+        rank[sorted(range(several), key=patterns.__getitem__)] = np.arange(several)
+        row, of_pattern = np.divmod(pairs, several)
+        order = np.lexsort((rank[of_pattern], -count, row))
+        most = of_pattern[order[np.searchsorted(row[order], np.arange(len(first)))]]
+        on_set = np.bincount(which.ravel(), self._counts).astype(np.int64)
+        found = {}
         # Where there is one set only, its pattern comes first.
-        entries = zip(patterns, partitions, map(len, lists), members, strict=True)
-        return {
-            pattern: ReplicaSetClass(count, distinct, on_set, self.rack_of, leaders)
-            for pattern, count, distinct, on_set in sorted(entries, key=lambda entry: not entry[3])
-        }
+        for n in sorted(range(several), key=lambda n: not (most == n).any()):
+            here = most == n
+            found[patterns[n]] = ReplicaSetClass(
+                int(partitions[n]),
+                int(lists[n]),
+                together[first[here]],
+                on_set[here],
+                self._sites.racks,
+                leaders,
+            )
+        return found
 
     def rack_pattern(self, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
         """Rack numbers of a replica list, in a canonical order unless the order matters.
@@ -259,13 +316,25 @@ class Placement:
             exchangeable sets share a chain. Which follower leads next is lost thereby: where racks
             are not equally full, an error of a share rate times duration.
         """
-        return self._pattern(self._racks_of(replicas), exchangeable)
+        racks = tuple(map(self.rack_of.__getitem__, replicas))
+        return self._pattern(racks, exchangeable)
 
     def _pattern(self, racks: tuple[str, ...], exchangeable: Exchangeable) -> tuple[int, ...]:
         return rack_pattern(racks, exchangeable, tuple(self.voters.items()))
 
-    def _racks_of(self, replicas: Replicas) -> tuple[str, ...]:
-        return tuple(map(self.rack_of.__getitem__, replicas))
+
+def _canonical(lists: IntArray, exchangeable: Exchangeable) -> IntArray:
+    """The representatives of all lists that lose together; see `Exchangeable.canonical`."""
+    if exchangeable is Exchangeable.NONE:
+        return lists
+    fixed = 1 if exchangeable is Exchangeable.FOLLOWERS else 0
+    return np.concatenate([lists[:, :fixed], np.sort(lists[:, fixed:], axis=1)], axis=1)
+
+
+def _distinct_rows(lists: IntArray, *columns: IntArray) -> IntArray:
+    """Index of the first of each of the distinct rows of a table, with further columns."""
+    _, first = np.unique(codes_of_rows([*columns, *lists.T]), return_index=True)
+    return first
 
 
 def place(
@@ -343,7 +412,29 @@ def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
     most = sorted(known.values(), reverse=True)[: min(racks_at_once, 2)]
     if not known or 2 * sum(most) < sum(known.values()):
         return {}
-    return {_rack_name(rack): voters for rack, voters in known.items() if voters}
+    fewest = fewest_voters(tuple(known.values()))
+    return {_rack_name(rack): n for rack, n in zip(known, fewest, strict=True) if n}
+
+
+@lru_cache(maxsize=256)
+def fewest_voters(voters: tuple[int, ...]) -> tuple[int, ...]:
+    """The fewest voters by rack with which the same outages of racks take the majority.
+
+    Racks with the same influence get as many, and one that never decides gets none, so that sets
+    in these racks share a chain.
+
+    >>> fewest_voters((2, 1)), fewest_voters((3, 2, 2))
+    ((1, 0), (1, 1, 1))
+    """
+    if math.prod(n + 1 for n in voters) > _MOST_DISTRIBUTIONS:
+        return voters
+    out = np.array(list(product((0, 1), repeat=len(voters))))
+
+    def lost(numbers: tuple[int, ...]) -> bytes:
+        return bytes(2 * (out @ np.array(numbers)) >= sum(numbers))
+
+    fewer = product(*(range(n + 1) for n in voters))
+    return next(some for some in sorted(fewer, key=sum) if lost(some) == lost(voters))
 
 
 def _rack_name(rack: str) -> str:

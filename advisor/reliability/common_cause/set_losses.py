@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +19,15 @@ from advisor.reliability.common_cause.outage_class import (
     visits,
 )
 from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
+from advisor.reliability.common_cause.struck_losses import (
+    StruckLosses,
+    lost_in_any_case,
+    struck_losses,
+)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import table, transition
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.solver.first_passage import FirstLoss
-from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.generator import IntArray, Vector
 
 
 class Tails(NamedTuple):
@@ -64,6 +69,24 @@ class YearlyLosses(NamedTuple):
     healthy: float
 
 
+class SharableLosses(NamedTuple):
+    """Losses of one set that other sets may share.
+
+    Attributes
+    ----------
+    kinds : list of (mechanism, scope, outage class)
+    per_year : array, shape (kinds,)
+    mechanisms : list of str
+    mechanism : array of int, shape (kinds,)
+        Index among the mechanisms.
+    """
+
+    kinds: list[tuple[str, str, OutageClass]]
+    per_year: Vector
+    mechanisms: list[str]
+    mechanism: IntArray
+
+
 @dataclass(frozen=True, eq=False)
 class SetLosses:
     """When one partition on one replica set loses records; equal only to itself.
@@ -86,8 +109,8 @@ class SetLosses:
         How often a year the set comes into each.
     out : float
         Share of time in which any of its replicas is out or not in sync.
-    spread : mapping of mechanism to float
-        Those of its losses a year in which several racks fail at once while nothing is out.
+    struck : mapping of mechanism to StruckLosses
+        Those of its losses in which all of its racks fail at once while nothing is out.
     """
 
     first: FirstLoss
@@ -98,29 +121,24 @@ class SetLosses:
     replacement_hours: float = 0.0
     visits: Mapping[OutageClass, float] = field(default_factory=dict)
     out: float = 0.0
-    spread: Mapping[str, float] = field(default_factory=dict)
+    struck: Mapping[str, StruckLosses] = field(default_factory=dict)
 
     @property
     def tails_of_sites(self) -> dict[str, float]:
         """Tails by mechanisms that strike a broker, a rack or all; no brokers by chance."""
         return {name: often for name, often in self.tails.items() if name not in self.picked}
 
-    def first_only(self, hazard_per_year: float, tails: bool) -> SetLosses:
-        """Yearly losses except tails, scaled to the rate of first losses.
-
-        Losses cluster: one is soon followed by others. The chain gives the hazard of the first of
-        them, provided that it counts no tails.
-        """
-        certain = {name: flux - self.tails.get(name, 0.0) for name, flux in self.per_year.items()}
-        total = math.fsum(certain.values())
-        share = min(hazard_per_year / total, 1.0) if total > 0 and not tails else 1.0
-        return replace(
-            self,
-            per_year={mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
-            shared={key: flux * share for key, flux in self.shared.items()},
-            tails={},
-            spread={name: often * share for name, often in self.spread.items()},
-            picked={name: picked.scaled(share) for name, picked in self.picked.items()},
+    @cached_property
+    def sharable(self) -> SharableLosses:
+        """What other sets may share, as arrays."""
+        kinds = list(self.shared)
+        mechanisms = list(dict.fromkeys(kind[0] for kind in kinds))
+        number = {name: place for place, name in enumerate(mechanisms)}
+        return SharableLosses(
+            kinds,
+            np.array([*self.shared.values()]),
+            mechanisms,
+            np.array([number[kind[0]] for kind in kinds], dtype=np.int64),
         )
 
     def of_transitions(
@@ -142,17 +160,19 @@ class SetLosses:
             Share of each mechanism in what destroys brokers.
         """
         rates = np.array([rates_per_hour[name] for name in chain.rate_names])
+        at_once = lost_in_any_case(chain, yearly.flux, yearly.at_once)
         shared = shared_loss_rates(
             chain,
             classes,
             repair_classes,
             destruction,
             rates,
-            yearly.at_once,
+            at_once,
             yearly.early,
             yearly.alone,
         )
         replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
+        none_struck_alone = yearly.alone[0, chain.source]
         return replace(
             self,
             shared=shared,
@@ -167,18 +187,34 @@ class SetLosses:
             replacement_hours=table().mean_hours(table().replacement, rates_per_hour),
             visits=visits(chain, classes, yearly.flux),
             out=1.0 - yearly.healthy,
-            spread=_spread(chain, classes, yearly.at_once * yearly.alone[0, chain.source]),
+            struck=struck_losses(chain, classes, rates, at_once * none_struck_alone),
         )
 
 
-def _spread(chain: TransitionArrays, classes: OutageClasses, at_once: Vector) -> dict[str, float]:
-    """Losses in which several racks fail at once while nothing is out, by mechanism."""
-    known = [transition(name) for name in chain.rate_names]
-    several = np.array([each.racks > 1 and each.chosen < 1 for each in known], dtype=bool)
-    distinct, number = classes
-    none_out = np.array([one is None for one in distinct], dtype=bool)[number[chain.source]]
-    lost = np.flatnonzero(several[chain.rate] & none_out & (at_once > 0))
-    found: dict[str, float] = defaultdict(float)
-    for name, often in zip(chain.rate[lost].tolist(), at_once[lost].tolist(), strict=True):
-        found[known[name].mechanism.name] += often
-    return dict(found)
+@lru_cache(maxsize=4096)
+def first_only(losses: SetLosses, hazard_per_year: float, tails: bool) -> SetLosses:
+    """Yearly losses except tails, scaled to the rate of first losses; topics share the result.
+
+    Losses cluster: one is soon followed by others. The chain gives the hazard of the first of
+    them, provided that it counts no tails.
+    """
+    certain = {name: flux - losses.tails.get(name, 0.0) for name, flux in losses.per_year.items()}
+    total = math.fsum(certain.values())
+    share = min(hazard_per_year / total, 1.0) if total > 0 and not tails else 1.0
+    return replace(
+        losses,
+        per_year={mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
+        shared={key: flux * share for key, flux in losses.shared.items()},
+        tails={},
+        struck={name: struck.scaled(share) for name, struck in losses.struck.items()},
+        picked={name: picked.scaled(share) for name, picked in losses.picked.items()},
+    )
+
+
+@lru_cache(maxsize=4096)
+def sharing_apart(one: SetLosses, other: SetLosses) -> float:
+    """How much two estimates of what other sets may share differ, in losses a year."""
+    return math.fsum(
+        abs(one.shared.get(kind, 0.0) - other.shared.get(kind, 0.0))
+        for kind in one.shared.keys() | other.shared.keys()
+    )

@@ -34,6 +34,7 @@ from advisor.reliability.failures.times.card_times import (
     time_keys,
 )
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
+from advisor.rendering import one_line
 
 _SESSIONS = "until the controller acts on a dead broker, in session timeouts, with {}"
 OTHER_NUMBERS: dict[str, tuple[Number, ...]] = {
@@ -439,7 +440,7 @@ def _evidence(raw: Mapping[str, object], path: str, origin: Origin) -> str:
     evidence = raw.get("evidence", "")
     if not isinstance(evidence, str) or not is_unicode(evidence):
         raise origin.error(path, f"needs a text as evidence, not {shown(evidence)}.")
-    return evidence.strip()
+    return one_line(evidence.strip())
 
 
 def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origin: Origin) -> None:

@@ -166,7 +166,14 @@ class RepairTimes(ABC):
         """
         quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
         if quantity is None:
-            return float(expect("default", default, int | float, "a number"))
+            expect("default", default, int | float, "a number")
+            try:
+                return float(default)
+            except OverflowError:
+                raise ModelError(
+                    f"default={shown(default)} is more than a float holds; give a smaller number, "
+                    "or math.inf."
+                ) from None
         return float(quantity.value)
 
     def rate_per_hour(self, mechanism: str) -> float:

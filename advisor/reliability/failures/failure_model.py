@@ -31,12 +31,17 @@ from advisor.reliability.failures.distributions import RepairTimes, normal_devia
 from advisor.reliability.failures.mechanisms import MINUTES, PER_YEAR, Scope, table
 from advisor.reliability.failures.times.card_times import NEEDED_FOR, REPAIR
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
+from advisor.rendering import one_line, printable
 from advisor.value_tables import QuantityTable
 
 # Of one's own, and for how long one would watch them: see `FailureModel.measurable`.
 _FEW_TARGETS, _YEARS_WATCHED = 3, 3.0
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
+
+
+# What makes each text of a card harmless wherever a result shows it.
+_TEXTS = {"name": one_line, "title": one_line, "when_to_use": printable}
 
 
 @suggests_names
@@ -92,8 +97,9 @@ class FailureModel(RepairTimes, QuantityTable):
     calendar: Calendar | None = None
 
     def __post_init__(self) -> None:
-        for text in ("name", "title", "when_to_use"):
-            expect(text, getattr(self, text), str, "a text")
+        for text, harmless in _TEXTS.items():
+            stated = expect(text, getattr(self, text), str, "a text")
+            object.__setattr__(self, text, harmless(stated))
         quantities = expect("quantities", self.quantities, Mapping, "what from_dict makes")
         if not all(isinstance(quantity, Quantity) for quantity in quantities.values()):
             raise ModelError("quantities has a value that is no Quantity; from_dict makes them.")

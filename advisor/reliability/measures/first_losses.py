@@ -1,21 +1,24 @@
-"""First loss of any set of a case: computed, fitted to similar topics, or scaled."""
+"""First loss of any set of a case: computed, or scaled from fewer sets."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from advisor.reliability.case import Case
+from advisor.reliability.common_cause.common_events import Unexamined
 from advisor.reliability.common_cause.first_loss import (
+    ALL_THAT_MATTERS,
     KAFKA_TAILS,
+    ONE_OF_MANY,
     AnyLoss,
     SetsAlone,
     any_loss,
     scaled,
 )
-from advisor.reliability.common_cause.first_loss_regression import FirstLossRegression, Pair
 from advisor.reliability.common_cause.placement import Placement
-from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.failures.transition_rates import Pick
@@ -23,6 +26,8 @@ from advisor.reliability.measures.replica_set import compute_measures, measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 
 Pattern = tuple[int, ...]
+Pair = tuple[AnyLoss, AnyLoss]
+"""A first loss as counted, and the one with the upper estimate of its mean time."""
 FirstLosses = Callable[[Case, Mapping[Pattern, SetMeasures]], Pair]
 
 # With more distinct sets than _MANY_SETS, another card and the upper estimate are combined on
@@ -46,31 +51,53 @@ def solve_chains(case: Case) -> None:
         compute_measures(pattern, case.chain, case.timeouts, case.stalls, together)
 
 
-def compute_first_losses(
-    case: Case, sets: Mapping[Pattern, SetMeasures]
-) -> tuple[AnyLoss, AnyLoss]:
+def compute_first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
     """First loss of all sets: as counted, and the one with the upper estimate of its mean time."""
-    counted = _combined(case, sets, case.placement, 0)
+    return _first_losses(case, sets, ALL_THAT_MATTERS)
+
+
+def first_losses_of_many(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
+    """The same for one of many topics, where less is examined for what sets share."""
+    return _first_losses(case, sets, ONE_OF_MANY)
+
+
+def _first_losses(case: Case, sets: Mapping[Pattern, SetMeasures], unexamined: Unexamined) -> Pair:
+    counted = _combined(case, sets, case.placement, 0, unexamined)
     if all(found.losses[0] is found.losses[1] for found in sets.values()):
         return counted, counted
+    if (apart := _apart(case, sets) * counted.mean_years) <= unexamined.most:
+        error = counted.error + apart
+        return (counted._replace(error=error),) * 2
     if not _is_large(case):
-        upper = _combined(case, sets, case.placement, 1)
+        upper = _combined(case, sets, case.placement, 1, unexamined)
     else:
         fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
-        before, after = (_combined(case, sets, fewer, which) for which in range(2))
+        before, after = (_combined(case, sets, fewer, which, unexamined) for which in range(2))
         upper = scaled(_alone(case, sets)[1], counted, before, after)
     return counted, max(counted, upper, key=lambda each: each.mean_years)
+
+
+def _apart(case: Case, sets: Mapping[Pattern, SetMeasures]) -> float:
+    """How much the two estimates of all sets can differ, in losses a year."""
+    return math.fsum(
+        members.lists * sharing_apart(*sets[pattern].losses)
+        for pattern, members in case.patterns.items()
+    )
 
 
 def _is_large(case: Case) -> bool:
     placement = case.placement
     if len(placement.sets) <= _MANY_SETS:
         return False
-    return len(placement.distinct(case.exchangeable)) > _MANY_SETS
+    return placement.distinct_sets(case.exchangeable) > _MANY_SETS
 
 
 def _combined(
-    case: Case, sets: Mapping[Pattern, SetMeasures], placement: Placement, which: int
+    case: Case,
+    sets: Mapping[Pattern, SetMeasures],
+    placement: Placement,
+    which: int,
+    unexamined: Unexamined,
 ) -> AnyLoss:
     """First loss of the sets of a placement, which is the case's or a part of it.
 
@@ -86,26 +113,13 @@ def _combined(
         case.chain.constants.acks != "all",
         case.events_per_year,
         chances_along(case),
+        unexamined,
         picks(case),
         tuple(
             (pattern, sets[pattern].losses[which])
             for pattern in placement.replica_set_classes(case.exchangeable)
         ),
     )
-
-
-def fitted_to(known: FirstLossRegression) -> FirstLosses:
-    """First losses of one topic after another, fitted where earlier topics are similar."""
-
-    def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
-        kind = (
-            *(case.chain.constants, case.chain.mechanisms, case.config.replication_factor),
-            *(case.exchangeable, case.events_per_year, chances_along(case), picks(case)),
-        )
-        given = _alone(case, sets), case.placement, case.exchangeable
-        return known.first_losses(kind, *given, lambda: compute_first_losses(case, sets))
-
-    return first_losses
 
 
 def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
@@ -121,7 +135,8 @@ def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
     fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
 
     def on_fewer(asked: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
-        return _combined(asked, sets, fewer, 0), _combined(asked, sets, fewer, 1)
+        one, upper = (_combined(asked, sets, fewer, which, ALL_THAT_MATTERS) for which in range(2))
+        return one, upper
 
     @lru_cache(maxsize=1)
     def before() -> Pair:
@@ -169,6 +184,7 @@ def _all_sets(
     leader_tails: bool,
     events_per_year: tuple[tuple[str, float], ...],
     along: tuple[tuple[str, float], ...],
+    unexamined: Unexamined,
     picks: tuple[tuple[str, Pick], ...],
     losses: tuple[tuple[Pattern, SetLosses], ...],
 ) -> AnyLoss:
@@ -188,6 +204,7 @@ def _all_sets(
     return any_loss(
         *(dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails),
         lambda name: chances.get(name, 0.0),
+        unexamined,
         dict(picks),
     )
 

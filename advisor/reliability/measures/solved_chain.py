@@ -258,10 +258,17 @@ class SolvedChain:
             # Poisson processes add up: one lost stretch holds records of any of them.
             records_per_hour = self.parameters.records_per_hour * partitions
             chances = self._at_risk.chances(records_per_hour, self.tail_records * partitions)
-        until_loss = self.until_loss(chances.probability)
+        probability = chances.probability
+        until_loss = self.until_loss(probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
-        per_year = self.flux * HOURS_PER_YEAR
-        late, alone = LateLosses(self.chain, self.flux), struck_alone.shares(self.chain, self.flux)
+        # Tails are lost so often that what follows them counts, too.
+        flux = self.flux
+        if not chances.tails.any():
+            moves = self.chain.source, self.chain.target, self.rate
+            flux = regenerative.first_losses(*moves, probability, self.precision)
+        surviving = flux * (1.0 - probability)
+        per_year = flux * HOURS_PER_YEAR
+        late, alone = LateLosses(self.chain, surviving), struck_alone.shares(self.chain, surviving)
         at_once, early = late.credited(per_year * chances.at_once), per_year * chances.window
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)

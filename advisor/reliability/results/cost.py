@@ -9,6 +9,7 @@ from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers, Placement
 from advisor.reliability.workload import Workload
+from advisor.tables import html_paragraphs
 
 _UNITS = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -63,7 +64,7 @@ class Cost:
         return self.verdict
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.verdict}</p>"
+        return html_paragraphs([self.verdict]).text
 
 
 def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) -> Cost:

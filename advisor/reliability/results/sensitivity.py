@@ -18,6 +18,7 @@ from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results import settings_split
 from advisor.reliability.results.units import MEASURES, WORDS
+from advisor.rendering import joined
 from advisor.tables import data_frame, html_table, html_verdict
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class Tornado:
             }
             for row in self.rows
         ]
-        return html_verdict(self.verdict) + html_table(rows, self.title)
+        return joined(html_verdict(self.verdict), html_table(rows, self.title)).text
 
 
 _COLUMNS = tuple(Swing.__dataclass_fields__)
@@ -237,26 +238,24 @@ def _of_draws(group: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
     return drawn, decided
 
 
-def paired_ratio(one: Any, other: Any, measure: str) -> tuple[float, float]:
-    """95 % interval of one result's measure over another's, both on the same draws of their card.
+def draws_below(one: Any, other: Any, measure: str, factor: float) -> tuple[int, int]:
+    """In how many draws of their card a measure is below another result's, and of how many.
 
-    Uncertainty common to both cancels. Where one has fewer draws, they are the first of the
-    other's.
+    Draw by draw, so that uncertainty common to both cancels. Where one result has fewer draws,
+    they are the first of the other's; a card without ranges is one draw.
 
     Parameters
     ----------
     one, other : ExactMeasures
         Results of the same card and workload.
     measure : str
+    factor : float
+        How many times as large the other's has to be.
     """
     compute_intervals([one, other])
-    pairs = list(zip(one.samples.get(measure, ()), other.samples.get(measure, ()), strict=False))
-    ratios = [_ratio(*pair) for pair in pairs] or [
-        _ratio(getattr(one, measure), getattr(other, measure))
-    ]
-    if len(ratios) == 1:
-        return ratios[0], ratios[0]
-    return uncertainty.lognormal_interval(ratios)
+    drawn = [result.samples.get(measure, ()) for result in (one, other)]
+    pairs = list(zip(*drawn, strict=False)) or [(getattr(one, measure), getattr(other, measure))]
+    return sum(factor * below < above for below, above in pairs), len(pairs)
 
 
 def draws_within(result: Any, limits: Mapping[str, float]) -> tuple[int, int]:
@@ -283,12 +282,6 @@ def median_well_above(result: Any, measure: str) -> float:
     compute_intervals([result])
     median = statistics.median(result.samples[measure])
     return median if median > _WELL_ABOVE * getattr(result, measure) else 0.0
-
-
-def _ratio(one: float, other: float) -> float:
-    if one == other:
-        return 1.0
-    return one / other if other > 0.0 else math.inf
 
 
 def tornadoes(

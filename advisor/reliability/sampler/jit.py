@@ -7,11 +7,14 @@ references need counting; without the counting they run eight times as fast.
 
 from __future__ import annotations
 
+import glob
+import os
+import pickle
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,12 +22,13 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from numba import __version__, config, njit, typeof
-from numba.core.caching import UserWideCacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
-from advisor.files import cache_folder
+from advisor.caches import cache_folder, is_private_file
 from advisor.progress import status_line
 
 _config: Any = config
+_DIGEST_BYTES = 32
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -76,8 +80,7 @@ class Entry:
         """Whether it was compiled, by this process or by an earlier one that kept it."""
         if self.compiled.signatures or not self.can_be_kept:
             return bool(self.compiled.signatures)
-        folder, name = Path(self.compiled.stats.cache_path), self.compiled.__qualname__
-        return any(folder.glob(f"*.{name}-*.nbi"))
+        return bool(self.compiled._cache.has_kernel)
 
     def __call__(self, *arguments: Any) -> int:
         """Run the kernel; without one that is ready it is compiled first, and a line says so."""
@@ -89,16 +92,24 @@ class Entry:
             return int(self.compiled(*arguments))
 
 
-class ContentCacheLocator(UserWideCacheLocator):
-    """Tells numba to keep what it compiled in a folder of the user, wherever the sources are.
+class _Place:
+    """Where numba keeps what it compiled, wherever the sources are: a private folder.
 
     A checkout, an installed wheel and the zip file that Spark's workers get all find it there.
     ``NUMBA_CACHE_DIR`` names another folder.
     """
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._py_file = function.__code__.co_filename  # numba reads it for a warning
+        self._folder = cache_folder(f"numba-{__version__}", _config.CACHE_DIR)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder again if it was removed."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     def get_cache_path(self) -> str:
         """Return the folder."""
-        return str(Path(_config.CACHE_DIR or cache_folder(), f"numba-{__version__}"))
+        return str(self._folder)
 
     def get_source_stamp(self) -> str:
         """Return nothing: the function's name has a digest of all sources."""
@@ -108,40 +119,109 @@ class ContentCacheLocator(UserWideCacheLocator):
         """Return what numba puts into the file's name."""
         return "kernel"
 
-    @classmethod
-    def from_function(cls, py_func: Callable[..., int], py_file: str) -> ContentCacheLocator | None:
-        """Return None where nothing can be written."""
-        found: Any = cls(py_func, py_file)
+
+class _KernelFiles(IndexDataCacheFile):
+    """Numba's index and data files, each with a digest, which shows what is torn."""
+
+    def drop_unusable(self) -> bool:
+        """Remove files that are torn or another user's; return whether a kernel is left."""
+        index = Path(self._index_path)
+        kernels = list(index.parent.glob(f"{glob.escape(index.stem)}.*.nbc"))
         try:
-            found.ensure_cache_path()
-        except (OSError, RuntimeError):  # the latter without a home
+            for path in (index, *kernels):
+                if not self._is_usable(path):
+                    path.unlink()
+        except OSError:
+            return False
+        return index.exists() and any(path.exists() for path in kernels)
+
+    def _is_usable(self, path: Path) -> bool:
+        if not is_private_file(path):
+            return False
+        # Numba writes its version first.
+        start = len(pickle.dumps(self._version, protocol=-1)) if path.suffix == ".nbi" else 0
+        content = path.read_bytes()[start:]
+        return sha256(content[:-_DIGEST_BYTES]).digest() == content[-_DIGEST_BYTES:]
+
+    def _dump(self, content: Any) -> bytes:
+        numba: Any = super()
+        pickled: bytes = numba._dump(content)
+        return pickled + sha256(pickled).digest()
+
+    @contextmanager
+    def _open_for_write(self, path: str) -> Iterator[Any]:
+        with super()._open_for_write(path) as file:
+            os.chmod(file.name, 0o600)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
+
+class _KernelNames(CompileResultCacheImpl):
+    """Names and content of the files, as numba has them, without its search for a folder."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Place(function)
+        name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
+        numba: Any = super()
+        self._filename_base = numba.get_filename_base(name, getattr(sys, "abiflags", ""))
+
+
+class KernelCache(FunctionCache):
+    """Compiled kernels that earlier processes of the user kept, if no other user touched them.
+
+    Numba unpickles what it finds there, which runs what a file says.
+    """
+
+    _impl_class = _KernelNames
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        initialize: Any = super().__init__
+        initialize(function)
+        names, place = self._impl.filename_base, self._impl.locator
+        files: Any = _KernelFiles
+        self._cache_file: Any = files(self._cache_path, names, place.get_source_stamp())
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether one is there and whole; what is not is removed."""
+        is_left: bool = self._cache_file.drop_unusable()
+        return is_left
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel for some types of arguments, None if there is none."""
+        if not self.has_kernel:
             return None
-        kept: ContentCacheLocator = found
-        return kept
+        numba: Any = super()
+        try:
+            return numba.load_overload(sig, target_context)
+        except Exception:  # of another numpy or llvmlite, say: pickles may raise anything
+            with suppress(OSError):
+                numba.flush()
+            return None
 
-
-# By numba's own name: beside the source.
-_PLACES = f"{__name__}.{ContentCacheLocator.__name__},InTreeCacheLocator"
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a kernel; on a full disk it is not kept, and works all the same."""
+        numba: Any = super()
+        with suppress(OSError):
+            numba.save_overload(sig, data)
 
 
 def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
     """Compile the way in when it is first called, and keep what was compiled.
 
-    It is kept in a folder of the user, else beside the source; where neither can be written, every
-    process compiles for itself. A numba that takes no folder from us keeps it beside the source.
-
-    Numba's cache knows the age of the function's own file alone. Its files are named after the
-    function, so the name gets a digest of its module and of the ``parts``, those that it calls:
-    what another version of the sources left there is not even opened.
+    Its files are named after the function, so the name gets a digest of its module and of the
+    ``parts``, those that it calls: what another version of the sources left there is not even
+    opened. Where no folder can be made, every process compiles for itself.
     """
     sources = map(_source, (sys.modules[function.__module__], *parts))
     digest = sha256(b"".join(sources)).hexdigest()
     function.__qualname__ = f"{function.__name__.strip('_')}_{digest[:16]}"
-    with _kept_in(_PLACES):
-        try:
-            return Entry(njit(**_OPTIONS, cache=True)(function))
-        except RuntimeError:
-            return Entry(njit(**_OPTIONS)(function))
+    compiled: Any = njit(**_OPTIONS)(function)
+    with suppress(OSError):
+        compiled._cache = KernelCache(function)
+    return Entry(compiled)
 
 
 @contextmanager
@@ -163,17 +243,6 @@ def interrupts_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if came:
             before(*came[0])
-
-
-@contextmanager
-def _kept_in(places: str) -> Iterator[None]:
-    """Set where numba keeps what is decorated meanwhile."""
-    before = getattr(_config, "CACHE_LOCATOR_CLASSES", "")
-    _config.CACHE_LOCATOR_CLASSES = places
-    try:
-        yield
-    finally:
-        _config.CACHE_LOCATOR_CLASSES = before
 
 
 def _source(module: Any) -> bytes:

@@ -273,7 +273,7 @@ def scheme_row(
         Exchangeable.ALL,
         Tails(per_failure=1, leaders=replicas) if scheme.tail else None,
         lambda mechanism: along.get(mechanism, 0.0),
-        dict(picks(case)),
+        picks=dict(picks(case)),
     )
 
     def total(measure: str) -> float:

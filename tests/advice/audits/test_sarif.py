@@ -170,7 +170,33 @@ def test_the_command_writes_the_log(
     assert {place["region"]["startLine"] for place in places} == {1, 3}
     assert code == 1
     commands.advisor.main(arguments, standalone_mode=False)  # its own file is written again
-    target.write_text("precious")
-    with pytest.raises(advisor.AdvisorError, match=r"found\.sarif is not a SARIF file"):
+    target.write_text("")  # as `mktemp` leaves it
+    commands.advisor.main(arguments, standalone_mode=False)
+    assert json.loads(target.read_text()) == written
+
+
+OTHER_RUN = {"tool": {"driver": {"name": "another-linter"}}, "results": []}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "precious",
+        '{"runs": 3}',
+        '{"runs": []}',
+        '[{"runs": "of a marathon"}]',
+        json.dumps({"version": "2.1.0", "runs": [OTHER_RUN]}),
+        json.dumps({"version": "2.1.0", "runs": [*sarif_log((), (), "")["runs"], OTHER_RUN]}),
+    ],
+)
+def test_no_other_file_is_overwritten(
+    described: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    """Neither a text, nor data with runs of its own, nor the log of another tool."""
+    monkeypatch.chdir(described.parent)
+    target = tmp_path / "found.sarif"
+    target.write_text(content)
+    arguments = ["audit", described.name, "--model", "three_az_cloud", "--sarif", str(target)]
+    with pytest.raises(advisor.AdvisorError, match=r"is not a SARIF file of this advisor"):
         commands.advisor.main(arguments, standalone_mode=False)
-    assert target.read_text() == "precious"
+    assert target.read_text() == content

@@ -74,6 +74,16 @@ def test_topic_findings(code: str, topic: Topic) -> None:
     assert all((RULES[code].title, RULES[code].why, RULES[code].remedy))
 
 
+def test_the_last_replica_in_sync_is_reported_where_it_leads() -> None:
+    """Of a partition without a leader KRA104 says more; beside one that has one, both are said."""
+    leaderless, alone = partition(0, leader=None, isr=(1,)), partition(1, isr=(1,))
+    assert codes(with_min_isr(1, leaderless)) == {"KRA101", "KRA104", "KRA105"}
+    topic = with_min_isr(1, leaderless, alone)
+    said = check_topic(topic, Cluster(SIX, (topic,)), config_of(topic, "4.1", {"acks": "all"}))
+    (last,) = [str(finding) for finding in said if finding.code == "KRA110"]
+    assert "1 of 2 partitions" in last
+
+
 def test_min_isr_findings_exclude_each_other() -> None:
     """Min ISR 1, equal to RF, and above RF each give their own finding and no other's."""
     assert codes(with_min_isr(1)) == {"KRA101"}
@@ -101,6 +111,16 @@ def test_min_isr_above_rf_depends_on_the_version() -> None:
     assert "it counts as 3" in said["3.7"]
     assert "KRA102" in said["3.7"]
     assert "KRA102" not in said["3.6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_on"), [("TRUE", True), ("True", True), (" true ", True), ("FALSE", False)]
+)
+def test_switches_are_read_in_any_case(text: str, is_on: bool) -> None:
+    """As Kafka reads a boolean: neither its case nor blanks around it matter."""
+    topic = Topic("t", (partition(),), {"unclean.leader.election.enable": text})
+    assert config_of(topic, "4.1", {}).unclean_leader_election_enable is is_on
+    assert ("KRA302" in codes(topic)) is is_on
 
 
 def test_unclean_election_by_default_is_reported() -> None:

@@ -3,18 +3,18 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from advisor.advice.migration.plan import make_plan
-from advisor.cluster import Cluster, Partition, Topic, load_cluster
-from advisor.cluster.observed import Observed, Quorum, Setting
+from advisor.advice.migration.plan import _comments, make_plan
+from advisor.cluster import Cluster, load_cluster
+from advisor.cluster.observed import Observed
 from advisor.errors import AdvisorError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from saved_cluster import places, saved, write_tools
 
 # Each creates the file PWNED if a shell runs it, from within various quotes.
 HOSTILE = (
@@ -29,70 +29,12 @@ HOSTILE = (
     "x | touch PWNED & touch PWNED",
     "b1:9092} && touch PWNED #",
 )
-# Stand-ins for Kafka's tools and sleep: they report every move as complete.
-TOOL = """#!/bin/sh
-case "$*" in *--verify*) grep -o '"partition"' reassign.json | sed 's/.*/x is complete/';; esac
-"""
-TOOLS = (
-    "kafka-topics.sh",
-    "kafka-configs.sh",
-    "kafka-reassign-partitions.sh",
-    "kafka-leader-election.sh",
-    "kafka-preferred-replica-election.sh",
-    "sleep",
-)
 
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
     """Write the stand-ins to a folder."""
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    for name in TOOLS:
-        (folder / name).write_text(TOOL)
-        (folder / name).chmod(0o755)
-    return folder
-
-
-def saved() -> dict[str, Any]:
-    """Return a saved live cluster that uses every field."""
-    setting = Setting("1", "DYNAMIC_TOPIC_CONFIG")
-    configs = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
-    return Cluster(
-        {1: "a", 2: "b", 3: "c"},
-        (Topic("orders", (Partition(0, 1, (1, 2), (1, 2)),), configs, "id"),),
-        kafka_version="4.1",
-        source="live",
-        notes=("a note",),
-        observed=Observed(
-            mode="kraft",
-            cluster_id="c",
-            quorum=Quorum(1, 1, (1, 2, 3), ()),
-            features={"metadata.version": 1},
-            features_known=True,
-            versions={1: "4.1"},
-            broker_settings={1: {"min.insync.replicas": setting}},
-            topic_settings={
-                "orders": {
-                    "min.insync.replicas": setting,
-                    "unclean.leader.election.enable": setting,
-                }
-            },
-            bootstrap_servers="b1:9092",
-            command_config="client.properties",
-        ),
-        controllers={1: "a", 2: "b", 3: "c"},
-    ).to_dict()
-
-
-def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every value that is not a mapping or list."""
-    pairs = data.items() if isinstance(data, dict) else enumerate(data)
-    for key, value in pairs:
-        if isinstance(value, dict | list):
-            yield from places(value, (*path, key))
-        else:
-            yield (*path, key)
+    return write_tools(tmp_path / "tools")
 
 
 def changed(path: tuple[Any, ...], value: str, as_key: bool) -> str:
@@ -183,3 +125,9 @@ def test_a_path_of_client_properties_is_text(value: Any) -> None:
     document["observed"]["command_config"] = value
     with pytest.raises(AdvisorError, match="command_config"):
         load_cluster(json.dumps(document) + "\n")
+
+
+def test_a_comment_is_one_line() -> None:
+    """A sentence with a line break stays within its comment."""
+    (line,) = _comments("every partition on c\ntouch PWNED #")
+    assert line.text == "# every partition on c touch PWNED #"

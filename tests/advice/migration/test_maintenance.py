@@ -46,7 +46,7 @@ def test_one_broker_is_left_for_a_failure(
 
 def test_the_budget_is_a_resource_of_kubernetes() -> None:
     """The file is one PodDisruptionBudget; Strimzi's part is a comment that is YAML too."""
-    text = kubernetes(RF3, ZONES, Tools("4.1"))
+    text = kubernetes(RF3, ZONES, Tools("4.1")).text
     budget = yaml.safe_load(text)
     assert (budget["apiVersion"], budget["kind"]) == ("policy/v1", "PodDisruptionBudget")
     assert budget["spec"]["maxUnavailable"] == 1
@@ -56,23 +56,26 @@ def test_the_budget_is_a_resource_of_kubernetes() -> None:
     assert kafka["rack"]["topologyKey"] == "topology.kubernetes.io/zone"
     (window,) = yaml.safe_load(part)["spec"]["maintenanceTimeWindows"]
     assert re.fullmatch(r"\* \* (\d+)-(\d+) \? \* SUN \*", window)
-    assert "topologyKey" not in kubernetes(RF3, {1: None, 2: None}, Tools("4.1"))
-    assert "every broker that is down stops acks=all writes" in kubernetes(
-        RF3.changed(min_insync_replicas=3), ZONES, Tools("4.1")
+    assert "topologyKey" not in kubernetes(RF3, {1: None, 2: None}, Tools("4.1")).text
+    assert (
+        "every broker that is down stops acks=all writes"
+        in kubernetes(RF3.changed(min_insync_replicas=3), ZONES, Tools("4.1")).text
     )
 
 
 def test_the_budget_is_said_to_count_pods_and_not_replicas() -> None:
     """A ready pod may be out of sync; what to look at, and what Strimzi has for that, is said."""
-    text = kubernetes(RF3, ZONES, Tools("4.1"))
+    text = kubernetes(RF3, ZONES, Tools("4.1")).text
     assert "counts ready pods, not replicas in sync" in text
     assert "--under-replicated-partitions\n# prints nothing" in text
     assert "Strimzi's Drain Cleaner" in text
     one_fewer = "The budget is one fewer"
     assert one_fewer not in text
     five = Config(replication_factor=5, min_insync_replicas=3)
-    assert one_fewer in kubernetes(five, ZONES, Tools("4.1"))
-    assert one_fewer not in kubernetes(five.changed(min_insync_replicas=5), ZONES, Tools("4.1"))
+    assert one_fewer in kubernetes(five, ZONES, Tools("4.1")).text
+    assert (
+        one_fewer not in kubernetes(five.changed(min_insync_replicas=5), ZONES, Tools("4.1")).text
+    )
 
 
 @pytest.mark.parametrize("kind", ["under-replicated", "unavailable"])
@@ -92,7 +95,7 @@ def test_the_restart_waits_until_replicas_are_in_sync(
     sleep.write_text(f'#!/bin/sh\necho "sleep $1" >> {log}\n')
     for file in (tool, restart, sleep):
         file.chmod(0o755)
-    script.write_text(rolling_restart(RF3, {1: "b", 2: "a"}, Tools("4.1")))
+    script.write_text(rolling_restart(RF3, {1: "b", 2: "a"}, Tools("4.1")).text)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RESTART": str(restart)}
     subprocess.run(["sh", str(script)], env=environment, check=True, timeout=30)
     assert log.read_text().split("\n")[:-1] == [
@@ -109,9 +112,9 @@ def test_the_restart_waits_until_replicas_are_in_sync(
 def test_the_restart_says_how_to_look_at_the_controllers() -> None:
     """Under KRaft the quorum is restarted separately, the active controller last."""
     said = "describe --replication"
-    assert said in rolling_restart(RF3, ZONES, Tools("4.1"))
+    assert said in rolling_restart(RF3, ZONES, Tools("4.1")).text
     old = RF3.changed(kafka_version="3.5", mode="zookeeper")
-    assert said not in rolling_restart(old, ZONES, Tools("3.5"))
+    assert said not in rolling_restart(old, ZONES, Tools("3.5")).text
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_missing_broker_gets_no_replicas_while_others_can_take_them() -> None:
         brokers: dict[int, str | None], other: Topic, observed: Observed | None = None
     ) -> tuple[Move, ...]:
         cluster = Cluster(brokers, (grown, other), observed=observed)
-        return PlannedChanges.of(cluster, [grown], config, {}).moves
+        return PlannedChanges.of(cluster, [grown], config).moves
 
     four: dict[int, str | None] = dict.fromkeys((1, 2, 3, 4), None)
     lost = Topic("lost", (Partition(0, None, (4,), (4,)),))
@@ -127,15 +127,30 @@ def test_replicas_being_added_do_not_count_as_held() -> None:
     assert move.before == (1,)
 
 
+def test_replicas_being_added_do_not_count_as_load() -> None:
+    """A broker that two replicas are on the way to is as light as before: the plan starts there."""
+    brokers: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
+    topic = Topic("t", (Partition(0, 1, (1,), (1,)),))
+    others = [
+        *(Topic(name, (Partition(0, 1, (1, 2), (1,), adding=(2,)),)) for name in "uv"),
+        Topic("w", (Partition(0, 3, (3,), (3,)),)),
+    ]
+    (move,) = plan_moves([topic], brokers, {"t": 2}, counted=[topic, *others])
+    assert move.after == (1, 2)
+
+
 def test_files_are_what_the_tools_read() -> None:
     """The JSON names every move and its reversal, and loads as a reassignment plan."""
     topic = Topic("t", (Partition(0, 1, (1,), (1,)), Partition(1, 2, (2,), (2,))))
     moves = plan_moves([topic], SIX, {"t": 2})
-    there, back = json.loads(reassignment_json(moves)), json.loads(reassignment_json(moves, True))
+    there, back = (
+        json.loads(reassignment_json(moves).text),
+        json.loads(reassignment_json(moves, True).text),
+    )
     assert there["version"] == back["version"] == 1
     assert [row["replicas"] for row in back["partitions"]] == [[1], [2]]
     assert [len(row["replicas"]) for row in there["partitions"]] == [2, 2]
-    assert load_cluster(reassignment_json(moves)).topic("t").replication_factor == 2
-    assert json.loads(election_json(moves)) == {
+    assert load_cluster(reassignment_json(moves).text).topic("t").replication_factor == 2
+    assert json.loads(election_json(moves).text) == {
         "partitions": [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
     }

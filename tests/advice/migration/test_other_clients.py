@@ -37,7 +37,7 @@ def possible() -> list[Config]:
 
 
 def kafka_python(config: Config) -> dict[str, object]:
-    call = ast.parse(other_client_files(config)["producer-kafka-python.py"]).body[0].value
+    call = ast.parse(other_client_files(config)["producer-kafka-python.py"].text).body[0].value
     return {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
 
 
@@ -58,12 +58,14 @@ def test_kafka_python_knows_every_setting() -> None:
 def test_spring_has_the_java_settings() -> None:
     """The tree is Spring's; acks and retries are its own, the rest are Kafka's properties."""
     for config in possible():
-        tree = yaml.safe_load(other_client_files(config)["producer-spring.yaml"])
+        tree = yaml.safe_load(other_client_files(config)["producer-spring.yaml"].text)
         producer = tree["spring"]["kafka"]["producer"]
         assert set(producer) <= {"acks", "retries", "properties"}
         assert str(producer["acks"]) == str(config.acks)
         assert all("." in name for name in producer["properties"])
-    producer = yaml.safe_load(other_client_files(SAFE)["producer-spring.yaml"])["spring"]["kafka"]
+    producer = yaml.safe_load(other_client_files(SAFE)["producer-spring.yaml"].text)["spring"][
+        "kafka"
+    ]
     assert producer["producer"]["properties"]["enable.idempotence"] is True
     assert producer["producer"]["properties"]["delivery.timeout.ms"] == 600_000
 
@@ -71,7 +73,7 @@ def test_spring_has_the_java_settings() -> None:
 def test_sarama_retries_as_long_as_the_timeout() -> None:
     """Retries times backoff make the delivery timeout; idempotence has one request in flight."""
     for config in [SAFE, *possible()]:
-        code = other_client_files(config)["producer-sarama.go"]
+        code = other_client_files(config)["producer-sarama.go"].text
         retries = int(re.search(r"Retry\.Max = (\d+)", code)[1])
         backoff = int(re.search(r"Retry\.Backoff = (\d+) \*", code)[1])
         if config.delivery_timeout_ms is not None and config.retries > 10_000:
@@ -89,13 +91,12 @@ def test_sarama_retries_as_long_as_the_timeout() -> None:
 def test_franz_go_is_idempotent_unless_that_is_impossible() -> None:
     """Idempotence is its default and is switched off where acks or retries exclude it."""
     for config in possible():
-        code = other_client_files(config)["producer-franz-go.go"]
+        code = other_client_files(config)["producer-franz-go.go"].text
         wanted = {"all": "AllISRAcks", 1: "LeaderAck", 0: "NoAck"}[config.acks]
         assert f"kgo.RequiredAcks(kgo.{wanted}())," in code
         assert ("DisableIdempotentWrite" in code) or config.acks == "all"
-    assert (
-        "RecordDeliveryTimeout(600000 * time.Millisecond)"
-        in (other_client_files(SAFE)["producer-franz-go.go"])
+    assert "RecordDeliveryTimeout(600000 * time.Millisecond)" in (
+        other_client_files(SAFE)["producer-franz-go.go"].text
     )
 
 
@@ -146,7 +147,7 @@ def test_every_row_is_complete(row: module.ClientDefaults) -> None:
 
 def test_the_command_lists_every_library() -> None:
     """One line for each, with what an application has to set itself."""
-    said = text.clients(client_defaults()).splitlines()
+    said = text.clients(client_defaults()).text.splitlines()
     for row in client_defaults():
         line = next(each for each in said if each.startswith(row.name))
         assert line.endswith(", ".join(row.gaps) or "nothing")
@@ -165,10 +166,11 @@ def test_other_columns_are_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) ->
 def test_consumers_may_fetch_from_their_own_rack() -> None:
     """Brokers in several racks are told of KIP-392 in a comment, from 2.4 on."""
     line = "# replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"
-    assert line in broker_properties(SAFE, racks=True).splitlines()
-    assert "replica.selector" not in broker_properties(SAFE)
-    assert "replica.selector" not in broker_properties(
-        SAFE.changed(kafka_version="2.3"), racks=True
+    assert line in broker_properties(SAFE, racks=True).text.splitlines()
+    assert "replica.selector" not in broker_properties(SAFE).text
+    assert (
+        "replica.selector"
+        not in broker_properties(SAFE.changed(kafka_version="2.3"), racks=True).text
     )
     advice = advisor.recommend(advisor.Cluster.uniform(3, racks=3), "three_az_cloud")
     assert line in advice.files()["server.properties"].splitlines()
@@ -176,6 +178,6 @@ def test_consumers_may_fetch_from_their_own_rack() -> None:
 
 def test_retries_of_sarama_are_no_limit_on_time() -> None:
     """A try against a broker that hangs lasts for its read timeout, which the comment says."""
-    settings = other_client_files(SAFE)["producer-sarama.go"]
+    settings = other_client_files(SAFE)["producer-sarama.go"].text
     assert "longer where a broker hangs" in settings
     assert "Net.ReadTimeout" in settings

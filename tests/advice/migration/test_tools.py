@@ -53,7 +53,7 @@ def position(lines: tuple[str, ...], *words: str) -> int:
 )
 def test_min_isr_is_set_with_the_tool_of_the_version(version: str, expected: str) -> None:
     """Topic settings took --bootstrap-server in 2.5 and had a tool of their own from 0.9."""
-    line = Tools(version).alter_topic("orders", {"min.insync.replicas": "2"})
+    line = Tools(version).alter_topic("orders", {"min.insync.replicas": "2"}).text
     assert line.startswith(expected)
     assert "min.insync.replicas=2" in line
     assert "orders" in shlex.split(line)
@@ -61,17 +61,17 @@ def test_min_isr_is_set_with_the_tool_of_the_version(version: str, expected: str
 
 def test_first_version_of_bootstrap_server_in_each_tool() -> None:
     """The topics tool in 2.2, preferred election in 2.4, reassignment in 2.6, throttle 0.10.1."""
-    assert "--zookeeper" in Tools("2.1").describe("t")
-    assert "--bootstrap-server" in Tools("2.2").describe("t")
-    assert Tools("2.3").elect_preferred("f").startswith("kafka-preferred-replica-election.sh")
-    assert "--election-type preferred" in Tools("2.4").elect_preferred("f")
-    assert "--zookeeper" in Tools("2.5").reassign("f", 1000)
-    assert "--bootstrap-server" in Tools("2.6").reassign("f", 1000)
-    assert "--throttle" not in Tools("0.10.0").reassign("f", 1000)
-    assert "--throttle 1000" in Tools("0.10.1").reassign("f", 1000)
+    assert "--zookeeper" in Tools("2.1").describe("t").text
+    assert "--bootstrap-server" in Tools("2.2").describe("t").text
+    assert Tools("2.3").elect_preferred("f").text.startswith("kafka-preferred-replica-election.sh")
+    assert "--election-type preferred" in Tools("2.4").elect_preferred("f").text
+    assert "--zookeeper" in Tools("2.5").reassign("f", 1000).text
+    assert "--bootstrap-server" in Tools("2.6").reassign("f", 1000).text
+    assert "--throttle" not in Tools("0.10.0").reassign("f", 1000).text
+    assert "--throttle 1000" in Tools("0.10.1").reassign("f", 1000).text
     assert Tools("2.5").cancel_reassignment("f") is None
-    assert "--additional" not in Tools("2.5").reassign("f", 1000, instead=True)
-    assert "--additional" in Tools("2.6").reassign("f", 1000, instead=True)
+    assert "--additional" not in Tools("2.5").reassign("f", 1000, instead=True).text
+    assert "--additional" in Tools("2.6").reassign("f", 1000, instead=True).text
     assert Tools("1.0").alter_default("min.insync.replicas", "2") is None
 
 
@@ -108,9 +108,9 @@ def test_an_unset_min_isr_is_unset_again() -> None:
     assert line.startswith("unset_option kafka-configs.sh ")
     stated = plan(topic("t", (1, 2, 3), min_insync_replicas="1"))
     assert not any("unset_option" in line for line in stated.rollback)
-    older = Tools("0.8.2").unset_topic("t", "k")
+    older = Tools("0.8.2").unset_topic("t", "k").text
     assert older.endswith("--delete-config k")
-    assert Tools("0.8.1").unset_topic("t", "k").endswith("--deleteConfig k")
+    assert Tools("0.8.1").unset_topic("t", "k").text.endswith("--deleteConfig k")
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,11 @@ def test_requests_in_flight_keep_the_order(version: str, number: int) -> None:
     """Before idempotence only one request in flight keeps the order under retries."""
     config = WANTED.changed(kafka_version=version, retries=10)
     setting = f"max.in.flight.requests.per.connection={number}\n"
-    java = java_producer(config)
+    java = java_producer(config).text
     assert setting in java
-    assert setting in librdkafka_producer(config)
+    assert setting in librdkafka_producer(config).text
     assert ("can write a record twice" in java) is (version == "0.10.2")
-    spring = yaml.safe_load(spring_producer(config))["spring"]["kafka"]["producer"]
+    spring = yaml.safe_load(spring_producer(config).text)["spring"]["kafka"]["producer"]
     assert spring["properties"]["max.in.flight.requests.per.connection"] == number
     assert not any(str(key).startswith("#") for key in (*spring, *spring["properties"]))
     own = config.changed(max_in_flight_requests_per_connection=3)
@@ -241,14 +241,15 @@ def test_elr_warning_depends_on_the_version() -> None:
     assert not any("clears the eligible leader replicas" in line for line in old.preflight)
 
 
-def test_unclean_election_is_switched_off_where_it_is_on() -> None:
-    """Set on the topic, or by default before 0.11, it is set to false and back."""
+@pytest.mark.parametrize("on", ["true", "TRUE"])
+def test_unclean_election_is_switched_off_where_it_is_on(on: str) -> None:
+    """Set on the topic, in any case, or by default before 0.11, it is set to false and back."""
     wanted = WANTED.changed(unclean_leader_election_enable=False)
     key = "unclean.leader.election.enable"
-    stated = topic("t", (1, 2, 3), unclean_leader_election_enable="true", min_insync_replicas="2")
+    stated = topic("t", (1, 2, 3), unclean_leader_election_enable=on, min_insync_replicas="2")
     made = plan(stated, config=wanted)
     assert position(made.steps, f"{key}=false") >= 0
-    assert position(made.rollback, f"{key}=true") >= 0
+    assert position(made.rollback, f"{key}={on}") >= 0
     silent = topic("t", (1, 2, 3), min_insync_replicas="2")
     old = plan(silent, config=wanted.changed(kafka_version="0.10.2"))
     assert position(old.steps, f"{key}=false") >= 0
@@ -263,18 +264,18 @@ def test_nothing_to_do_is_said() -> None:
 
 def test_java_producer_names_idempotence() -> None:
     """Idempotence is explicit with acks=all, absent otherwise, and bounds max.in.flight."""
-    assert "enable.idempotence=true\n" in java_producer(WANTED)
-    assert "enable.idempotence" not in java_producer(WANTED.changed(acks=1))
-    first = java_producer(WANTED.changed(kafka_version="0.11.0", retries=3))
+    assert "enable.idempotence=true\n" in java_producer(WANTED).text
+    assert "enable.idempotence" not in java_producer(WANTED.changed(acks=1)).text
+    first = java_producer(WANTED.changed(kafka_version="0.11.0", retries=3)).text
     assert "max.in.flight.requests.per.connection=1\n" in first
     assert "delivery.timeout.ms" not in first
-    assert "enable.idempotence=true\n" in librdkafka_producer(WANTED)
-    assert "retries=0\n" in librdkafka_producer(WANTED.changed(retries=0))
+    assert "enable.idempotence=true\n" in librdkafka_producer(WANTED).text
+    assert "retries=0\n" in librdkafka_producer(WANTED.changed(retries=0)).text
 
 
 def test_producer_properties_round_trip() -> None:
     """The properties, read back as a configuration, give the same configuration."""
-    lines = java_producer(WANTED).splitlines()[1:]
+    lines = java_producer(WANTED).text.splitlines()[1:]
     read = {key.replace(".", "_"): value for key, value in (line.split("=") for line in lines)}
     options = {
         key: value if key == "acks" else value == "true" if value == "true" else int(value)
@@ -286,7 +287,7 @@ def test_producer_properties_round_trip() -> None:
 
 def test_strimzi_names_are_valid_and_distinct() -> None:
     """Names that Kubernetes refuses go into topicName, and no two resources share a name."""
-    made = strimzi_topics([("a_b", 1), ("a-b", 2), ("A.b", 3), ("___", 1)], WANTED)
+    made = strimzi_topics([("a_b", 1), ("a-b", 2), ("A.b", 3), ("___", 1)], WANTED).text
     documents = list(yaml.safe_load_all(made))
     names = [d["metadata"]["name"] for d in documents]
     assert names == ["a-b", "a-b-2", "a.b", "topic"]
@@ -336,26 +337,28 @@ def test_the_brokers_default_is_shown_and_not_run() -> None:
 
 def test_topic_names_are_escaped_in_patterns() -> None:
     """A dot in a topic name matches only a dot where the tool takes an expression."""
-    assert Tools("4.1").describe("a.b", "c") == (
+    assert Tools("4.1").describe("a.b", "c").text == (
         r"kafka-topics.sh --bootstrap-server $BS --describe --topic 'a\.b|c'"
     )
-    assert r"--topic 'a\.b' " in Tools("0.8.2").alter_topic("a.b", {"min.insync.replicas": "2"})
+    assert (
+        r"--topic 'a\.b' " in Tools("0.8.2").alter_topic("a.b", {"min.insync.replicas": "2"}).text
+    )
 
 
 def test_broker_properties_are_those_of_the_version() -> None:
     """The transaction log came with 0.11; the rest is older."""
-    assert "default.replication.factor=3\n" in broker_properties(WANTED)
-    assert "transaction.state.log.min.isr=2\n" in broker_properties(WANTED)
-    assert "transaction" not in broker_properties(WANTED.changed(kafka_version="0.10.2"))
+    assert "default.replication.factor=3\n" in broker_properties(WANTED).text
+    assert "transaction.state.log.min.isr=2\n" in broker_properties(WANTED).text
+    assert "transaction" not in broker_properties(WANTED.changed(kafka_version="0.10.2")).text
 
 
 def test_broker_properties_stop_topics_made_by_mistake() -> None:
     """As a comment, since some mean topics to be created that way; share groups came with 4.1."""
-    text = broker_properties(WANTED)
+    text = broker_properties(WANTED).text
     assert "# auto.create.topics.enable=false\n" in text
     assert "share.coordinator.state.topic.replication.factor=3\n" in text
     assert "share.coordinator.state.topic.min.isr=2\n" in text
-    assert "share" not in broker_properties(WANTED.changed(kafka_version="4.0"))
+    assert "share" not in broker_properties(WANTED.changed(kafka_version="4.0")).text
 
 
 def test_only_internal_topics_give_no_resources() -> None:

@@ -11,13 +11,13 @@ from advisor.advice import Goals
 from advisor.advice.choice import Choice
 from advisor.advice.recommendations import ranking
 from advisor.advice.recommendations.search import search
-from advisor.cluster import Cluster
+from advisor.cluster import Cluster, load_cluster
 from advisor.formatting import significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.sensitivity import paired_ratio
+from advisor.reliability.results.sensitivity import draws_below
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=3)
@@ -190,6 +190,9 @@ def lost_by_factor(shares: dict[int, float], draws: dict[int, tuple[float, ...]]
         # The ratio itself may be 1 or less.
         ({3: (0.1, 1.0, 10.0), 4: (0.1, 9.0, 100.0)}, 3),
         ({3: (1.0, 1.0, 1.0), 4: (10.0, 1.0, 0.1)}, 3),
+        # Better in 31 of 32 draws is sure, however far the gains lie apart; in 30 it is not.
+        ({3: (1.0,) * 32, 4: (20.0,) + (5.0,) * 16 + (1e-4,) * 15}, 4),
+        ({3: (1.0,) * 32, 4: (20.0, 20.0) + (5.0,) * 15 + (1e-4,) * 15}, 3),
     ],
 )
 def test_a_replica_must_pay_on_the_same_draws(
@@ -220,8 +223,8 @@ def test_no_replicas_for_a_tenth_less() -> None:
     assert "No setting is sure to meet every goal; this one misses" in answer.caveats[0]
 
 
-def test_paired_ratio_needs_no_common_uncertainty() -> None:
-    """Two settings of one card: the interval of the ratio is narrower than either measure's."""
+def test_draws_are_compared_one_by_one() -> None:
+    """Min ISR 2 loses less than 1 in each draw of the card, though their intervals overlap."""
     cluster, load = Cluster.uniform(brokers=3, racks=3), Workload(partitions=1)
     two, three = (
         evaluate(
@@ -233,15 +236,83 @@ def test_paired_ratio_needs_no_common_uncertainty() -> None:
         for least in (1, 2)
     )
     measure = "loss_events_per_year"
-    low, high = paired_ratio(two, three, measure)
-    assert low <= getattr(two, measure) / getattr(three, measure) <= high
-    ends = [result.interval(measure) for result in (two, three)]
-    assert high / low < min(top / bottom for bottom, top in ends)
-    again = [a / b for a, b in zip(two.samples[measure], three.samples[measure], strict=True)]
-    assert min(again) <= high
-    assert max(again) >= low
-    same = paired_ratio(two, two, measure)
-    assert same == (1.0, 1.0)
+    assert draws_below(three, two, measure, 1.0) == (32, 32)
+    assert two.interval(measure)[0] < three.interval(measure)[1]
+    gains = [a / b for a, b in zip(two.samples[measure], three.samples[measure], strict=True)]
+    middle = sorted(gains)[15]
+    assert draws_below(three, two, measure, middle * 1.001) == (
+        sum(gain > middle * 1.001 for gain in gains),
+        32,
+    )
+    assert draws_below(two, three, measure, 1.0) == (0, 32)
+    assert draws_below(two, two, measure, 1.0) == (0, 32)
+    sure = [evaluate(cluster, result.config, CARDS[0], load) for result in (two, three)]
+    assert draws_below(sure[1], sure[0], measure, 1.0) == (1, 1)
+
+
+TWO_BROKERS = (
+    "Topic: requests\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: min.insync.replicas=2\n"
+    "\tTopic: requests\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    "\tTopic: requests\tPartition: 1\tLeader: 2\tReplicas: 2,1\tIsr: 2,1\n"
+)
+
+
+def test_a_setting_that_is_better_in_every_draw_is_recommended() -> None:
+    """Two zones: RF 2 with min ISR 1 refuses fewer writes than RF 1 in 32 of 32 draws."""
+    cluster = load_cluster(TWO_BROKERS).with_racks({1: "a", 2: "b"})
+    answer = search(evaluate, cluster, load_model("two_az"), kafka_version="3.9")
+    assert answer.best.name == "RF 2, min.insync.replicas 1, acks=all"
+    single = next(c for c in answer.choices if c.config.replication_factor == 1)
+    goal = "write_unavailability"
+    assert ranking.better_draws(answer.best, single, goal) == (32, 32)
+    # Also without the fence around a single replica: the draws decide.
+    assert ranking.ranked(answer.choices, answer.goals)[0].name == answer.best.name
+
+
+@pytest.mark.parametrize(
+    ("brokers", "replicas", "fewest"),
+    [(1, None, 1), (2, None, 2), (3, None, 2), (2, 1, 2), (3, 3, 3), (5, 4, 4), (2, 3, 2)],
+)
+def test_no_fewer_replicas_than_today_nor_one_of_two_brokers(
+    brokers: int, replicas: int | None, fewest: int
+) -> None:
+    """Fewer replicas would meet the goals: the fewest allowed are recommended, and it is said."""
+
+    def alone_is_best(_: Cluster, config: Config, model: FailureModel, __: Workload) -> Reliability:
+        factor = config.replication_factor or 1
+        real = measured(3, 0, config.changed(replication_factor=1, min_insync_replicas=1))
+        lost = 1e-9 * 10.0**factor
+        return replace(
+            *(real,),
+            **dict.fromkeys(("loss_probability_per_year", "loss_events_per_year"), lost),
+            **dict.fromkeys(("acked_records_lost_per_year", "records_refused_per_year"), lost),
+            config=config,
+            model=model,
+            write_unavailability=lost,
+        )
+
+    current = None
+    if replicas is not None:
+        current = Config(replication_factor=replicas, min_insync_replicas=1, acks="all")
+    cluster = Cluster.uniform(brokers=brokers, racks=None)
+    limit = 1e-9 * 10.0 ** (fewest - 0.5)
+    goals = Goals(loss_probability_per_year=limit, write_unavailability=1.0)
+    for allow in (False, True):
+        answer = search(
+            *(alone_is_best, cluster, CARDS[0], LOAD, goals, current),
+            allow_lower_durability=allow,
+        )
+        assert answer.best.config.replication_factor == fewest
+        # Fewer are still shown, below all that may be recommended.
+        factors = [choice.config.replication_factor or 1 for choice in answer.choices]
+        assert min(factors) == 1
+        assert [f >= fewest for f in factors] == sorted(
+            (f >= fewest for f in factors), reverse=True
+        )
+        said = f"No setting with {fewest} replicas or more meets every goal; this one misses"
+        assert any(caveat.startswith(said) for caveat in answer.caveats) == (fewest > 1)
+        words = "no plan takes replicas away, or leaves one where two brokers are."
+        assert any(reason.endswith(words) for reason in answer.why) == (fewest > 1)
 
 
 def test_risks_are_said_first_and_last() -> None:
@@ -296,7 +367,7 @@ def test_two_brokers_are_told_what_min_isr_two_would_do() -> None:
         f"often, but refuse writes {downtime[0]} instead of {downtime[1]}."
     )
     assert answer.caveats[-1].endswith(
-        f"no setting without this risk does better on your goals. {trade}"
+        f"no setting without this risk is sure to do better on your goals. {trade}"
     )
     assert not any("With min.insync.replicas 2" in reason for reason in answer.why)
     assert trade in answer.explain()

@@ -270,7 +270,9 @@ def test_truncated_output_is_rejected_or_equal(version):
 
 
 IDS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5, unique=True)
-NAMES = st.from_regex(r"[A-Za-z0-9._-]{1,40}", fullmatch=True)
+NAMES = st.from_regex(r"[A-Za-z0-9._-]{1,40}", fullmatch=True).filter(
+    lambda name: name not in (".", "..")
+)
 KEYS = st.from_regex(r"[a-z][a-z.]{0,20}", fullmatch=True).filter(lambda k: "min.insync" not in k)
 VALUES = st.from_regex(r"([a-z0-9:]+(,[a-z0-9:]+)*)?", fullmatch=True)
 

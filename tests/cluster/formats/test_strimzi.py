@@ -169,6 +169,11 @@ def test_older_strimzi_and_saved_lists_are_read(tmp_path):
         ("kind: Kafka\n", "Kind: Kafka\n", "a document has no kind"),
         ("spec: {partitions", "spec: {{partitions", ":2[0-9]: this is not YAML"),
         (
+            "spec: {partitions: 6",
+            "spec: {partitions: 5, partitions: 6",
+            "not YAML: an object has the key 'partitions' more than once",
+        ),
+        (
             "kind: KafkaTopic\nmetadata: {name: foreign",
             "kind: Kafka\nmetadata: {name: b",
             "several",

@@ -84,6 +84,22 @@ def test_voters_stand_where_the_brokers_of_their_ids_do() -> None:
     assert refused.controllers is None
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"racks": {1: "c\ntouch HIT #"}},
+        {"racks": {1: "\x1b[2J"}},
+        {"cluster_id": "a\nb"},
+        {"settings": {(TOPIC, "orders"): {"flush.ms": Setting("1\n2", "DYNAMIC_TOPIC_CONFIG")}}},
+    ],
+)
+def test_an_answer_that_is_not_printable_is_refused(changes: dict[str, Any]) -> None:
+    """Racks, ids and settings of a live cluster have no line breaks and control characters."""
+    with pytest.raises(InputError) as caught:
+        cluster_from_answers(answers(**changes), "kafka:9092")
+    assert str(caught.value).isprintable()
+
+
 def test_unknown_partition_fields_are_none() -> None:
     """Unknown leader, epoch and ELR are None; an empty ELR is empty."""
     row = partition(leader_id=-1, leader_epoch=-1, eligible_leader_replicas=None)
@@ -233,6 +249,62 @@ def test_the_session_timeout_of_the_live_cluster_is_used(
     )
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"settings": {(BROKER, "notanumber"): {}}}, "settings of broker 'notanumber', which is"),
+        ({"settings": {(BROKER, "-1"): {}}}, "settings of broker '-1', which is not a broker id"),
+        ({"settings": {(BROKER, "9" * 5_000): {}}}, "which is not a broker id"),
+        ({"topics": [topic("..", partition())]}, "'..' is not the name of a topic"),
+        ({"topics": [{**topic("", partition()), "name": None}]}, "None is not the name of a topic"),
+        ({"topics": [topic("orders")]}, "topic orders has no partitions"),
+        ({"topics": [topic("t", partition(replica_nodes=[-1]))]}, "-1"),
+        (
+            {"settings": {(TOPIC, "orders"): {"min.insync.replicas": Setting("x", "")}}},
+            "min.insync.replicas='x'",
+        ),
+    ],
+)
+def test_an_answer_that_no_broker_gives_is_one_sentence(changes: dict[str, Any], said: str) -> None:
+    """Whatever answers at the address: the error says what is wrong with the answer."""
+    with pytest.raises(InputError) as error:
+        cluster_from_answers(answers(**changes), "k:1")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"versions": {"1": "4.1", "01": "4.0"}},
+        {"versions": {"notanumber": "4.1"}},
+        {"broker_settings": {"-1": {}}},
+        {"down": [float("inf")]},
+        {"down": [1.5]},
+        {"features": {"metadata.version": float("inf")}},
+        {"quorum": {"leader": float("inf"), "leader_epoch": 1, "voters": [], "observers": []}},
+    ],
+)
+def test_a_saved_observation_with_wrong_numbers_is_refused(broken: dict[str, Any]) -> None:
+    """Ids that are none, or the same twice, and numbers that are not whole: one sentence."""
+    read = cluster_from_answers(answers(), "k:1").to_dict()
+    document = {**read, "observed": {**read["observed"], **broken}}
+    with pytest.raises(InputError, match="observed is not what a saved cluster has"):
+        load_cluster(json.dumps(document, indent=1))
+
+
+@pytest.mark.parametrize("gap", ["\n", "\r\n", "\u2028", " \n "])
+def test_addresses_with_line_breaks_between_them_stay_one_line(gap: str) -> None:
+    """What stands beside a comma is left out, so that no command is cut in two."""
+    observed = Observed("kraft", bootstrap_servers=f"a:1,{gap}b:2{gap}")
+    assert observed.bootstrap_servers == "a:1,b:2"
+    cluster = replace(cluster_from_answers(answers(), "k:1"), observed=observed)
+    plan = make_plan(cluster, Config(replication_factor=3), Workload(partitions=1))
+    (first,) = [line for line in plan.lines if line.startswith("BS=")]
+    assert first.startswith("BS=${BS:-a:1,b:2}")
+    assert all("\n" not in line for line in plan.lines)
+
+
 def test_observed_survives_json() -> None:
     """JSON preserves everything; malformed data is rejected."""
     read = cluster_from_answers(
@@ -302,4 +374,6 @@ def test_plan_has_client_properties_and_restores_inheritance() -> None:
 )
 def test_the_election_tool_has_its_own_option(version: str, option: str) -> None:
     """KIP-1147 renamed the option of `kafka-leader-election.sh` in 4.2."""
-    assert f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f")
+    assert (
+        f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f").text
+    )

@@ -132,16 +132,16 @@ def test_the_same_settings_give_the_same_bytes(draw: object) -> None:
     """Two drawings are equal to the byte, independent of the user's rcParams."""
     assert callable(draw)
     points = SETS["usual"]
-    first = style.svg(draw(points, marks_in(points)), "chart", "a chart")
+    first = style.svg(draw(points, marks_in(points)), "chart", "a chart").text
     with mpl.rc_context({"font.size": 21, "axes.facecolor": "red", "svg.fonttype": "path"}):
-        second = style.svg(draw(points, marks_in(points)), "chart", "a chart")
+        second = style.svg(draw(points, marks_in(points)), "chart", "a chart").text
     assert first == second
 
 
 def test_an_svg_is_self_contained() -> None:
     """It parses, loads nothing, shares no id with another chart, and has a description."""
     figures = [
-        style.svg(plot_curves(SETS["usual"]), name, "records <lost> & kept")
+        style.svg(plot_curves(SETS["usual"]), name, "records <lost> & kept").text
         for name in ("one", "two")
     ]
     ids = []
@@ -158,7 +158,7 @@ def test_an_svg_is_self_contained() -> None:
 
 def test_text_colours_follow_the_page() -> None:
     """Ink and paper are CSS variables, so that dark pages have light text."""
-    text = style.svg(plot_curves(SETS["usual"]), "chart", "")
+    text = style.svg(plot_curves(SETS["usual"]), "chart", "").text
     assert "var(--advisor-ink, #222222)" in text
     assert not re.search(r"(?<!, )#222222", text)
 

@@ -8,12 +8,13 @@ import pytest
 from advised import MODEL
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.advice.findings.summary import MOST_OF_A_RULE, shortened
-from advisor.advice.migration.plan import MigrationPlan
+from advisor.advice.migration.plan import MigrationPlan, PlanLines
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.present.labels import between, once_in_years
 from advisor.present.report import page
 from advisor.present.report.page import render_report
 from advisor.present.report.topics import MOST_KINDS, MOST_TOPICS, audited, setting_today
+from advisor.rendering import json_text, shell_comment
 
 SETTINGS = ((3, 2), (3, 1), (2, 1), (1, 1))
 TOPICS = 240
@@ -111,8 +112,8 @@ def test_long_files_are_shown_in_part() -> None:
 
 def test_many_files_are_named(advice: Recommendation) -> None:
     """Of a hundred files the first are shown and the others counted."""
-    files = {f"reassign-{n}.json": "{}" for n in range(100)}
-    plan = MigrationPlan((), ("# one",), (), (), files, ())
+    files = {f"reassign-{n}.json": json_text({}) for n in range(100)}
+    plan = MigrationPlan(PlanLines(steps=(shell_comment("one"),)), files, ())
     many = replace(advice, allow_lower_durability=True)
     many.__dict__["plan"] = plan
     assert len(page._blocks(many)) == 1

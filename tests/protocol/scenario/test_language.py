@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 import advisor
 from advisor.errors import AdvisorError, InputError
 from advisor.protocol.scenario.language import GRAMMAR, parse
+from advisor.protocol.scenario.options import boolean
 from advisor.protocol.scenario.player import Play, play, rewrite
 
 HEAD = "cluster brokers=3 kafka=3.9\ntopic t replicas=1,2,3 min_insync_replicas=2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_on"), [("TRUE", True), ("True", True), ("true", True), ("FALSE", False)]
+)
+def test_switches_are_read_in_any_case(text: str, is_on: bool) -> None:
+    """As Kafka reads a boolean."""
+    assert boolean("unclean_leader_election_enable", text) is is_on
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_sampled_choices_agree_with_all_of_them(
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.3, 1.0])
 def test_the_number_of_picked_brokers_is_binomial(brokers: int, share: float) -> None:
     """Against exact fractions, on a cluster whose binomial coefficients overflow as well."""
-    found, odds = picked_brokers._binomial(brokers, share), Fraction(share)
+    found, odds = picked_brokers.binomial(brokers, share), Fraction(share)
     for picked in {0, 1, brokers // 2, brokers - 1, brokers}:
         exact = math.comb(brokers, picked) * odds**picked * (1 - odds) ** (brokers - picked)
         wanted = float(exact) if exact > Fraction(1, 10**300) else 0.0

@@ -1,12 +1,16 @@
 """Placement of partitions, rack patterns and classes of exchangeable replica sets."""
 
+from itertools import permutations, product
+from operator import mul
+
+import numpy as np
 import pytest
 
 from advisor.cluster import Cluster
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import place
+from advisor.reliability.common_cause.placement import fewest_voters, place
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.workload import Workload
 
@@ -41,7 +45,9 @@ def test_a_set_counts_once_with_any_leader():
     classes = found.replica_set_classes()
     counted = {pattern: (sets.partitions, sets.sets) for pattern, sets in classes.items()}
     assert counted == {(0, 1, 1): (3, 2), (0, 0, 1): (1, 0)}
-    assert classes[0, 1, 1].exposure["broker", 3] == {1: 2, 2: 2, 5: 1, 6: 1}
+    sites, counts = classes[0, 1, 1].exposure["broker", 3]
+    ids = np.array(sorted(CLUSTER.brokers))[sites]
+    assert dict(zip(ids.tolist(), counts.tolist(), strict=True)) == {1: 2, 2: 2, 5: 1, 6: 1}
     assert next(iter(classes)) == (0, 1, 1)
     together = found.replica_set_classes(Exchangeable.ALL)
     counted = {pattern: (sets.partitions, sets.sets) for pattern, sets in together.items()}
@@ -88,3 +94,25 @@ def test_the_load_is_spread_over_the_partitions():
     assert load.records_per_hour_per_partition == 18_000
     assert load.retained_records_per_partition == 18_000 * 168
     assert load.retained_bytes == 2 * 18_000 * 168 * 100
+
+
+@pytest.mark.parametrize(
+    "voters", [(2, 1), (3, 1, 1), (2, 2, 1), (1, 1, 1), (4, 3, 2, 2), (3, 2, 2)]
+)
+def test_fewer_voters_lose_the_majority_in_the_same_outages(voters):
+    """Every choice of racks takes half of the voters with the fewest if it does with the given."""
+    fewest = fewest_voters(voters)
+    assert sum(fewest) <= sum(voters)
+    for out in product((0, 1), repeat=len(voters)):
+        lost = [2 * sum(map(mul, out, n)) >= sum(n) for n in (voters, fewest)]
+        assert lost[0] == lost[1]
+
+
+def test_a_voter_that_never_decides_does_not_tell_racks_apart():
+    """Of three voters two are in one rack: the other racks share a chain, two in all, not three."""
+    brokers = {1: "a", 2: "b", 3: "c"}
+    lists = tuple(permutations(brokers))
+    cluster = Cluster(brokers=brokers, controllers={1: "a", 2: "a", 3: "b"})
+    found = place(cluster, Config(replication_factor=3), 1, lists, racks_at_once=1)
+    patterns = found.replica_set_classes()
+    assert sorted(pattern.voters for pattern in patterns) == [(0, 1, 0), (1, 0, 0)]

@@ -96,6 +96,8 @@ def test_a_shipped_card_takes_one() -> None:
         ({"order": "racks"}, r"calendar\.order .*did you mean 'rack'"),
         ({"pause_minutes": -1}, r"calendar\.pause_minutes must be from 0"),
         ({"catch_up_minutes": "long"}, r"calendar\.catch_up_minutes must be a number"),
+        ({"catch_up_minutes": float("nan")}, r"calendar\.catch_up_minutes must be a number"),
+        ({"hour": 10**400}, r"calendar\.hour must be from 0 to below 24, not 1e400"),
         ({"minutes": 0}, r"calendar\.minutes must be more than 0"),
         ({"unclean": 1.5}, r"calendar\.unclean is a probability"),
         ({"shape": "wide"}, r"calendar\.shape must be a number"),

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from advisor import catalog
 from advisor.errors import ModelError
+from advisor.reliability.failures.card import OTHER_NUMBERS
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.mechanisms import Number
 from model_tables import DESTROYED, FULL, crash
 
 
@@ -83,6 +85,30 @@ def test_an_impossible_card_is_refused_in_one_sentence(tables, problem):
         FailureModel.from_dict(tables, name="mine")
     assert str(caught.value).startswith("mine: ")
     assert "\n" not in str(caught.value)
+
+
+def test_a_number_of_no_mechanism_may_be_optional_or_a_probability(monkeypatch):
+    """As declared in the table: an optional one may be left out, and a probability ends at 1."""
+    numbers = (*OTHER_NUMBERS["copy"], Number("share", "of the brokers", False, True))
+    monkeypatch.setitem(OTHER_NUMBERS, "copy", numbers)
+    monkeypatch.setitem(
+        OTHER_NUMBERS, "flush", (OTHER_NUMBERS["flush"][0]._replace(required=False),)
+    )
+    left_out = FailureModel.from_dict({**DESTROYED, "copy": {"bytes_per_second": 1e8}, "flush": {}})
+    assert left_out.get("copy.share", 0.5) == 0.5
+    assert "flush.seconds" not in left_out.quantities
+    given = FailureModel.from_dict({**DESTROYED, "copy": {"bytes_per_second": 1e8, "share": 0.2}})
+    assert given["copy.share"] == 0.2
+    for copy, problem in (
+        ({"share": 0.2}, "copy has no bytes_per_second"),
+        (
+            {"bytes_per_second": 1e8, "share": 2},
+            r"copy\.share is a probability and must not exceed 1",
+        ),
+        ({"bytes_per_second": 1e8, "shares": 1}, r"copy\.shares is no key .* 'share'"),
+    ):
+        with pytest.raises(ModelError, match=problem):
+            FailureModel.from_dict({**DESTROYED, "copy": copy})
 
 
 @pytest.mark.parametrize(
@@ -273,3 +299,17 @@ def test_a_question_ends_as_one(tables, end):
     with pytest.raises(ModelError) as found:
         FailureModel.from_dict(tables)
     assert str(found.value).endswith(f"; {end}")
+
+
+def test_texts_of_a_card_are_harmless() -> None:
+    """Name, title and evidence have one line; none has what a terminal obeys."""
+    number = {"value": 1.0, "evidence": "own: a\nb\x1b[2J"}
+    tables = {
+        "title": "t\nVerdict: fine\x1b]0;x\x07",
+        "when_to_use": "here\nand there\u202e",
+        "broker": {"destroyed": {"per_year": number, "hours": 12}},
+    }
+    model = FailureModel.from_dict(tables, name="n\nm")
+    assert (model.name, model.title) == ("n m", "t Verdict: fine\\x1b]0;x\\x07")
+    assert model.when_to_use == "here\nand there\\u202e"
+    assert model.quantities["broker.destroyed.per_year"].evidence == "own: a b\\x1b[2J"

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import pickle
 import re
 
@@ -90,6 +91,9 @@ def test_get_falls_back_and_indexing_does_not():
     assert model.get("broker.destroyed.hours", 7.0) == 12.0
     with pytest.raises(ModelError, match=r"flush\.seconds; it gives broker\.destroyed\.per_year"):
         model["flush.seconds"]
+    with pytest.raises(ModelError, match="default=1e400 is more than a float holds"):
+        model.get("operator.hours", default=10**400)
+    assert model.get("operator.hours", math.inf) == math.inf
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -70,6 +70,23 @@ def test_the_bound_is_near_what_is_left():
     assert 0 < off <= left <= 100.0 * off
 
 
+@pytest.mark.parametrize("failures_per_hour", [2e-6, 2e-4])
+def test_the_bound_of_two_states_is_the_one_worked_out_by_hand(failures_per_hour):
+    """One outage at a time: all integrals of the bound are of one exponential, in closed form."""
+    repairs, lost_well, lost_down, wanted = 1e-3, 3e-7, 1e-6, 1e-2
+    generator = generator_of([[0.0, failures_per_hour], [repairs, 0.0]], [lost_well, lost_down])
+    growth = (math.log(1.0 / wanted) + 2.0) / YEAR
+    ends = repairs + lost_down
+    hazard_at_most = lost_well + failures_per_hour * lost_down / ends
+    # Of the hours of an outage per healthy hour, each times exp(growth * its age).
+    hours = failures_per_hour / (ends - growth)
+    losses = lost_down * hours
+    kernel = hours * growth / (growth - hazard_at_most)
+    above = kernel / (1.0 - kernel) * (lost_well + losses) + losses
+    by_hand = math.exp(-growth * YEAR) / growth * above
+    assert extrapolated(generator, YEAR, wanted)[1] == pytest.approx(by_hand, rel=1e-9)
+
+
 @pytest.mark.parametrize("repair_hours", [150.0, 200.0, 250.0])
 def test_repairs_of_a_week_are_extrapolated(repair_hours):
     """Three disks, replaced in one to two weeks: no series is needed, and it gives the same."""

@@ -26,6 +26,7 @@ from advisor.reliability.failures.times.time_distribution import (
     KINDS,
     TimeDistribution,
 )
+from advisor.rendering import one_line
 
 LIFETIME, DURATION = "lifetime", "duration"
 """Keys of a mechanism: the time from the end of its last outage to the next event of one broker,
@@ -206,13 +207,14 @@ def _distribution(raw: object, path: str, origin: Origin) -> TimeDistribution:
     evidence = raw.get(_EVIDENCE, "")
     if not isinstance(evidence, str):
         raise origin.error(path, f"needs a text as evidence, not {shown(evidence)}.")
+    evidence = one_line(evidence.strip())
     if kind == EMPIRICAL:
         unit, values = _observed(raw, path, origin)
-        return TimeDistribution(kind, values=values, unit=unit, evidence=evidence.strip())
+        return TimeDistribution(kind, values=values, unit=unit, evidence=evidence)
     parameter = 1.0
     if allowed:
         parameter = _parameter(raw, kind, path, origin)
-    return TimeDistribution(kind, parameter, evidence=evidence.strip())
+    return TimeDistribution(kind, parameter, evidence=evidence)
 
 
 def _parameter(raw: Mapping[str, Any], kind: int, path: str, origin: Origin) -> float:

@@ -1,0 +1,26 @@
+"""The one place where the command line prints."""
+
+from __future__ import annotations
+
+import click
+
+from advisor.rendering import Terminal, terminal_lines
+
+
+def emit(text: Terminal, err: bool = False, newline: bool = True) -> None:
+    """Print rendered text on standard output, or on standard error.
+
+    Parameters
+    ----------
+    text : Terminal
+    err : bool
+        Whether it is for a person who watches, not for a program that reads the output.
+    newline : bool
+        Whether a line break follows it.
+    """
+    click.echo(text.text, err=err, nl=newline)
+
+
+def say(sentence: str) -> None:
+    """Print a sentence on standard error: progress, a note, what went wrong."""
+    emit(terminal_lines([sentence]), err=True)

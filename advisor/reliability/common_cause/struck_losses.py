@@ -1,0 +1,152 @@
+"""Losses of one set when racks are struck, whichever brokers the strike destroys besides.
+
+A rack loses power, and each of its brokers is gone for good with some probability. Most losses do
+not depend on that: the page caches of a whole set are lost in any case. These are shared by all
+sets in the racks, and the chain's transitions for each number of destroyed brokers are put
+together again. What is lost only because certain brokers were destroyed stays apart.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from advisor.reliability.common_cause.outage_class import OutageClasses, TransitionArrays
+from advisor.reliability.failures.mechanisms import Scope, Transition, transition
+from advisor.reliability.solver.generator import Vector, sums
+
+
+class StruckLosses(NamedTuple):
+    """Losses of one set by a mechanism that strikes all of its racks while nothing is out.
+
+    Attributes
+    ----------
+    per_year : float
+        Loss events a year, whichever brokers are picked to be destroyed.
+    share : float
+        Probability of a broker to be picked.
+    by_picked : tuple of float
+        Further loss events a year, by how many of the set's brokers are picked, from 0 to all.
+    """
+
+    per_year: float
+    share: float = 0.0
+    by_picked: tuple[float, ...] = ()
+
+    @property
+    def total_per_year(self) -> float:
+        """All loss events a year."""
+        return self.per_year + sum(self.by_picked)
+
+    def scaled(self, share: float) -> StruckLosses:
+        """The same for a share of the loss events."""
+        return self._replace(
+            per_year=self.per_year * share,
+            by_picked=tuple(often * share for often in self.by_picked),
+        )
+
+
+def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vector:
+    """Move what a strike on racks loses in any case to the transition that picks none.
+
+    Parameters
+    ----------
+    flux, lost : arrays, shape (transitions,)
+        How often each transition happens, and loses.
+
+    Returns
+    -------
+    array, shape (transitions,)
+        Losses with the same sum.
+    """
+    transitions = [transition(name) for name in chain.rate_names]
+    kinds = [
+        (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among)
+        for entry in transitions
+    ]
+    picks = np.array([_picks_of_racks(entry) for entry in transitions], dtype=bool)
+    moves = np.flatnonzero(picks[chain.rate] & (flux > 0))
+    if not len(moves):
+        return lost
+    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+    kind = np.array([numbers[name] for name in kinds])[chain.rate[moves]]
+    codes = chain.source[moves] * len(numbers) + kind
+    _, group = np.unique(codes, return_inverse=True)
+    group = group.ravel()
+    none_picked = np.array([entry.chosen == 0 for entry in transitions], dtype=bool)[
+        chain.rate[moves]
+    ]
+    often, amounts = flux[moves], lost[moves]
+    base, base_lost = (
+        sums(group, np.where(none_picked, yearly, 0.0), int(group.max()) + 1)
+        for yearly in (often, amounts)
+    )
+    chance = base_lost / np.where(base > 0.0, base, np.inf)
+    in_any_case = np.where(none_picked, 0.0, np.minimum(amounts, chance[group] * often))
+    more = sums(group, in_any_case, len(base)) / np.where(base_lost > 0.0, base_lost, np.inf)
+    moved = lost.copy()
+    moved[moves] = np.where(none_picked, amounts * (1.0 + more[group]), amounts - in_any_case)
+    return moved
+
+
+def _picks_of_racks(strike: Transition) -> bool:
+    """A strike on racks that destroys some of their brokers by chance, or might have."""
+    of_racks = strike.mechanism.scope is Scope.RACK and not strike.ends
+    return bool(of_racks and strike.chosen >= 0 and strike.mechanism.turns_into)
+
+
+def struck_losses(
+    chain: TransitionArrays, classes: OutageClasses, per_hour: Vector, at_once: Vector
+) -> dict[str, StruckLosses]:
+    """Losses in which all racks of the set are struck while nothing is out, by mechanism.
+
+    Parameters
+    ----------
+    classes : OutageClasses
+        Of the chain's states.
+    per_hour : array, shape (names,)
+        Rates.
+    at_once : array, shape (transitions,)
+        Losses a year with each transition while nothing is out.
+    """
+    transitions = [transition(name) for name in chain.rate_names]
+    of_racks = np.array(
+        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in transitions],
+        dtype=bool,
+    )
+    distinct, number = classes
+    none_out = np.array([racks is None for racks in distinct], dtype=bool)
+    none_left = np.array(
+        [racks is not None and not any(rack.in_service for rack in racks) for racks in distinct]
+    )
+    all_struck = none_out[number[chain.source]] & none_left[number[chain.target]]
+    lost = np.flatnonzero(of_racks[chain.rate] & all_struck & (at_once > 0))
+    by_name = sums(chain.rate[lost], at_once[lost], len(transitions))
+    amounts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for name in np.flatnonzero(by_name).tolist():
+        amounts[transitions[name].mechanism.name][max(transitions[name].chosen, 0)] += float(
+            by_name[name]
+        )
+    losses = {}
+    for mechanism, by_picked in amounts.items():
+        none = by_picked.pop(0, 0.0)
+        picked = tuple(by_picked.get(count, 0.0) for count in range(max(by_picked, default=0) + 1))
+        share = _share_picked(mechanism, transitions, per_hour) if by_picked else 0.0
+        losses[mechanism] = StruckLosses(none, share, picked if by_picked else ())
+    return losses
+
+
+def _share_picked(mechanism: str, transitions: Sequence[Transition], per_hour: Vector) -> float:
+    """Probability of a broker to be picked: the odds are those of one picked, and none."""
+    rates: dict[tuple[int, int, int], dict[int, float]] = defaultdict(dict)
+    for entry, rate in zip(transitions, per_hour.tolist(), strict=True):
+        if entry.mechanism.name == mechanism and not entry.ends and entry.among > 0:
+            rates[entry.racks, entry.racks_among, entry.among][entry.chosen] = rate
+    for by_count in rates.values():
+        none, one = by_count.get(0, 0.0), by_count.get(1, 0.0)
+        if none + one > 0.0:
+            return one / (none + one)
+    return 1.0
