@@ -84,7 +84,9 @@ class StruckRacks(NamedTuple):
             Logarithm of the probability that no set of it loses when all of its racks are struck.
         """
         if not self.spreads or homes.shape[1] == 1:
-            return AnyStruck(self._by_single_racks(homes[:, 0], log_survival))
+            # Homes of several racks are never struck whole; a single rack stands last in its row.
+            single = (homes >= 0).sum(axis=1) == 1
+            return AnyStruck(self._by_single_racks(homes[single, -1], log_survival[single]))
         racks, which = np.unique(homes[homes >= 0], return_inverse=True)
         where = np.full(homes.shape, -1)
         where[homes >= 0] = which

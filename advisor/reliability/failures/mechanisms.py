@@ -154,9 +154,7 @@ _ENTRIES = (
         Strikes.RUNNING,
         "host failures",
         numbers=(
-            PER_YEAR.measured(
-                "unplanned reboots and replacements of hosts, over broker-years"
-            ),
+            PER_YEAR.measured("unplanned reboots and replacements of hosts, over broker-years"),
             _UNTIL_IN_SYNC,
             SHAPE,
         ),

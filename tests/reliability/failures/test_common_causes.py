@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability.case import Case
 from advisor.reliability.failures.transition_rates import Pick
 from sampled_runs import YEAR
@@ -123,3 +123,14 @@ def test_a_limping_broker_is_out_after_either_death() -> None:
     ]
     assert stopped[1] == pytest.approx(stopped[0], rel=1e-6)
     assert stopped[2] == pytest.approx(stopped[0], rel=1e-6)
+
+
+def test_racks_that_never_fail_together_are_combined_beside_homes_of_several() -> None:
+    """A card for one rack, on three: as with racks that hardly ever take another along."""
+    at, setting = Cluster.uniform(6, 3), config(3, 2)
+    card = load_model("single_rack")
+    found = evaluate(at, setting, card, LOAD).loss_probability_per_year
+    tables = card.to_dict()
+    tables["rack"]["power"]["spreads"] = 1e-12
+    near = evaluate(at, setting, FailureModel.from_dict(tables), LOAD).loss_probability_per_year
+    assert found == pytest.approx(near, rel=1e-3)
