@@ -44,8 +44,6 @@ def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
     text = f"{head}; worst: {', '.join(parts)}."
     if len(text.split()) > MOST_WORDS:
         text = text.replace("main cause: ", "")
-    if len(text.split()) > MOST_WORDS:
-        text = text.replace("data loss", "loss")
     return text
 
 
