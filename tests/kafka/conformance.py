@@ -29,18 +29,23 @@ def spec_of_kind(kind: Kind) -> ClusterSpec:
     return spec_for(parse(f"{kind.opening}\ntopic a partitions=1 replication_factor=1\n"))
 
 
-def drawn_scripts(kind: Kind, count: int, number: int, cuttable: bool) -> list[str]:
-    """Return random scripts of a kind; `number` is the seed."""
-    texts: list[str] = []
-
-    @seed(number)
-    @settings(
+def only_drawn(count: int) -> settings:
+    """So many examples, without shrinking or a memory of earlier runs."""
+    return settings(
         max_examples=count,
         deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
+
+
+def drawn_scripts(kind: Kind, count: int, number: int, cuttable: bool) -> list[str]:
+    """Return random scripts of a kind; `number` is the seed."""
+    texts: list[str] = []
+
+    @seed(number)
+    @only_drawn(count)
     @given(scripts(kind, cuttable))
     def collect(text: str) -> None:
         texts.append(text)
@@ -67,13 +72,7 @@ def campaign(kind: Kind, count: int, number: int) -> int:
         clusters = [stack.enter_context(RealCluster(spec_of_kind(kind)))]
 
         @seed(number)
-        @settings(
-            max_examples=count,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
+        @only_drawn(count)
         @given(scripts(kind, clusters[0].network.can_partition))
         def compare(text: str) -> None:
             nonlocal differed, done
