@@ -56,6 +56,7 @@ SLOW = (
     "system/test_agreement.py",
     "system/test_browser.py",
     "system/test_docs.py",
+    "system/test_drawn_common_causes.py",
     "system/test_exact_against_sampled.py",
     "system/test_fuzz.py",
     "system/test_hostile_text.py",

@@ -12,9 +12,13 @@ from advisor.formatting import span
 from advisor.present.labels import as_given_in_words, short
 from advisor.reliability.failures.failure_model import FailureModel, Quantity
 
-_CHANCES = ("brokers", "dies", "not_returning", "overlap", "spreads", "stops", "unclean")
+_CHANCES = (
+    *("all", "brokers", "dies", "hard", "not_returning", "overlap", "spreads", "stops"),
+    "unclean",
+)
 _UNITS = {
     "per_year": "per year",
+    "zookeeper_per_year": "per year",
     "minutes": "minutes",
     "unclean_minutes": "minutes",
     "hours": "hours",

@@ -18,9 +18,13 @@ from advisor.reliability.common_cause.placement import Brokers, Placement, Repli
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
-from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
+from advisor.reliability.failures.mechanisms import BrokerEvent, death_of, table, transition
 from advisor.reliability.failures.times.exactness import check_exact
-from advisor.reliability.failures.transition_rates import MEAN_LAG_TIMES, Failovers
+from advisor.reliability.failures.transition_rates import (
+    MEAN_LAG_TIMES,
+    Failovers,
+    death_chance,
+)
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
@@ -293,7 +297,8 @@ class Case:
         placement: Placement,
         mechanisms: frozenset[str] = frozenset(),
     ) -> Case:
-        brokers = placement.brokers
+        assert config.mode is not None
+        model, brokers = model.under(config.mode), placement.brokers
         of_racks = placement.brokers_per_rack, placement.racks, placement.voter_racks
         chain = ChainParameters.read(config, model, load, brokers, *of_racks, mechanisms)
         events = _events_per_year(model, brokers, config.replication_factor or 1)
@@ -384,12 +389,19 @@ def chain_constants(
 def possible_mechanisms(model: FailureModel) -> frozenset[str]:
     """Names of the failures that the card lets happen, with their probabilities and shapes.
 
-    A name is dotted, as in the card. Probabilities of 0 and shapes of 1 are left out.
+    A name is dotted, as in the card. Probabilities of 0 and shapes of 1 are left out. Deaths are
+    named by their rates.
     """
     found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
     chances = (path for entry in table().entries for path in entry.chances)
     shaped = {entry.shape_path for entry in table().entries if model.has_stages(entry)}
-    return found | {path for path in chances if model.get(path, 0.0) > 0} | shaped
+    deaths = {
+        death_of(entry, death)
+        for entry in table().entries
+        for death in entry.deaths
+        if death_chance(entry, death, model) > 0
+    }
+    return found | {path for path in chances if model.get(path, 0.0) > 0} | shaped | deaths
 
 
 def _power_of_two(value: float, up: bool) -> float:

@@ -36,6 +36,7 @@ ALLOWED = {
 MECHANISMS = {
     *("broker.crash", "broker.power", "broker.destroyed", "broker.lag", "broker.restart"),
     *("broker.gray", "rack.network", "rack.power", "rack.destroyed", "cluster.power"),
+    "cluster.destroyed",
     *("cluster.crash", "cluster.rollout", "cluster.disk_full", "cluster.wiped"),
     "cluster.controller",
 }
@@ -108,6 +109,16 @@ def test_evidence_quotes_the_counts_of_the_table():
 
     def share(*families):
         return sum(row["family"] in families for row in OUTAGES) / len(OUTAGES)
+
+    whole, several = (
+        sum(row["scope"] == scope for row in OUTAGES)
+        for scope in ("whole-cluster", "several-brokers")
+    )
+    assert (whole, several) == (15, 10)
+    assert evidence["incidents-whole-cluster"].value == whole / (whole + several)
+    control = [r for r in ROWS if r["kind"] == "incident" and r["family"] == "control-plane"]
+    kraft = sum(row["version"] == "KRaft" for row in control)
+    assert evidence["incidents-control-plane"].value == 1 - kraft / len(control)
 
     shares = evidence["incidents-family-shares"]
     assert shares.value == pytest.approx(share("common-cause"), rel=0.01)

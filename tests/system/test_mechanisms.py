@@ -230,6 +230,11 @@ def test_every_end_is_known() -> None:
         assert known.condition_of(entry) > 0
         for other in (entry.ends_as, entry.turns_into):
             assert not other or known[other].effect is BrokerEvent.DESTROY
+        assert bool(entry.deaths) == (entry.dies is not None)
+        for death in entry.deaths:
+            lost = known[death.outage].effect is BrokerEvent.POWER
+            assert lost == death.takes_host, "only a dead host loses its page cache"
+        assert entry.every is None or (entry.share and entry.scope is Scope.CLUSTER)
 
 
 def test_what_happens_to_brokers_is_what_partitions_notice() -> None:

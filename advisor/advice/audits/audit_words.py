@@ -44,6 +44,8 @@ def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
     text = f"{head}; worst: {', '.join(parts)}."
     if len(text.split()) > MOST_WORDS:
         text = text.replace("main cause: ", "")
+    if len(text.split()) > MOST_WORDS:
+        text = text.replace("data loss", "loss")
     return text
 
 

@@ -194,8 +194,8 @@ def _said(step: LossStep) -> str:
         return "an operator elects another leader"
     if found.copies:
         return "a new copy is complete"
-    if found.dies:
-        return "the host of that broker dies"
+    if found.death is not None:
+        return f"the {'host' if found.death.takes_host else 'process'} of that broker dies"
     if effect in _QUORUM:
         return "the controllers are back" if found.ends else f"no controller is left ({cause})"
     if found.ends:
@@ -250,8 +250,8 @@ def _commands(kind: Transition, brokers: tuple[int, ...]) -> list[str]:
     effect = kind.mechanism.effect
     if effect in _QUORUM:
         return ["start-quorum" if kind.ends else "stop-quorum"]
-    if kind.dies:
-        verb = "power-off"
+    if kind.death is not None:
+        verb = "power-off" if kind.death.takes_host else "kill"
     elif kind.ends:
         verb = "heal" if effect is BrokerEvent.ISOLATE else _ENDS[effect.end][1]
     else:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from advisor.reliability.failures.mechanisms import (
     COPY,
     HANGING,
+    Mechanism,
     Scope,
     Table,
     death_of,
@@ -134,20 +135,36 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
         hours[condition] = known.mean_hours(entry, rates)
         ends[condition] = float(repair_of(entry) in rates)
     for condition, entry in known.outages.items():
-        if entry.ends_in and death_of(entry) in rates:
-            dies = rates[death_of(entry)] * hours[condition]
-            later = known[entry.ends_in].condition
-            hours[condition] += dies * (hours[later] + copy_hours)
-            ends[condition] += ends[later]
+        possible = [death for death in entry.deaths if death_of(entry, death) in rates]
+        own, more = hours[condition], 0.0
+        for death in possible:
+            later = known[death.outage].condition
+            hours[condition] += rates[death_of(entry, death)] * own * (hours[later] + copy_hours)
+            more = max(more, ends[later])
+        ends[condition] += more
     return hours, ends
 
 
-def deaths(name: str, rates: Mapping[str, float]) -> float:
-    """Probability that an outage begun by a failure of this name ends in the death of the host."""
+def deaths(name: str, rates: Mapping[str, float], of_hosts: bool = False) -> float:
+    """Probability that an outage begun by a failure of this name ends in a death.
+
+    Parameters
+    ----------
+    of_hosts : bool
+        Only the deaths that take the host count.
+    """
     entry = transition(name).mechanism
-    if not entry.dies or death_of(entry) not in rates:
-        return 0.0
-    return rates[death_of(entry)] * table().mean_hours(entry, rates)
+    per_hour = deaths_per_hour(entry, rates, of_hosts)
+    return per_hour * table().mean_hours(entry, rates) if per_hour else 0.0
+
+
+def deaths_per_hour(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool = False) -> float:
+    """Rate at which a broker in its outage dies."""
+    return math.fsum(
+        rates.get(death_of(entry, death), 0.0)
+        for death in entry.deaths
+        if death.takes_host or not of_hosts
+    )
 
 
 def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:

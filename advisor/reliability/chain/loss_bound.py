@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures.mechanisms import Scope, death_of, table, transition
+from advisor.reliability.failures.mechanisms import Scope, table, transition
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
@@ -190,10 +190,9 @@ def loss_preconditions(
         ):
             of_quorum += rate * sites
         of_leader += rate * drift_bound.strikes_on_leader(name, racks)
-        dying = rate * sites * drift_bound.deaths(name, rates)
-        of_leader += dying
+        of_leader += rate * sites * drift_bound.deaths(name, rates)
         if constants.page_cache and constants.policy.min_isr <= 1:
-            unflushed += dying
+            unflushed += rate * sites * drift_bound.deaths(name, rates, of_hosts=True)
         if failure.destroys:
             destructions += rate * sites
         elif failure.cuts_power and constants.page_cache and struck >= constants.policy.min_isr:
@@ -221,7 +220,8 @@ def strikes_per_hour(
     for name, rate in rates.items():
         failure = transition(name)
         if not failure.ends:
-            times_each = float(failure.cuts_power or not power) + drift_bound.deaths(name, rates)
+            times_each = float(failure.cuts_power or not power)
+            times_each += drift_bound.deaths(name, rates, of_hosts=power)
             strikes.append(rate * drift_bound.reach(name, racks)[0] * times_each)
     return math.fsum(strikes)
 
@@ -239,7 +239,7 @@ def power_per_hour(rates: Mapping[str, float], racks: tuple[int, ...], waits: In
     """
     dies = np.zeros(table().waits)
     for condition, entry in table().outages.items():
-        dies[condition] = rates.get(death_of(entry), 0.0) if entry.dies else 0.0
+        dies[condition] = drift_bound.deaths_per_hour(entry, rates, of_hosts=True)
     most: Vector = strikes_per_hour(rates, racks, power=True) + waits @ dies
     return most
 

@@ -37,6 +37,7 @@ from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.common_cause.struck_losses import StruckLosses
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
+from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 
 Pattern = tuple[int, ...]
@@ -253,6 +254,7 @@ def combine_picked(
     by_leader: Mapping[Pattern, ReplicaSetClass],
     brokers: PickedBrokers,
     survival: JointSurvival,
+    picks: Mapping[str, Pick],
 ) -> float:
     """Add the losses of events that pick brokers by chance; return their error per year.
 
@@ -268,7 +270,8 @@ def combine_picked(
         by_pattern = {
             p: each.picked[mechanism] for p, each in losses.items() if mechanism in each.picked
         }
-        share = next(iter(by_pattern.values())).share(survival.strikes(mechanism))
+        by_chance = next(iter(by_pattern.values()))
+        pick = by_chance.pick(survival.strikes(mechanism), picks.get(mechanism))
         chances = {pattern: np.array(picked.chances) for pattern, picked in by_pattern.items()}
         dropped = {
             p: LeaderTails(
@@ -277,7 +280,7 @@ def combine_picked(
             for p, members in by_leader.items()
             if p in by_pattern and any(by_pattern[p].tails)
         }
-        found = brokers.any_loss(chances, share, dropped)
+        found = brokers.any_loss_of(chances, pick, dropped)
         ratio = found.probability / found.total if found.total else 1.0
         whole = math.fsum(each.per_year * sets[p].sets for p, each in by_pattern.items())
         others = math.fsum(each.others_per_year * sets[p].sets for p, each in by_pattern.items())
@@ -291,7 +294,10 @@ def combine_picked(
 
 
 def destruction(
-    losses: Mapping[Pattern, SetLosses], survival: JointSurvival, placement: Placement
+    losses: Mapping[Pattern, SetLosses],
+    survival: JointSurvival,
+    placement: Placement,
+    picks: Mapping[str, Pick],
 ) -> Destruction:
     """Rates at which brokers are destroyed, alone or several at once."""
     hours = max(found.replacement_hours for found in losses.values())
@@ -304,11 +310,15 @@ def destruction(
         for scope in (Scope.BROKER, Scope.RACK)
     }
     picked = {
-        (often, found.picked[way.name].share(often))
+        (often * chance, share)
         for found in losses.values()
         for way in ways
         if way.name in found.picked and (often := survival.strikes(way.name))
+        for chance, share in found.picked[way.name].pick(often, picks.get(way.name)).ways
     }
+    # What destroys a whole site picks all.
+    sites = (way for way in ways if way.scope is Scope.CLUSTER and way.share is None)
+    picked |= {(often, 1.0) for site in sites if (often := survival.strikes(site.name))}
     broker, rack = per_year[Scope.BROKER], per_year[Scope.RACK]
     racks = len(set(placement.rack_of.values()))
     # Until the last broker of a rack is replaced.
@@ -396,7 +406,7 @@ def combine_common_events(
     if destroyed.picked:
         # What comes back after such an event is counted at each broker that does.
         off += math.fsum(
-            each.per_year * each.events
+            each.per_year * each.events * destroyed.after_picking(each.outage_class)
             for (_, scope, _), members in parts.items()
             for each in members
             if scope in (BROKER_REPAIR, RACK_REPAIR)

@@ -70,6 +70,14 @@ class Destruction(NamedTuple):
     again: float = 0.0
     within_racks: bool = False
 
+    def after_picking(self, outage_class: OutageClass) -> float:
+        """In how many outages of a class an event picked the destroyed brokers, at the most."""
+        if not self.picked:
+            return 0.0
+        weights = _weights(self, outage_class)
+        picked = math.fsum(weight for (_, share, _), weight in weights.items() if share > 0.0)
+        return picked / math.fsum(weights.values()) if picked else 0.0
+
     def exposed_once(
         self, sets: CoincidentSets, scope: str, losses: Sequence[Exposure], whole: float
     ) -> list[tuple[float, float]]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from advisor.reliability.common_cause.common_events import (
@@ -38,6 +39,7 @@ from advisor.reliability.common_cause.set_losses import SetLosses, Tails, first_
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import Scope
+from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.solver.first_passage import FirstLoss
 
@@ -88,6 +90,7 @@ def any_loss(
     tails: Tails | None = None,
     along: Callable[[str], float] = lambda _mechanism: 0.0,
     unexamined: Unexamined = ALL_THAT_MATTERS,
+    picks: Mapping[str, Pick] = MappingProxyType({}),
 ) -> AnyLoss:
     """Probability in a year, and mean years, until at least one partition loses records.
 
@@ -104,6 +107,8 @@ def any_loss(
         Probability that what strikes a rack takes each other one along, or a restart another one.
     unexamined : Unexamined
         Losses that sets may share and that are taken for independent nevertheless.
+    picks : mapping of mechanism to Pick
+        How events pick brokers by chance; left out, each broker independently.
     """
     sets = placement.replica_set_classes(exchangeable)
     alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
@@ -120,8 +125,8 @@ def any_loss(
     certain = {p: first_only(losses[p], hazards[p], tails is not None) for p in sets}
     rest, off = combine_struck(certain, sets, survival)
     brokers = placement.picked_brokers(exchangeable)
-    off += combine_picked(certain, sets, by_leader, brokers, survival)
-    destroyed = destruction(certain, survival, placement)
+    off += combine_picked(certain, sets, by_leader, brokers, survival, picks)
+    destroyed = destruction(certain, survival, placement, picks)
     coincident_sets = placement.coincident_sets(exchangeable)
     replicas = len(next(iter(sets)))
     others_out = brokers.brokers / replicas * max(found.out for found in certain.values())

@@ -89,7 +89,7 @@ def scope_of(name: str) -> str:
     if known.copies:
         return Scope.CLUSTER.value
     scope = known.mechanism.scope
-    if known.dies:
+    if known.death is not None:
         return BROKER_DEATH
     if scope is Scope.RACK and known.chosen == 1:
         return PICKED
@@ -211,7 +211,7 @@ def shared_loss_rates(
     states, names = len(classes[1]), chain.rate_names
     causes = [transition_rates.causes_of(name, destruction) for name in names]
     known = [transition(name) for name in names]
-    ends = np.array([each.ends and not each.dies for each in known], dtype=bool)
+    ends = np.array([each.ends and each.death is None for each in known], dtype=bool)
     scope_of_name = [scope_of(name) for name in names]
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
     by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)

@@ -22,6 +22,7 @@ from scipy import special
 from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY
 from advisor.reliability.common_cause.outage_class import TransitionArrays
 from advisor.reliability.failures.mechanisms import Scope, transition
+from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.solver.generator import IntArray, Vector
 
 BoolArray = NDArray[np.bool_]
@@ -87,10 +88,12 @@ class PickedLosses(NamedTuple):
         """All loss events a year."""
         return self.per_year + self.others_per_year
 
-    def share(self, events_per_year: float) -> float:
-        """Probability to be picked, given how often an event picks brokers."""
+    def pick(self, events_per_year: float, known: Pick | None = None) -> Pick:
+        """How events pick brokers: as is known, or each by itself, as often as all are picked."""
+        if known is not None:
+            return known
         replicas = len(self.chances) - 1
-        return float((self.all_picked / events_per_year) ** (1.0 / replicas))
+        return Pick(float((self.all_picked / events_per_year) ** (1.0 / replicas)))
 
     def scaled(self, share: float) -> PickedLosses:
         """The same for a share of the loss events."""
@@ -197,6 +200,18 @@ class PickedBrokers:
     def brokers(self) -> int:
         """Number of brokers that hold replicas."""
         return self._brokers
+
+    def any_loss_of(
+        self,
+        chances: Mapping[tuple[int, ...], Vector],
+        pick: Pick,
+        tails: Mapping[tuple[int, ...], LeaderTails] | None = None,
+    ) -> AnyPicked:
+        """The same where an event may pick all brokers instead: the mean of the two ways."""
+        found = [(chance, self.any_loss(chances, share, tails)) for chance, share in pick.ways]
+        if len(found) == 1:
+            return found[0][1]
+        return AnyPicked(*(sum(chance * way[n] for chance, way in found) for n in range(4)))
 
     def any_loss(
         self,

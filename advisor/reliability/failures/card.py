@@ -18,7 +18,14 @@ from advisor.parsing import is_unicode, read_toml
 from advisor.reliability.calendar import Calendar, take_calendar
 from advisor.reliability.failures.card_origin import Origin, check_evidence, nearest
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, range_of, rate_at
-from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, Number, table
+from advisor.reliability.failures.mechanisms import (
+    MINUTES,
+    PER_YEAR,
+    SHAPE,
+    Mechanism,
+    Number,
+    table,
+)
 from advisor.reliability.failures.times.card_times import (
     CREWS,
     CREWS_PATH,
@@ -33,13 +40,36 @@ _SESSIONS = "until the controller acts on a dead broker, in session timeouts, wi
 OTHER_NUMBERS: dict[str, tuple[Number, ...]] = {
     "flush": (Number("seconds", "until a written record is on disk"),),
     "detection": (
-        Number("seconds", "until the controller acts on a dead broker", required=False),
+        Number(
+            "seconds",
+            "until the controller acts on a dead broker",
+            required=False,
+            measured_by="kill a broker; time until its partitions have other leaders",
+        ),
         Number("kraft_sessions", _SESSIONS.format("KRaft"), required=False),
         Number("zookeeper_sessions", _SESSIONS.format("ZooKeeper"), required=False),
     ),
-    "election": (Number("ms_per_leader", "for each leader that moves"),),
-    "copy": (Number("bytes_per_second", "at which a replaced broker copies"),),
-    "operator": (Number("hours", "until someone elects by hand a replica that remains"),),
+    "election": (
+        Number(
+            "ms_per_leader",
+            "for each leader that moves",
+            measured_by="kill a broker; time from the first to the last new leader, over leaders",
+        ),
+    ),
+    "copy": (
+        Number(
+            "bytes_per_second",
+            "at which a replaced broker copies",
+            measured_by="your throttle, or ReplicationBytesInPerSec of a broker that catches up",
+        ),
+    ),
+    "operator": (
+        Number(
+            "hours",
+            "until someone elects by hand a replica that remains",
+            measured_by="a drill: from the page to an unclean election by hand",
+        ),
+    ),
     REPAIR: (Number(CREWS, "repairs that go on at the same time"),),
 }
 """The sections of a card that are no mechanism, and their numbers."""
@@ -66,7 +96,8 @@ _WHY = {
 }
 _RANGE_KEYS = ("value", "low", "high")
 _COUNT_KEYS = ("events", "exposure_years")
-_QUANTITY_KEYS = (*_RANGE_KEYS, *_COUNT_KEYS, "evidence")
+_PRODUCT = "minutes_per_year"
+_QUANTITY_KEYS = (*_RANGE_KEYS, *_COUNT_KEYS, _PRODUCT, "evidence")
 # No failure is so rare or so long, and products of a few such numbers still fit into a float.
 _LEAST, _MOST = 1e-15, 1e15
 # Over a year; longer ones take minutes to solve.
@@ -89,6 +120,9 @@ class Quantity:
         An id of `data/failure_rates.csv`, or "own: ..." in a card of the reader's own; may be "".
     events, exposure_years
         The count that a rate was learned from, if it was: value, low and high follow from it.
+    minutes_per_year : tuple of float, optional
+        Value, low and high of the product of rate and mean minutes, where only that is known:
+        those of the rate are the same over the value of the minutes.
     """
 
     value: float
@@ -97,6 +131,7 @@ class Quantity:
     evidence: str = ""
     events: int | None = None
     exposure_years: float | None = None
+    minutes_per_year: tuple[float, float, float] | None = None
 
     def at(self, deviate: float) -> float:
         """Return the number at a standard normal deviate: 0 is the value, 1.96 the high.
@@ -129,7 +164,10 @@ class Quantity:
         return f"{value} ({low} to {high})" if self.is_range else value
 
     def to_dict(self) -> dict[str, object]:
-        """Return what a card would write: the count, or the value and its range."""
+        """Return what a card would write: the count, or the value or product with its range."""
+        if self.minutes_per_year is not None:
+            value, low, high = self.minutes_per_year
+            return {_PRODUCT: value, "low": low, "high": high, "evidence": self.evidence}
         keys = _RANGE_KEYS if self.events is None else _COUNT_KEYS
         return {key: getattr(self, key) for key in (*keys, "evidence")}
 
@@ -192,12 +230,13 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     times = read_times(tables, origin)
     given = dict(_sections(times.tables, origin))
     for section, content in given.items():
-        for key, raw in content.items():
+        # The minutes first, over which a product of rate and minutes is divided.
+        for key, raw in sorted(content.items(), key=lambda item: item[0].endswith(PER_YEAR.key)):
             path = f"{section}.{key}"
             if key not in allowed[section]:
                 near = nearest(key, (*allowed[section], *time_keys(section)))
                 raise origin.error(path, f"is no key of a card; {near}")
-            found[path] = _quantity(raw, path, origin)
+            found[path] = _quantity(raw, path, origin, found.get(f"{section}.{MINUTES.key}"))
     _check_partners(found, set(given), origin)
     times.check_numbers(found, origin)
     ordered = (f"{section}.{key}" for section, keys in allowed.items() for key in keys)
@@ -252,6 +291,18 @@ def is_probability(path: str) -> bool:
     return number is not None and number.probability
 
 
+def is_asked(path: str) -> bool:
+    """Whether the number at a dotted path is a fact to ask for, and not drawn."""
+    number = _numbers().get(path)
+    return number is not None and bool(number.question)
+
+
+def how_to_measure(path: str) -> str:
+    """How a user can measure the number at a dotted path; "" if they cannot."""
+    number = _numbers().get(path)
+    return number.measured_by if number is not None else ""
+
+
 def largest_drawn(path: str) -> float:
     """The largest number to draw at a dotted path from a range around less.
 
@@ -299,7 +350,7 @@ def _table(content: object, path: str, origin: Origin) -> Mapping[str, object]:
     return content
 
 
-def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
+def _quantity(raw: object, path: str, origin: Origin, minutes: Quantity | None) -> Quantity:
     if not isinstance(raw, Mapping):
         value = _given(raw, path, origin)
         return Quantity(value, value, value)
@@ -309,17 +360,43 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
             raise origin.error(path, f"holds {shown(key)}, which is no part of a number; {near}")
     if any(key in raw for key in _COUNT_KEYS):
         return _counted(raw, path, origin)
+    if _PRODUCT in raw:
+        return _divided(raw, path, origin, minutes)
     if "value" not in raw:
         raise origin.error(path, "has no value.")
     if ("low" in raw) != ("high" in raw):
         raise origin.error(path, "needs both low and high, or neither.")
-    value = _given(raw["value"], path, origin)
+    return Quantity(*_range(raw, "value", path, origin), _evidence(raw, path, origin))
+
+
+def _range(
+    raw: Mapping[str, object], key: str, path: str, origin: Origin
+) -> tuple[float, float, float]:
+    """Return value, low and high; both ends are the value if left out."""
+    value = _given(raw[key], path, origin)
     low = _given(raw.get("low", value), path, origin)
     high = _given(raw.get("high", value), path, origin)
     if not low <= value <= high:
         got = ", ".join(map(as_given, (low, value, high)))
-        raise origin.error(path, f"needs low <= value <= high, got {got}.")
-    return Quantity(value, low, high, _evidence(raw, path, origin))
+        raise origin.error(path, f"needs low <= {key} <= high, got {got}.")
+    return value, low, high
+
+
+def _divided(
+    raw: Mapping[str, object], path: str, origin: Origin, minutes: Quantity | None
+) -> Quantity:
+    """Return a rate of which only the product with its mean minutes is known."""
+    if not path.endswith("per_year") or minutes is None:
+        raise origin.error(
+            path,
+            f"has {_PRODUCT}, which only a rate (per_year) beside minutes may; give a value.",
+        )
+    if "value" in raw:
+        raise origin.error(path, f"has both {_PRODUCT} and a value; give one of them.")
+    product = _range(raw, _PRODUCT, path, origin)
+    value, low, high = (end / minutes.value for end in product)
+    evidence = _evidence(raw, path, origin)
+    return Quantity(value, low, high, evidence, minutes_per_year=product)
 
 
 def _given(raw: object, path: str, origin: Origin) -> float:
@@ -337,11 +414,11 @@ def _given(raw: object, path: str, origin: Origin) -> float:
 
 def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
     """Return a rate with the range that its count of events leaves."""
-    if not path.endswith(".per_year"):
+    if not path.endswith("per_year"):
         raise origin.error(
             path, "is no rate, and only a rate (per_year) may count events; give a value instead."
         )
-    if any(key in raw for key in _RANGE_KEYS):
+    if any(key in raw for key in (*_RANGE_KEYS, _PRODUCT)):
         raise origin.error(
             path, "has both a count and a value; give events and exposure_years, or value."
         )
@@ -372,7 +449,7 @@ def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origi
     # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours,
     # so a card may give those hours even where no broker is destroyed alone.
     # The same holds for the outages in which limping ends.
-    later = ((*_borrowed(entry), entry.ends_in) for entry in entries)
+    later = ((*_borrowed(entry), *entry.dies_as) for entry in entries)
     excused = {f"{name}.{PER_YEAR.key}" for names in later for name in names if name}
     for section, keys in sections().items():
         for key in keys:

@@ -222,7 +222,7 @@ class RepairTimes(ABC):
         >>> model.outage_hours(table()["broker.crash"])
         0.5
         """
-        borrowed = (e for e in table().entries if entry.name in (e.name, e.ends_in))
+        borrowed = (e for e in table().entries if entry.name in (e.name, *e.dies_as))
         paths = [(e.path(n), per_hour(n.key)) for e in (entry, *borrowed) for n in e.numbers]
         given = (each for each in paths if each[1] and each[0] in self.quantities)
         path, units = next(given, entry.duration)

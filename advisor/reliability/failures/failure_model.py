@@ -21,16 +21,21 @@ from advisor.reliability.failures.card import (
     Quantity,
     check_card,
     check_number,
+    how_to_measure,
+    is_asked,
     largest_drawn,
     read_card,
 )
 from advisor.reliability.failures.card_origin import Origin
 from advisor.reliability.failures.distributions import RepairTimes, normal_deviates
-from advisor.reliability.failures.mechanisms import PER_YEAR, table
+from advisor.reliability.failures.mechanisms import MINUTES, PER_YEAR, Scope, table
 from advisor.reliability.failures.times.card_times import NEEDED_FOR, REPAIR
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.rendering import one_line, printable
 from advisor.value_tables import QuantityTable
+
+# Of one's own, and for how long one would watch them: see `FailureModel.measurable`.
+_FEW_TARGETS, _YEARS_WATCHED = 3, 3.0
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
 
@@ -295,12 +300,84 @@ class FailureModel(RepairTimes, QuantityTable):
                 )
             value = check_number(raw, path, Origin(self.name))
             changed[path] = Quantity(value, value, value, changed[path].evidence)
+        for path, number in changed.items():
+            if number.minutes_per_year is not None and _minutes_beside(path) in values:
+                changed[path] = replace(number, minutes_per_year=None)
         return replace(self, quantities=changed)
 
     @property
     def uncertain(self) -> tuple[str, ...]:
-        """The paths of the numbers that have a range."""
-        return tuple(path for path, quantity in self.quantities.items() if quantity.is_range)
+        """The paths of the numbers that are drawn: with a range, and no fact to ask for."""
+        given = self.quantities.items()
+        return tuple(path for path, number in given if number.is_range and not is_asked(path))
+
+    def under(self, mode: str) -> "FailureModel":
+        """Return the card for clusters of a mode, in which one rate is left where it gives two.
+
+        Parameters
+        ----------
+        mode : {"kraft", "zookeeper"}
+
+        Returns
+        -------
+        FailureModel
+            The same object each time.
+
+        See Also
+        --------
+        with_values : A copy with other numbers.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model, path = advisor.load_model("three_az_cloud"), "cluster.controller.per_year"
+        >>> model.under("zookeeper")[path] > model.under("kraft")[path]
+        True
+        """
+        found: dict[str, FailureModel] = self.__dict__.setdefault("_by_mode", {})
+        if mode not in found:
+            found[mode] = self._under(mode)
+        return found[mode]
+
+    def _under(self, mode: str) -> "FailureModel":
+        numbers = dict(self.quantities)
+        for entry in table().entries:
+            rate = numbers.pop(entry.path(entry.with_zookeeper), None)
+            if rate is not None and mode == "zookeeper":
+                numbers[f"{entry.name}.{PER_YEAR.key}"] = rate
+        return self if len(numbers) == len(self.quantities) else replace(self, quantities=numbers)
+
+    @property
+    def measurable(self) -> Mapping[str, str]:
+        """How a user can measure numbers of the card on their own cluster, by dotted path.
+
+        Rates and lengths are left out where even at the high end three brokers, three racks or
+        a cluster would see less than one event in three years: none seen says little.
+
+        See Also
+        --------
+        uncertain : The numbers that have a range.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.load_model("three_az_cloud")
+        >>> model.measurable["broker.lag.per_year"]
+        'IsrShrinksPerSec of brokers that stay up, over broker-years'
+        >>> "rack.destroyed.per_year" in model.measurable
+        False
+        """
+        known = {path: how_to_measure(path) for path in self.quantities}
+        return {path: how for path, how in known.items() if how and self._is_seen(path)}
+
+    def _is_seen(self, path: str) -> bool:
+        """Whether a cluster of three brokers may see what a number is about in three years."""
+        name, _, key = path.rpartition(".")
+        if name not in table() or key not in (PER_YEAR.key, MINUTES.key):
+            return True
+        targets = 1 if table()[name].scope is Scope.CLUSTER else _FEW_TARGETS
+        rate = self.quantities.get(f"{name}.{PER_YEAR.key}")
+        return rate is not None and rate.high * targets * _YEARS_WATCHED >= 1.0
 
     def draws(self, n: int, seed: int) -> Iterator["FailureModel"]:
         """Yield `n` models with every uncertain number drawn from its range, independently.
@@ -308,7 +385,8 @@ class FailureModel(RepairTimes, QuantityTable):
         A rate with a count of events follows its gamma distribution. Every other number follows a
         two-piece lognormal whose median is `value` and whose 2.5 % and 97.5 % points are `low` and
         `high`. A half that ends at 0 has no logarithm: there the number is linear in the normal
-        deviate instead, and cut at 0. Probabilities are cut at 1, shapes at 2.
+        deviate instead, and cut at 0. Probabilities are cut at 1, shapes at 2. Where the card gives
+        the product of a rate and its minutes, the product and the minutes are drawn.
         The points are a scrambled Sobol sequence, so that some hundred do; the same `n` or a
         smaller one with the same `seed` gives the same first models.
 
@@ -344,7 +422,45 @@ class FailureModel(RepairTimes, QuantityTable):
         paths = self.uncertain
         for row in normal_deviates(n, len(paths), seed):
             drawn = {path: self._drawn(path, z) for path, z in zip(paths, row, strict=True)}
-            yield self.with_values(drawn)
+            yield self.with_values(self._with_products(drawn))
+
+    def at(self, path: str, value: float) -> "FailureModel":
+        """Return a copy with one number exact, and known products of a rate and minutes as before.
+
+        Parameters
+        ----------
+        path : str
+            Of a number that the card gives.
+        value : float
+            In the unit that the path names.
+
+        Returns
+        -------
+        FailureModel
+
+        See Also
+        --------
+        with_values : Leaves all other numbers as they are.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.load_model("three_az_cloud")
+        >>> longer = model.at("cluster.crash.minutes", 2 * model["cluster.crash.minutes"])
+        >>> longer["cluster.crash.per_year"] / model["cluster.crash.per_year"]
+        0.5
+        """
+        return self.with_values(self._with_products({path: value}))
+
+    def _with_products(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The same numbers with rates whose products with the minutes among them are known."""
+        changed = dict(values)
+        for path, number in self.quantities.items():
+            minutes = _minutes_beside(path)
+            if number.minutes_per_year is not None and minutes in values:
+                rate = values.get(path, number.value)
+                changed[path] = rate * self[minutes] / values[minutes]
+        return changed
 
     def _drawn(self, path: str, deviate: float) -> float:
         quantity = self.quantities[path]
@@ -359,6 +475,11 @@ class FailureModel(RepairTimes, QuantityTable):
         if not self.needed_for:
             return times
         return times | {f"{REPAIR}.{NEEDED_FOR}": (", ".join(self.needed_for), "")}
+
+
+def _minutes_beside(path: str) -> str:
+    """The path of the minutes in the section of another number."""
+    return f"{path.rpartition('.')[0]}.{MINUTES.key}"
 
 
 @names_checked

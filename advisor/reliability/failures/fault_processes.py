@@ -33,6 +33,7 @@ from advisor.reliability.failures.mechanisms import (
     death_of,
     pair_of,
     picks,
+    picks_by_chance,
     prolonging,
     repair_of,
     striking,
@@ -265,10 +266,12 @@ def _repairs(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> tupl
     well = _Repair(repair_of(entry), int(entry.effect.end))
     if entry.shape_path in mechanisms and not entry.prolonged:
         return well, _Repair(prolonging(entry), None, known.prolonged[entry.condition])
-    if entry.path(entry.dies) not in mechanisms:
-        return (well,)
-    later = known[entry.ends_in]
-    return well, _Repair(death_of(entry), int(later.effect), later.condition)
+    possible = [death for death in entry.deaths if death_of(entry, death) in mechanisms]
+    later = [(death, known[death.outage]) for death in possible]
+    return (
+        well,
+        *(_Repair(death_of(entry, d), int(then.effect), then.condition) for d, then in later),
+    )
 
 
 def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Failure:
@@ -284,7 +287,7 @@ def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Fai
         int(entry.effect),
         known.condition_of(entry),
         frozenset(c for kind in kinds for c in known.stages(kind.condition)),
-        entry.share_path in mechanisms,
+        picks_by_chance(entry, mechanisms),
         entry.path(entry.spreads) in mechanisms,
         entry.path(entry.overlaps) in mechanisms,
         known.condition_of(other) if other else WELL,

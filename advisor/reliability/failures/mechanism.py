@@ -107,12 +107,22 @@ class Number(NamedTuple):
     required : bool
     probability : bool
         May not exceed 1.
+    measured_by : str
+        How a user can measure it on their own cluster, in a few words; "" if they cannot.
+    question : str
+        Of a fact about a user's tooling: what to ask. Such a number is never drawn.
     """
 
     key: str
     meaning: str
     required: bool = True
     probability: bool = False
+    measured_by: str = ""
+    question: str = ""
+
+    def measured(self, how: str) -> Number:
+        """Return the same number of a mechanism for which a user can measure it."""
+        return self._replace(measured_by=how)
 
 
 PER_YEAR = Number("per_year", "events per year of one broker, rack or cluster")
@@ -131,6 +141,24 @@ def per_hour(key: str) -> float:
     (60.0, 60.0, 0.0)
     """
     return _PER_HOUR.get(key.rpartition("_")[2], 0.0)
+
+
+class Death(NamedTuple):
+    """How a broker that limps may die in the end.
+
+    Attributes
+    ----------
+    word : str
+        In the name of the rate.
+    outage : str
+        The mechanism in whose outage it goes on.
+    takes_host : bool
+        What was not flushed is gone; else only the process dies.
+    """
+
+    word: str
+    outage: str
+    takes_host: bool
 
 
 class Variant(NamedTuple):
@@ -180,6 +208,8 @@ class Mechanism:
     share : Number or None
         The probability, for each broker, to be struck at all, or, with ``turns_into``, for the
         outage to turn into another.
+    every : Number or None
+        The probability that all brokers are struck; ``share`` counts for the other events.
     turns_into : str
         The mechanism that takes over with probability ``share``, also for brokers that are down.
     spreads : Number or None
@@ -187,13 +217,17 @@ class Mechanism:
     overlaps : Number or None
         The probability that a second broker is out of sync for as long on average, because the
         next restart did not wait for it.
-    ends_in : str
-        The mechanism in whose outage this one's ends with probability ``dies``.
     dies : Number or None
+        The probability that the outage ends in one of ``deaths``.
+    hard : Number or None
+        The share of these deaths that take the host; all of them if the card does not say.
+    deaths : tuple of Death
     variants : tuple of Variant
         Other ways in which it may strike.
     variant : str
         Of an entry made from a variant, the key of its probability; see `Table.kinds`.
+    with_zookeeper : Number or None
+        Its rate in clusters with ZooKeeper, instead of the usual one.
     by_hand : bool
         Someone has to come and end it: its repairs wait where the card limits the crews.
     outlasted : bool
@@ -215,13 +249,16 @@ class Mechanism:
     together: bool = False
     exclusive: bool = False
     share: Number | None = None
+    every: Number | None = None
     turns_into: str = ""
     spreads: Number | None = None
     overlaps: Number | None = None
-    ends_in: str = ""
     dies: Number | None = None
+    hard: Number | None = None
+    deaths: tuple[Death, ...] = ()
     variants: tuple[Variant, ...] = ()
     variant: str = ""
+    with_zookeeper: Number | None = None
     by_hand: bool = False
     outlasted: bool = False
     beyond_settings: bool = False
@@ -240,6 +277,11 @@ class Mechanism:
     def share_path(self) -> str:
         """Dotted path of ``share``; "" without one."""
         return self.path(self.share)
+
+    @property
+    def dies_as(self) -> tuple[str, ...]:
+        """The mechanisms in whose outages its own may end."""
+        return tuple(death.outage for death in self.deaths)
 
     @property
     def chances(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from advisor.reliability.failures.mechanism import (
     HANGING,
     BrokerEvent,
+    Death,
     Mechanism,
     Scope,
 )
@@ -34,8 +35,8 @@ class Transition(NamedTuple):
         An outage or a copy ends; else a failure strikes.
     copies : bool
         A copy ends.
-    dies : bool
-        The outage ends in that of ``mechanism.ends_in``.
+    death : Death or None
+        In which of ``mechanism.deaths`` the outage ends.
     prolongs : bool
         The first stage of the outage ends, and the second begins.
     pair : bool
@@ -51,7 +52,7 @@ class Transition(NamedTuple):
     mechanism: Mechanism
     ends: bool = False
     copies: bool = False
-    dies: bool = False
+    death: Death | None = None
     pair: bool = False
     racks: int = -1
     racks_among: int = -1
@@ -64,7 +65,7 @@ class Transition(NamedTuple):
     def cuts_power(self) -> bool:
         """A failure that may lose what was not flushed."""
         if self.ends:
-            return self.dies
+            return self.death is not None and self.death.takes_host
         return self.mechanism.effect is BrokerEvent.POWER
 
     @property
@@ -179,7 +180,7 @@ class Table:
 
     def conditions_after(self, entry: Mechanism) -> tuple[int, ...]:
         """The conditions in which an event of it can leave a struck broker, at once or in time."""
-        others = (entry.turns_into, entry.ends_in)
+        others = (entry.turns_into, *entry.dies_as)
         own = (self.condition_of(entry),)
         return own + tuple(self._by_name[name].condition for name in others if name)
 
@@ -252,7 +253,7 @@ class Table:
         if repair_of(entry) not in rates:
             return 0.0
         ends, goes_on = rates[repair_of(entry)], rates.get(prolonging(entry), 0.0)
-        ends += rates.get(death_of(entry), 0.0) if entry.dies else 0.0
+        ends += sum(rates.get(death_of(entry, death), 0.0) for death in entry.deaths)
         if not goes_on:
             return 1.0 / ends
         second = self.outages[self.prolonged[entry.condition]]
@@ -279,10 +280,9 @@ def repair_of(entry: Mechanism) -> str:
     return f"{_REPAIR}{entry.full_name}"
 
 
-def death_of(entry: Mechanism) -> str:
-    """Name of the rate at which its outages end in another one's."""
-    assert entry.dies
-    return f"{_REPAIR}{entry.name} {entry.dies.key}"
+def death_of(entry: Mechanism, death: Death) -> str:
+    """Name of the rate at which its outages end in a death."""
+    return f"{_REPAIR}{entry.name} {death.word}"
 
 
 def prolonging(entry: Mechanism) -> str:
@@ -306,6 +306,11 @@ def striking(
     """
     of_racks = f" {racks[0]} of {racks[1]} racks" if racks else ""
     return f"{entry.full_name}{of_racks}" + (f" {chosen[0]} of {chosen[1]}" if chosen else "")
+
+
+def picks_by_chance(entry: Mechanism, mechanisms: Collection[str]) -> bool:
+    """Whether it picks brokers, given the paths of the probabilities that are not 0."""
+    return entry.share_path in mechanisms or entry.path(entry.every) in mechanisms
 
 
 @lru_cache(maxsize=4096)
@@ -335,13 +340,14 @@ def transition_of(table: Table, rate: str) -> Transition:
     prolongs = found["repair"] == _PROLONG
     if word == _PAIR:
         return Transition(entry, pair=True)
-    if ends and entry.dies and word == entry.dies.key:
-        return Transition(entry, ends=True, dies=True)
+    for death in entry.deaths if ends else ():
+        if word == death.word:
+            return Transition(entry, ends=True, death=death)
     (kind,) = (each for each in entry.kinds if each.variant == (word or ""))
     if found["prolonged"]:
         kind = table.outages[table.prolonged[kind.condition]]
     groups = ("racks", "racks_among", "chosen", "among")
     racks, racks_among, chosen, among = (-1 if found[g] is None else int(found[g]) for g in groups)
     return Transition(
-        kind, ends, False, False, False, racks, racks_among, chosen, among, prolongs=prolongs
+        kind, ends, False, None, False, racks, racks_among, chosen, among, prolongs=prolongs
     )

@@ -23,6 +23,7 @@ from advisor.reliability.failures.mechanism import (
     SHAPE,
     WELL,
     BrokerEvent,
+    Death,
     Mechanism,
     Number,
     Scope,
@@ -37,6 +38,7 @@ from advisor.reliability.failures.mechanism_table import (
     death_of,
     pair_of,
     picks,
+    picks_by_chance,
     prolonging,
     repair_of,
     striking,
@@ -54,6 +56,7 @@ __all__ = [
     "SHAPE",
     "WELL",
     "BrokerEvent",
+    "Death",
     "Mechanism",
     "Number",
     "Scope",
@@ -64,6 +67,7 @@ __all__ = [
     "decided_by_settings",
     "pair_of",
     "picks",
+    "picks_by_chance",
     "prolonging",
     "registered",
     "repair_of",
@@ -87,20 +91,46 @@ _SPREADS = Number(
     probability=True,
 )
 _BROKERS = Number("brokers", "probability, for each broker, to be struck", probability=True)
-_DIES = Number("dies", "probability that the host dies in the end", probability=True)
+_ALL = Number(
+    "all",
+    "probability that every broker is struck; else each with the probability `brokers`",
+    required=False,
+    probability=True,
+)
+_DIES = Number("dies", "probability that the broker dies in the end", probability=True)
+_HARD = Number(
+    "hard", "share of these deaths that take the host; else 1", required=False, probability=True
+)
+_ZOOKEEPER_PER_YEAR = Number(
+    "zookeeper_per_year",
+    "the same with ZooKeeper; as often as `per_year` if left out",
+    required=False,
+    measured_by="times without a controller or a quorum of ZooKeeper, over cluster-years",
+)
 _STOPS = Number("stops", "probability that clients are stopped, too", probability=True)
 _OVERLAP = Number(
     "overlap",
     "probability that a restart does not wait for the last broker to be back in sync",
     required=False,
     probability=True,
+    measured_by="controlled shutdowns while a partition is under-replicated, over all of them",
+    question="Does your tooling wait until all replicas are in sync before it restarts the next "
+    "broker?",
 )
 _UNCLEAN = Number(
-    "unclean", "probability that the shutdown ends hard", required=False, probability=True
+    "unclean",
+    "probability that the shutdown ends hard",
+    required=False,
+    probability=True,
+    measured_by="planned stops after which the broker's log says that it recovers segments",
 )
 _UNCLEAN_MINUTES = Number(
-    "unclean_minutes", "mean minutes of a restart whose shutdown ended hard", required=False
+    "unclean_minutes",
+    "mean minutes of a restart whose shutdown ended hard",
+    required=False,
+    measured_by="the broker's log: from the stop to the end of its log recovery",
 )
+_UNTIL_IN_SYNC = MINUTES.measured("from the stop until the broker is back in all its ISRs")
 
 _ENTRIES = (
     Mechanism(
@@ -108,6 +138,13 @@ _ENTRIES = (
         BrokerEvent.CRASH,
         Strikes.RUNNING,
         "broker crashes",
+        numbers=(
+            PER_YEAR.measured(
+                "starts that recover logs while the host stayed up, over broker-years"
+            ),
+            _UNTIL_IN_SYNC,
+            SHAPE,
+        ),
         condition=1,
         outlasted=True,
     ),
@@ -116,6 +153,11 @@ _ENTRIES = (
         BrokerEvent.POWER,
         Strikes.RUNNING,
         "host failures",
+        numbers=(
+            PER_YEAR.measured("unplanned reboots and replacements of hosts, over broker-years"),
+            _UNTIL_IN_SYNC,
+            SHAPE,
+        ),
         condition=2,
         by_hand=True,
     ),
@@ -124,7 +166,11 @@ _ENTRIES = (
         BrokerEvent.DESTROY,
         Strikes.STANDING,
         "lost disks",
-        numbers=(PER_YEAR, HOURS, SHAPE),
+        numbers=(
+            PER_YEAR.measured("disks or volumes replaced, over broker-years"),
+            HOURS.measured("from the loss until an empty broker runs in its place"),
+            SHAPE,
+        ),
         condition=5,
         by_hand=True,
     ),
@@ -133,6 +179,11 @@ _ENTRIES = (
         BrokerEvent.LAG,
         Strikes.IN_SYNC,
         "lagging followers",
+        numbers=(
+            PER_YEAR.measured("IsrShrinksPerSec of brokers that stay up, over broker-years"),
+            MINUTES.measured("from the shrink of an ISR until it expands again"),
+            SHAPE,
+        ),
         condition=6,
     ),
     Mechanism(
@@ -140,17 +191,32 @@ _ENTRIES = (
         BrokerEvent.LIMP,
         Strikes.IN_SYNC,
         "gray failures",
-        numbers=(PER_YEAR, MINUTES, _DIES),
+        numbers=(
+            PER_YEAR.measured(
+                "leaders that shrink most of their ISRs to themselves while the followers are well"
+            ),
+            MINUTES.measured("from that shrink until the leader is well, moved or gone"),
+            _DIES,
+            _HARD,
+        ),
         condition=9,
-        ends_in="broker.power",
         dies=_DIES,
+        hard=_HARD,
+        deaths=(Death("dies", "broker.power", True), Death("killed", "broker.crash", False)),
     ),
     Mechanism(
         "broker.restart",
         BrokerEvent.STOP,
         Strikes.IN_SYNC,
         "planned restarts",
-        numbers=(PER_YEAR, MINUTES, _OVERLAP, _UNCLEAN, _UNCLEAN_MINUTES, SHAPE),
+        numbers=(
+            PER_YEAR.measured("your patch calendar, or controlled shutdowns over broker-years"),
+            _UNTIL_IN_SYNC,
+            _OVERLAP,
+            _UNCLEAN,
+            _UNCLEAN_MINUTES,
+            SHAPE,
+        ),
         condition=4,
         exclusive=True,
         overlaps=_OVERLAP,
@@ -162,7 +228,14 @@ _ENTRIES = (
         BrokerEvent.ISOLATE,
         Strikes.RUNNING,
         "rack network outages",
-        numbers=(PER_YEAR, MINUTES, _SPREADS, SHAPE),
+        numbers=(
+            PER_YEAR.measured(
+                "outages in which all brokers of one rack were unreachable, over rack-years"
+            ),
+            MINUTES.measured("the length of these outages"),
+            _SPREADS,
+            SHAPE,
+        ),
         condition=7,
         together=True,
         spreads=_SPREADS,
@@ -173,7 +246,13 @@ _ENTRIES = (
         BrokerEvent.POWER,
         Strikes.POWERED,
         "rack power outages",
-        numbers=(PER_YEAR, MINUTES, _NOT_RETURNING, _SPREADS, SHAPE),
+        numbers=(
+            PER_YEAR.measured("power cuts that took a whole rack, over rack-years"),
+            MINUTES.measured("from such a power cut until the rack serves again"),
+            _NOT_RETURNING,
+            _SPREADS,
+            SHAPE,
+        ),
         condition=8,
         together=True,
         share=_NOT_RETURNING,
@@ -195,10 +274,24 @@ _ENTRIES = (
         BrokerEvent.POWER,
         Strikes.POWERED,
         "site power outages",
-        numbers=(PER_YEAR, MINUTES, _NOT_RETURNING, SHAPE),
+        numbers=(
+            PER_YEAR.measured("power cuts of the whole site, over its years"),
+            MINUTES.measured("from such a power cut until a broker serves again"),
+            _NOT_RETURNING,
+            SHAPE,
+        ),
         condition=3,
         share=_NOT_RETURNING,
         turns_into="broker.destroyed",
+        beyond_settings=True,
+    ),
+    Mechanism(
+        "cluster.destroyed",
+        BrokerEvent.DESTROY,
+        Strikes.STANDING,
+        "destroyed sites",
+        numbers=(PER_YEAR,),
+        ends_as="broker.destroyed",
         beyond_settings=True,
     ),
     Mechanism(
@@ -206,10 +299,19 @@ _ENTRIES = (
         BrokerEvent.CRASH,
         Strikes.RUNNING,
         "common-cause crashes",
-        numbers=(PER_YEAR, _BROKERS, MINUTES, SHAPE),
+        numbers=(
+            PER_YEAR.measured(
+                "outages in which brokers of several racks stopped at once, over cluster-years"
+            ),
+            _BROKERS,
+            _ALL,
+            MINUTES.measured("the length of these outages"),
+            SHAPE,
+        ),
         condition=11,
         together=True,
         share=_BROKERS,
+        every=_ALL,
         beyond_settings=True,
     ),
     Mechanism(
@@ -217,10 +319,17 @@ _ENTRIES = (
         BrokerEvent.CRASH,
         Strikes.RUNNING,
         "failed rollouts",
-        numbers=(PER_YEAR, _BROKERS, MINUTES, SHAPE),
+        numbers=(
+            PER_YEAR.measured("changes that stopped brokers of several racks, over cluster-years"),
+            _BROKERS,
+            _ALL,
+            MINUTES.measured("the length of these outages"),
+            SHAPE,
+        ),
         condition=12,
         together=True,
         share=_BROKERS,
+        every=_ALL,
         beyond_settings=True,
     ),
     Mechanism(
@@ -228,10 +337,17 @@ _ENTRIES = (
         BrokerEvent.CRASH,
         Strikes.RUNNING,
         "full disks",
-        numbers=(PER_YEAR, _BROKERS, MINUTES, SHAPE),
+        numbers=(
+            PER_YEAR.measured("outages by full disks, over cluster-years"),
+            _BROKERS,
+            _ALL,
+            MINUTES.measured("the length of these outages"),
+            SHAPE,
+        ),
         condition=13,
         together=True,
         share=_BROKERS,
+        every=_ALL,
         beyond_settings=True,
     ),
     Mechanism(
@@ -239,10 +355,17 @@ _ENTRIES = (
         BrokerEvent.DESTROY,
         Strikes.STANDING,
         "wiped logs",
-        numbers=(PER_YEAR, _BROKERS, HOURS, SHAPE),
+        numbers=(
+            PER_YEAR,
+            _BROKERS,
+            _ALL,
+            HOURS.measured("a drill: until empty brokers run in place of deleted ones"),
+            SHAPE,
+        ),
         condition=14,
         together=True,
         share=_BROKERS,
+        every=_ALL,
         beyond_settings=True,
     ),
     Mechanism(
@@ -250,7 +373,16 @@ _ENTRIES = (
         BrokerEvent.QUORUM_LOST,
         Strikes.IN_SYNC,
         "controller quorum outages",
-        numbers=(PER_YEAR, MINUTES, _STOPS, SHAPE),
+        numbers=(
+            PER_YEAR.measured(
+                "times without an active controller (ActiveControllerCount 0), over cluster-years"
+            ),
+            _ZOOKEEPER_PER_YEAR,
+            MINUTES.measured("the length of these times"),
+            _STOPS,
+            SHAPE,
+        ),
+        with_zookeeper=_ZOOKEEPER_PER_YEAR,
         condition=15,
         variants=(Variant(_STOPS, BrokerEvent.QUORUM_STOPPED, 16),),
         beyond_settings=True,

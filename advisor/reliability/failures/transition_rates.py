@@ -17,11 +17,13 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.mechanisms import (
     COPY,
     DECISION,
+    Death,
     Mechanism,
     Scope,
     Transition,
     death_of,
     pair_of,
+    picks_by_chance,
     prolonging,
     repair_of,
     striking,
@@ -74,8 +76,8 @@ def names(
     Parameters
     ----------
     mechanisms : frozenset of str
-        Those that can happen, the paths of their probabilities that are not 0, and those of the
-        shapes that are not 1.
+        Those that can happen, the paths of their probabilities that are not 0, those of the shapes
+        that are not 1, and the names of the rates of deaths.
     copying : bool
         A replaced broker takes time to copy.
     operator : bool
@@ -99,9 +101,10 @@ def names(
     for entry in entries:
         if entry.turns_into and entry.share_path in mechanisms:
             ending[entry.turns_into] = known[entry.turns_into]
-        if entry.path(entry.dies) in mechanisms:
-            ending[entry.ends_in] = known[entry.ends_in]
-            found.append(death_of(entry))
+        for death in entry.deaths:
+            if death_of(entry, death) in mechanisms:
+                ending[death.outage] = known[death.outage]
+                found.append(death_of(entry, death))
     found += [repair_of(ending[name]) for name in sorted(ending)]
     for kind in (ending[name] for name in sorted(ending)):
         if kind.shape_path in mechanisms:
@@ -114,7 +117,7 @@ def _strikes(
     kind: Mechanism, mechanisms: frozenset[str], replicas: int, voter_racks: int
 ) -> Iterator[str]:
     """Names of the rates at which a kind of failure strikes."""
-    by_chance = kind.share_path in mechanisms
+    by_chance = picks_by_chance(kind, mechanisms)
     if kind.share is not None and not kind.turns_into and not by_chance:
         return
     spreads = kind.path(kind.spreads) in mechanisms
@@ -172,8 +175,7 @@ def rate_per_hour(
     if found.racks > 0:
         rate *= spreading_factor(entry, model, found.racks, found.racks_among, sizes.racks)
     if found.chosen >= 0:
-        chance = model.get(entry.share_path, 0.0)
-        rate *= chance**found.chosen * (1.0 - chance) ** (found.among - found.chosen)
+        rate *= Pick.of(entry, model).chance_of(found.chosen, found.among)
     if entry.path(entry.overlaps) and sizes.brokers > 1:
         overlap = model.get(entry.path(entry.overlaps), 0.0)
         others, partners = sizes.brokers - 1, config.replication_factor - 1
@@ -199,8 +201,51 @@ def _ends_per_hour(found: Transition, model: FailureModel) -> float:
             return 1.0 / (stages.second * hours)
         goes_on = stages.goes_on
         return (goes_on if found.prolongs else 1.0 - goes_on) / (stages.first * hours)
-    dies = model.get(entry.path(entry.dies), 0.0)
-    return (dies if found.dies else 1.0 - dies) / hours
+    if found.death is not None:
+        return death_chance(entry, found.death, model) / hours
+    return (1.0 - model.get(entry.path(entry.dies), 0.0)) / hours
+
+
+def death_chance(entry: Mechanism, death: Death, model: FailureModel) -> float:
+    """Probability that an outage ends in this death."""
+    hard = model.get(entry.path(entry.hard), 1.0)
+    return model.get(entry.path(entry.dies), 0.0) * (hard if death.takes_host else 1.0 - hard)
+
+
+class Pick(NamedTuple):
+    """How the events of a mechanism pick brokers by chance.
+
+    Attributes
+    ----------
+    share : float
+        Probability of each broker to be picked, independently of the others.
+    every : float
+        Probability that an event picks all brokers instead.
+    """
+
+    share: float
+    every: float = 0.0
+
+    @classmethod
+    def of(cls, entry: Mechanism, model: FailureModel) -> Pick:
+        """Read the chances of a mechanism from a card."""
+        return cls(model.get(entry.share_path, 0.0), model.get(entry.path(entry.every), 0.0))
+
+    @property
+    def ways(self) -> list[tuple[float, float]]:
+        """The probability that each broker is picked with a share of its own, and the share."""
+        ways = [(1.0 - self.every, self.share), (self.every, 1.0)]
+        return [(chance, share) for chance, share in ways if chance > 0.0]
+
+    @property
+    def mean_share(self) -> float:
+        """Probability of a broker to be picked, in one way or the other."""
+        return self.every + (1.0 - self.every) * self.share
+
+    def chance_of(self, chosen: int, among: int) -> float:
+        """Probability that of some brokers exactly these ``chosen`` ones are picked."""
+        alone = self.share**chosen * (1.0 - self.share) ** (among - chosen)
+        return (1.0 - self.every) * alone + self.every * (chosen == among)
 
 
 def spreading_factor(
@@ -284,7 +329,7 @@ def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     """Share of each mechanism in the destruction of brokers, from their rates."""
     rates = {}
     for entry in table().destroying:
-        chance = model.get(entry.share_path, 0.0) if entry.share else 1.0
+        chance = Pick.of(entry, model).mean_share if entry.share else 1.0
         rates[entry.name] = model.rate_per_hour(entry.name) * chance
     total = sum(rates.values())
     return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
@@ -383,9 +428,11 @@ __all__ = [
     "HOURS_PER_YEAR",
     "MEAN_LAG_TIMES",
     "Failovers",
+    "Pick",
     "Sizes",
     "causes_of",
     "copy_hours",
+    "death_chance",
     "events_per_year",
     "failovers",
     "hours_between_turns",

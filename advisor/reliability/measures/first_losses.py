@@ -21,6 +21,7 @@ from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
+from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.measures.replica_set import compute_measures, measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 
@@ -113,6 +114,7 @@ def _combined(
         case.events_per_year,
         chances_along(case),
         unexamined,
+        picks(case),
         tuple(
             (pattern, sets[pattern].losses[which])
             for pattern in placement.replica_set_classes(case.exchangeable)
@@ -170,6 +172,12 @@ def chances_along(case: Case) -> tuple[tuple[str, float], ...]:
     return tuple((name, case.model.get(path, 0.0)) for name, path in paths.items() if path)
 
 
+def picks(case: Case) -> tuple[tuple[str, Pick], ...]:
+    """How the mechanisms that strike brokers by chance pick them."""
+    known = [table()[name] for name in case.model.mechanisms]
+    return tuple((each.name, Pick.of(each, case.model)) for each in known if each.share)
+
+
 def _all_sets(
     placement: Placement,
     exchangeable: Exchangeable,
@@ -177,6 +185,7 @@ def _all_sets(
     events_per_year: tuple[tuple[str, float], ...],
     along: tuple[tuple[str, float], ...],
     unexamined: Unexamined,
+    picks: tuple[tuple[str, Pick], ...],
     losses: tuple[tuple[Pattern, SetLosses], ...],
 ) -> AnyLoss:
     """Combine the sets' losses, on which the producers' timeouts have no influence.
@@ -187,6 +196,7 @@ def _all_sets(
         Records are acknowledged that only the leader has.
     events_per_year, along : tuple of (mechanism, float)
         How often each strikes, and the probability that it takes others along.
+    picks : tuple of (mechanism, Pick)
     losses : tuple of (pattern, SetLosses)
     """
     events, chances = dict(events_per_year), dict(along)
@@ -195,6 +205,7 @@ def _all_sets(
         *(dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails),
         lambda name: chances.get(name, 0.0),
         unexamined,
+        dict(picks),
     )
 
 

@@ -22,10 +22,10 @@ from advisor.reliability.failures.transition_rates import (
 )
 
 OUTSIDE_EVERY_CARD = (
-    "software bugs, the loss of a whole region and deleted topics are in no card, and no "
-    "replication setting changes them. About one bug a year that lost records written with "
-    "acks=all was fixed in Kafka from 2014 to 2024, by its commit log (data/known_bugs.csv). "
-    "Against all three only a copy outside the cluster helps"
+    "software bugs and deleted topics are in no card, and no replication setting changes them. "
+    "About one bug a year that lost records written with acks=all was fixed in Kafka from 2014 to "
+    "2024, by its commit log (data/known_bugs.csv). Against both only a copy outside the cluster "
+    "helps"
 )
 """Causes of loss that no failure model covers, with evidence."""
 
@@ -73,10 +73,26 @@ def assumptions(
             if entry.exclusive and not (sampled and model.calendar)
             for text in _restarts_left_out(cluster, model, entry)
         ),
+        *_answers(model),
         *_memory_of_producers(config),
         *_clocks_of_their_own(model),
         *([] if sampled else _without_calendar(model)),
         OUTSIDE_EVERY_CARD,
+    )
+
+
+def _answers(model: FailureModel) -> tuple[str, ...]:
+    """Facts about a user's tooling that the card takes for granted."""
+    asked = [
+        (f"{name}.{number.key}", number.question)
+        for name in model.mechanisms
+        for number in table()[name].numbers
+        if number.question
+    ]
+    return tuple(
+        f"the answer is yes ({path} is 0; 1 is never): {question}"
+        for path, question in asked
+        if path in model.quantities and model[path] == 0.0 and model.calendar is None
     )
 
 

@@ -327,8 +327,8 @@ def tornadoes(
 def _at_ends(reevaluate: Evaluated, model: FailureModel, path: str) -> tuple[Any, Any]:
     quantity = model.quantities[path]
     return (
-        reevaluate(model.with_values({path: quantity.low})),
-        reevaluate(model.with_values({path: quantity.high})),
+        reevaluate(model.at(path, quantity.low)),
+        reevaluate(model.at(path, quantity.high)),
     )
 
 

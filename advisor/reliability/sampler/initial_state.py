@@ -269,6 +269,7 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         if entry.exclusive:
             row["excluded"] = sum(1 << each.condition for each in known[entry.name].kinds)
         row["by_chance"], row["share"] = entry.share is not None, found.share
+        row["every"] = found.every
         row["spreads"], row["overlaps"] = found.spreads, found.overlaps
         row["turned"] = WELL
         if entry.turns_into:
@@ -334,8 +335,10 @@ def _outages(plan: Plan, distributions: _Distributions) -> tuple[NDArray[Any], N
         if found.duration is not None:
             row["shape"], row["distribution"] = 0.0, distributions.add(found.duration, found.hours)
         row["of_crew"] = plan.crews > 0 and entry.name in plan.needed_for
-        if entry.ends_in:
-            row["dies"], row["after"] = found.dies, known[entry.ends_in].condition
+        row["hard"], row["dies"] = found.hard, found.dies
+        for death in entry.deaths:
+            after = "after" if death.takes_host else "after_process"
+            row[after] = known[death.outage].condition
         if entry.together:
             row["first_clock"] = brokers + len(joint)
             row["stride"] = entry.scope is Scope.RACK

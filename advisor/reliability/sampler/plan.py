@@ -14,7 +14,7 @@ from functools import cached_property
 
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
+from advisor.reliability.failures.mechanisms import Death, Mechanism, Scope, Table, table
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
@@ -34,7 +34,7 @@ class FailureParameters:
         Mean duration; 0 where another mechanism's duration counts.
     shape : float
         Of the gamma distribution of the duration; 1 is the exponential.
-    share, spreads, overlaps, dies : float
+    share, spreads, overlaps, dies, hard, every : float
         The mechanism's probabilities, those that it has; see `Mechanism`.
     duration : TimeDistribution, optional
         In place of the gamma distribution.
@@ -48,6 +48,12 @@ class FailureParameters:
     overlaps: float = 0.0
     dies: float = 0.0
     duration: TimeDistribution | None = None
+    hard: float = 1.0
+    every: float = 0.0
+
+    def death_chance(self, death: Death) -> float:
+        """Probability that an outage ends in this death."""
+        return self.dies * (self.hard if death.takes_host else 1.0 - self.hard)
 
 
 @dataclass(frozen=True)
@@ -310,7 +316,8 @@ class Plan:
         for kind in self.table.kinds:
             here = self.parameters_of(kind)
             strikes = HOURS_PER_YEAR * here.per_hour * self.targets(kind.scope)
-            chances = (1.0, here.share, here.spreads, here.overlaps, here.dies)
+            died = (here.death_chance(death) for death in kind.deaths)
+            chances = (1.0, here.share, here.every, here.spreads, here.overlaps, *died)
             found += [strikes * chance for chance in chances if strikes * chance > 0.0]
         return tuple(found)
 

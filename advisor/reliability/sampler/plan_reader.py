@@ -34,6 +34,8 @@ def plan_for(
     # Workers read plans and make none; they need not import scipy.
     from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
 
+    assert config.mode is not None
+    model = model.under(config.mode)
     where = place(cluster, config, load.partitions, placement, racks_at_once(model))
     if placement is not None:
         load = replace(load, partitions=where.partitions)
@@ -95,14 +97,15 @@ def _mechanisms(model: FailureModel, brokers: int) -> dict[str, FailureParameter
             )
         elif not _lasts(kind, model):
             continue
-        chances = (kind.share, kind.spreads, kind.overlaps, kind.dies)
-        share, spreads, overlaps, dies = (model.get(kind.path(each), 0.0) for each in chances)
+        chances = (kind.share, kind.every, kind.spreads, kind.overlaps, kind.dies)
+        share, every, spreads, overlaps, dies = (model.get(kind.path(c), 0.0) for c in chances)
+        hard = model.get(kind.path(kind.hard), 1.0)
         # Where another mechanism's duration counts, it has none of its own.
         hours = model.outage_hours(kind) if kind.condition else 0.0
         shape = model.shape(kind.name)
         duration = model.times.get(f"{kind.name}.{DURATION}")
         found[kind.full_name] = FailureParameters(
-            rate, hours, shape, share, spreads, overlaps, dies, duration
+            rate, hours, shape, share, spreads, overlaps, dies, duration, hard, every
         )
     return found
 
@@ -154,6 +157,10 @@ def _lasts(kind: Mechanism, model: FailureModel) -> bool:
     The brokers of a destroyed rack take the hours of one that is destroyed alone, even if none
     ever is.
     """
-    ending = (e for e in table().entries if kind.name == e.ends_in and not kind.variant)
-    dying = any(model.get(e.path(e.dies), 0.0) > 0.0 for e in ending)
-    return dying or kind.duration[0] in model.quantities
+    dying = (
+        transition_rates.death_chance(entry, death, model)
+        for entry in table().entries
+        for death in entry.deaths
+        if death.outage == kind.name and not kind.variant
+    )
+    return any(chance > 0.0 for chance in dying) or kind.duration[0] in model.quantities

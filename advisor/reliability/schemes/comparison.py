@@ -22,7 +22,7 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable
-from advisor.reliability.measures.first_losses import chances_along
+from advisor.reliability.measures.first_losses import chances_along, picks
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.schemes.measures import SchemeSolution
@@ -273,6 +273,7 @@ def scheme_row(
         Exchangeable.ALL,
         Tails(per_failure=1, leaders=replicas) if scheme.tail else None,
         lambda mechanism: along.get(mechanism, 0.0),
+        picks=dict(picks(case)),
     )
 
     def total(measure: str) -> float:

@@ -277,12 +277,12 @@ def test_nothing_but_a_failure_stops_the_writing(card, kept, pattern, settings, 
     names = {structure.rate_names[number] for number in structure.rate[stops].tolist()}
     assert names
     ends = {name for name in names if name == "copy" or name.startswith("repair ")}
-    assert ends <= {"repair broker.gray dies"}
+    assert ends <= {"repair broker.gray dies", "repair broker.gray killed"}
     power = strikes_per_hour(found, pattern, power=True)
     at = {"broker.power": len(pattern), "rack.power": len(set(pattern))}
     expected = sum(found.get(name, 0.0) * sites for name, sites in at.items())
     if "broker.gray" in found:
-        share = load_model(card)["broker.gray.dies"]
+        share = load_model(card)["broker.gray.dies"] * load_model(card)["broker.gray.hard"]
         expected += found["broker.gray"] * len(pattern) * share
     assert power == pytest.approx(expected)
     assert strikes_per_hour(found, pattern) > power

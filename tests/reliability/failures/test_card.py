@@ -62,6 +62,21 @@ def write(path, text):
         (crash(value=4, low=2, high=3), "needs low <= value <= high, got 2, 4, 3"),
         (crash(value=1, low=-1, high=3), "must not be negative, but is -1"),
         (crash(value=1, evidence=3), "needs a text as evidence, not 3"),
+        (crash(minutes_per_year=1, value=2), "has both minutes_per_year and a value"),
+        (crash(minutes_per_year=1, events=2), "has both a count and a value"),
+        (crash(minutes_per_year=3, low=4, high=5), "needs low <= minutes_per_year <= high"),
+        (
+            {"broker": {"crash": {"per_year": 1, "minutes": {"minutes_per_year": 1}}}},
+            r"minutes has minutes_per_year, which only a rate",
+        ),
+        (
+            {"cluster": {"wiped": {"per_year": {"minutes_per_year": 1}, "brokers": 1, "hours": 1}}},
+            r"per_year has minutes_per_year, which only a rate \(per_year\) beside minutes may",
+        ),
+        (
+            {"cluster": {"destroyed": {"per_year": 1}}},
+            r"cluster\.destroyed needs broker\.destroyed\.hours",
+        ),
     ],
 )
 def test_an_impossible_card_is_refused_in_one_sentence(tables, problem):

@@ -187,6 +187,10 @@ def test_draws_have_the_median_and_the_quantiles_of_the_card(name):
     for path in model.uncertain:
         quantity = model.quantities[path]
         values = [one[path] for one in drawn]
+        if quantity.minutes_per_year:
+            # The product with the minutes is what is drawn, in units of the minutes' value.
+            minutes = f"{path.rpartition('.')[0]}.minutes"
+            values = [one[path] * one[minutes] / model[minutes] for one in drawn]
         assert sum(value < quantity.value for value in values) == n // 2, path
         assert abs(sum(value <= quantity.low for value in values) - 0.025 * n) <= 1, path
         assert abs(sum(value >= quantity.high for value in values) - 0.025 * n) <= 1, path
@@ -217,6 +221,77 @@ def test_draws_keep_probabilities_below_one():
     model = FailureModel.from_dict({**DESTROYED, "cluster": {"power": power}})
     drawn = [one["cluster.power.not_returning"] for one in model.draws(256, seed=1)]
     assert max(drawn) == 1.0
+
+
+def budget(**rate):
+    """Return a model of common crashes whose rate is written as given."""
+    minutes = {"value": 200, "low": 20, "high": 1000}
+    return FailureModel.from_dict(
+        {"cluster": {"crash": {"per_year": rate, "brokers": 1, "minutes": minutes}}}
+    )
+
+
+PRODUCT = {"minutes_per_year": 20, "low": 4, "high": 200}
+
+
+def test_a_product_of_rate_and_minutes_is_drawn_as_one():
+    """No draw of it strays further than its own range does; rate and minutes vary against it."""
+    model = budget(**PRODUCT)
+    number = model.quantities["cluster.crash.per_year"]
+    assert (number.value, number.low, number.high) == (0.1, 0.02, 1.0)
+    drawn = list(model.draws(256, seed=2))
+    products = [d["cluster.crash.per_year"] * d["cluster.crash.minutes"] for d in drawn]
+    assert sum(product > 200 * (1 + 1e-9) for product in products) <= 0.025 * 256 + 1
+    apart = budget(value=0.1, low=0.02, high=1)
+    wide = [
+        d["cluster.crash.per_year"] * d["cluster.crash.minutes"] for d in apart.draws(256, seed=2)
+    ]
+    assert sum(product > 200 for product in wide) > 0.06 * 256
+
+
+def test_a_known_product_stays_as_it_is_when_only_minutes_move():
+    """`at` keeps what is known, `with_values` what was not named; both make numbers exact."""
+    model, minutes, rate = budget(**PRODUCT), "cluster.crash.minutes", "cluster.crash.per_year"
+    moved = model.at(minutes, 400)
+    assert moved[minutes] * moved[rate] == pytest.approx(20)
+    assert model.at(rate, 0.5)[minutes] == 200
+    kept = model.with_values({minutes: 400})
+    assert kept[rate] == 0.1
+    # What was known of the product is gone with it, and so it is in a card written from this.
+    assert FailureModel.from_dict(kept.to_dict()) == kept
+    assert FailureModel.from_dict(model.to_dict()) == model
+    assert budget(value=0.1, low=0.02, high=1).at(minutes, 400)[rate] == 0.1
+
+
+def test_a_fact_about_tooling_is_asked_for_and_not_drawn():
+    """Whether restarts wait is no chance: a range of it moves nothing."""
+    overlap = {"value": 0.02, "low": 0.001, "high": 1}
+    restart = {"per_year": {"value": 12, "low": 4, "high": 52}, "minutes": 8, "overlap": overlap}
+    model = FailureModel.from_dict({"broker": {"restart": restart}})
+    assert model.uncertain == ("broker.restart.per_year",)
+    assert {one["broker.restart.overlap"] for one in model.draws(8, seed=1)} == {0.02}
+
+
+def test_zookeeper_has_a_rate_of_its_own():
+    """Under KRaft it is left out, with ZooKeeper it takes the other's place."""
+    outage = {"per_year": 1, "zookeeper_per_year": 2, "minutes": 240, "stops": 0.5}
+    model = FailureModel.from_dict({"cluster": {"controller": outage}})
+    path = "cluster.controller.per_year"
+    assert [model.under(mode)[path] for mode in ("kraft", "zookeeper")] == [1, 2]
+    assert "cluster.controller.zookeeper_per_year" not in model.under("kraft").quantities
+    assert model.under("zookeeper") is model.under("zookeeper")
+    alike = model.under("kraft")
+    assert alike.under("zookeeper") is alike
+
+
+def test_what_a_user_can_measure_is_said_with_how():
+    """A log, a metric or a drill; nothing of what no cluster of one's own would ever see."""
+    cloud, room = load_model("three_az_cloud").measurable, load_model("single_rack").measurable
+    for path in ("broker.restart.overlap", "operator.hours", "copy.bytes_per_second"):
+        assert len(cloud[path]) > 20
+    assert "cluster.power.per_year" in room
+    for never in ("cluster.power.per_year", "cluster.destroyed.per_year", "cluster.crash.all"):
+        assert never not in cloud
 
 
 def test_draws_of_an_exact_model_are_the_model():

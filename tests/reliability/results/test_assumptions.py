@@ -336,9 +336,21 @@ def test_where_nothing_is_left_to_elect_by_hand_nothing_is_said(config, card):
 
 
 def test_what_is_in_no_card_is_said_once_with_its_evidence():
-    """Bugs, regions and deleted topics, at the end of every result's assumptions."""
+    """Bugs and deleted topics, at the end of every result's assumptions."""
     result = evaluate(AT, CONFIG, site())
     assert result.assumptions[-1] == OUTSIDE_EVERY_CARD
     assert result.explain().count("software bugs") == 1
-    for words in ("region", "deleted topics", "one bug a year", "2014 to 2024", "commit log"):
+    for words in ("deleted topics", "one bug a year", "2014 to 2024", "commit log"):
         assert words in OUTSIDE_EVERY_CARD
+
+
+@pytest.mark.parametrize(("overlap", "asked"), [(0.0, 1), (0.5, 0), (1.0, 0), (None, 0)])
+def test_what_tooling_does_is_asked_for(overlap: float | None, asked: int) -> None:
+    """A card that takes waiting for granted says so, with the question; one that knows does not."""
+    restart = {"per_year": 12.0, "minutes": 8.0}
+    if overlap is not None:
+        restart["overlap"] = overlap
+    card = FailureModel.from_dict({"broker": {"restart": restart}})
+    said = [text for text in assumptions(AT, CONFIG, card) if "broker.restart.overlap" in text]
+    assert len(said) == asked
+    assert all(text.endswith("before it restarts the next broker?") for text in said)

@@ -75,6 +75,24 @@ def test_the_swings_of_a_formula_are_the_formula() -> None:
     assert rows[2].result_at_low > rows[2].result_at_high
 
 
+def test_a_known_product_bounds_the_swing_of_its_minutes() -> None:
+    """Longer outages are as much rarer: minutes move nothing that counts their product alone."""
+    minutes = {"value": 200, "low": 20, "high": 1000}
+    rate = {"minutes_per_year": 20, "low": 4, "high": 200}
+    model = FailureModel.from_dict(
+        {"cluster": {"crash": {"per_year": rate, "brokers": 1, "minutes": minutes}}}
+    )
+
+    def stopped(card: FailureModel) -> Product:
+        return Product(card["cluster.crash.per_year"] * card["cluster.crash.minutes"])
+
+    measure = "loss_events_per_year"
+    rows = tornadoes(stopped, model, {measure: 20.0}, {measure: "minutes"})[measure].rows
+    swings = {row.path: row.factor for row in rows}
+    assert swings["cluster.crash.per_year"] == pytest.approx(50.0)
+    assert swings["cluster.crash.minutes"] == pytest.approx(1.0)
+
+
 def test_a_bend_between_the_ends_counts() -> None:
     """A number whose ends agree but whose middle does not is not taken for harmless."""
 

@@ -175,8 +175,9 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
         if sim.brokers[quorum].condition == _WELL:
             set_condition(rng, sim, quorum, struck.condition, False)
     elif struck.scope == _CLUSTER:
+        every = struck.every > 0.0 and _happens(rng, sim, struck.every, struck.biased_every)
         for b in range(control.brokers):
-            _strike_one_of_several(rng, sim, number, b)
+            _strike_one_of_several(rng, sim, number, b, every)
     elif struck.scope == _RACK:
         _strike_racks(rng, sim, number, target)
     elif _severity(sim, target) <= struck.reach and not _excluded(sim, struck.excluded):
@@ -252,12 +253,20 @@ def _strike_racks(rng: Generator, sim: KernelState, number: int, first: int) -> 
     for rack in range(len(sim.racks)):
         if rack == first or (spreads > 0.0 and _spreads(rng, sim, spreads, biased)):
             for i in range(sim.racks[rack].start, sim.racks[rack].end):
-                _strike_one_of_several(rng, sim, number, sim.members[i])
+                _strike_one_of_several(rng, sim, number, sim.members[i], False)
 
 
 @called
-def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int) -> None:
-    """Strike a broker, perhaps by chance; or strike it and perhaps turn its outage into another."""
+def _strike_one_of_several(
+    rng: Generator, sim: KernelState, number: int, b: int, every: bool
+) -> None:
+    """Strike a broker, perhaps by chance; or strike it and perhaps turn its outage into another.
+
+    Parameters
+    ----------
+    every : bool
+        The event strikes all brokers, and leaves none to chance.
+    """
     struck = sim.strikes[number]
     hit = _severity(sim, b) <= struck.reach
     if b >= sim.control[0].brokers:
@@ -265,7 +274,8 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
         if hit and sim.outages[struck.condition].of_rack:
             set_condition(rng, sim, b, struck.condition, False)
     elif struck.turned == _WELL:
-        if hit and (not struck.by_chance or _happens(rng, sim, struck.share, struck.biased_share)):
+        certain = every or not struck.by_chance
+        if hit and (certain or _happens(rng, sim, struck.share, struck.biased_share)):
             set_condition(rng, sim, b, struck.condition, True)
     elif _severity(sim, b) <= struck.turned_reach:
         if hit:
@@ -377,10 +387,13 @@ def repair(rng: Generator, sim: KernelState, clock: int) -> None:
         control.event = outage.end
         mark_broker(sim, clock, False)
         if outage.dies > 0.0 and _happens(rng, sim, outage.dies, outage.biased_dies):
-            control.event = sim.outages[outage.after].begin
+            after = outage.after
+            if outage.hard < 1.0 and not _happens(rng, sim, outage.hard, outage.biased_hard):
+                after = outage.after_process
+            control.event = sim.outages[after].begin
             # What struck it is the cause until it is well.
             control.striking_renewal = sim.brokers[clock].struck_by
-            set_condition(rng, sim, clock, outage.after, False)
+            set_condition(rng, sim, clock, after, False)
             control.striking_renewal = NO_CLOCK
         else:
             _leave(rng, sim, clock)

@@ -183,12 +183,13 @@ CONTROL = np.dtype(
 STRIKE = record_dtype(
     "cause targets scope event reach condition excluded by_chance turned turned_reach turned_event "
     "of_quorum beyond_settings known skipped",
-    "per_hour probability failover_hours share spreads overlaps biased_share biased_spreads "
-    "biased_overlaps skipped_per_hour",
+    "per_hour probability failover_hours share every spreads overlaps biased_share biased_every "
+    "biased_spreads biased_overlaps skipped_per_hour",
 )
 OUTAGE = record_dtype(
-    "cause severity begin end of_rack after first_clock stride brokers distribution of_crew",
-    "hours shape dies biased_dies",
+    "cause severity begin end of_rack after after_process first_clock stride brokers distribution "
+    "of_crew",
+    "hours shape dies biased_dies hard biased_hard",
 )
 RACK = record_dtype("start end voters", "")
 BROKER = record_dtype(

@@ -150,7 +150,9 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         (sim.strikes, "share", _BIASED_CHANCE / brokers_of_a_rack),
         (sim.strikes, "spreads", _BIASED_CHANCE),
         (sim.strikes, "overlaps", _BIASED_CHANCE),
+        (sim.strikes, "every", _BIASED_CHANCE),
         (sim.outages, "dies", _BIASED_CHANCE),
+        (sim.outages, "hard", _BIASED_CHANCE),
     ):
         natural = records[chance]
         records[f"biased_{chance}"] = np.where(natural > 0.0, np.maximum(natural, biased), 0.0)

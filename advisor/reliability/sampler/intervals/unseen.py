@@ -6,7 +6,7 @@ The card says how often they come and how long they last, so that upper ends can
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -77,26 +77,29 @@ def _hours(plan: Plan, entry: Mechanism) -> float:
     hours = plan.parameters_of(known.begun[known.condition_of(entry)]).hours
     if entry.effect is BrokerEvent.DESTROY and plan.copies_per_hour > 0.0:
         hours += 1.0 / plan.copies_per_hour
-    for chance, turned in (
-        (plan.parameters_of(entry).share, entry.turns_into),
-        (plan.parameters_of(entry).dies, entry.ends_in),
-    ):
-        if turned and chance > 0.0:
-            hours += chance * _hours(plan, known[turned])
+    for chance, turned in _turns(plan, entry):
+        hours += chance * _hours(plan, known[turned])
     return hours
+
+
+def _turns(plan: Plan, entry: Mechanism) -> Iterator[tuple[float, str]]:
+    """The outages that one may turn into, each with its probability, more than 0."""
+    here = plan.parameters_of(entry)
+    turns = [(here.share, entry.turns_into)]
+    turns += [(here.death_chance(death), death.outage) for death in entry.deaths]
+    yield from ((chance, turned) for chance, turned in turns if turned and chance > 0.0)
 
 
 def _waits(plan: Plan, entry: Mechanism) -> float:
     """Hours without a leader, and of waiting for a follower, however short the outage is."""
-    moved, known, here = plan.failovers, plan.table, plan.parameters_of(entry)
+    moved, known = plan.failovers, plan.table
     dead, hung = plan.stall_hours
     hours = moved.broker if entry.scope is Scope.BROKER else max(moved.broker, moved.rack)
     hours += moved.move if entry.effect is BrokerEvent.STOP else 0.0
     hours += hung if entry.effect in HANGING else dead
     # What an outage turns into may change the leader again.
-    for chance, turned in ((here.share, entry.turns_into), (here.dies, entry.ends_in)):
-        if turned and chance > 0.0:
-            hours += chance * _waits(plan, known[turned])
+    for chance, turned in _turns(plan, entry):
+        hours += chance * _waits(plan, known[turned])
     return hours
 
 
@@ -127,8 +130,8 @@ def most_lost_at_once(plan: Plan) -> float:
     known = plan.table
 
     def destroys(entry: Mechanism) -> bool:
-        turned = entry.turns_into or entry.ends_in
-        return entry.effect is BrokerEvent.DESTROY or bool(turned and destroys(known[turned]))
+        turned = [entry.turns_into] if entry.turns_into else [d.outage for d in entry.deaths]
+        return entry.effect is BrokerEvent.DESTROY or any(destroys(known[each]) for each in turned)
 
     happens = [entry for entry in known.kinds if plan.parameters_of(entry).per_hour > 0.0]
     if plan.constants.policy.unclean or any(map(destroys, happens)):
