@@ -12,7 +12,7 @@ broker.crash"), or, where brokers or racks are struck by chance, how many of how
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from advisor.reliability.failures.mechanism import (
@@ -440,21 +440,3 @@ def words(cause: str) -> str:
     if cause == CONFIGURATION:
         return "the configuration itself"
     return _current[cause].words if cause in _current else cause
-
-
-# What a user can count on their own cluster, by section of the card, and where.
-_LOGS = "the brokers' logs and the process supervisor"
-_TICKETS = "the provider's or the data centre's incidents"
-_ISR = "IsrShrinksPerSec and UnderReplicatedPartitions"
-HOW_MEASURED: Mapping[str, str] = {
-    "broker.crash": _LOGS,
-    "broker.power": _TICKETS,
-    "broker.destroyed": _TICKETS,
-    "broker.lag": _ISR,
-    "broker.restart": _LOGS,
-    "rack.network": _TICKETS,
-    "cluster.controller": "ActiveControllerCount",
-    "copy": "BytesIn of a broker that is being replaced",
-    "detection": "the time from a kill to the election in the controller's log",
-    "election": "the controller's log",
-}
