@@ -169,9 +169,9 @@ class Structure:
 
 @lru_cache(maxsize=128)
 def structure(
-    constants: ChainConstants, environment: fault_processes.FaultEnvironment, guide: NominalRates
+    constants: ChainConstants, environment: fault_processes.FaultEnvironment, *guides: NominalRates
 ) -> Structure:
-    """The chain of the states that matter if rates are close to those of the guide."""
+    """The chain of the states that matter if rates are close to those of one of the guides."""
     with EXPLORING:
         whole = graph(shared_constants(constants, environment), environment)
         collecting = gc.isenabled()
@@ -179,7 +179,7 @@ def structure(
         # time.
         gc.disable()
         try:
-            return _arrays(whole, select_states(whole, guide, constants), constants)
+            return _arrays(whole, select_states(whole, guides, constants), constants)
         finally:
             if collecting:
                 gc.enable()

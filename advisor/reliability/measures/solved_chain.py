@@ -141,7 +141,11 @@ class SolvedChain:
         return generator.Generator.of(source, target, rate[moves], absorbed)
 
     def measures(
-        self, timeouts: ProducerTimeouts, stalls: IsrStalls, partitions: float = 1.0
+        self,
+        timeouts: ProducerTimeouts,
+        stalls: IsrStalls,
+        partitions: float = 1.0,
+        upper: bool = True,
     ) -> SetMeasures:
         """Compute every measure.
 
@@ -149,6 +153,8 @@ class SolvedChain:
         ----------
         partitions : float
             How many on the replica set count as one when records are lost.
+        upper : bool
+            Whether the second of the losses is wanted; otherwise it is the first.
         """
         causes = {
             **self._causes,
@@ -159,7 +165,7 @@ class SolvedChain:
         errors = self._errors(causes, stalls, timeouts)
         if partitions not in self._losses:
             # Once for all producers; the first loss of all sets is remembered by them.
-            self._losses[partitions] = self._losses_together(partitions)
+            self._losses[partitions] = self._losses_together(partitions, upper)
         errors["records_dropped_per_year"] = 0.0
         window_losses = float((self.flux * self.chances.window).sum())
         return SetMeasures(
@@ -251,7 +257,7 @@ class SolvedChain:
             for name, bound in bounds.items()
         }
 
-    def _losses_together(self, partitions: float) -> tuple[SetLosses, SetLosses]:
+    def _losses_together(self, partitions: float, upper: bool) -> tuple[SetLosses, SetLosses]:
         """Losses of ``partitions`` on the same replicas, which count as one."""
         chances = self.chances
         if partitions != 1.0:
@@ -277,7 +283,7 @@ class SolvedChain:
         parts = YearlyLosses(per_year, at_once, early, tailing, alone, float(self.pi[0]))
         given, whole = (self.rates, self.destruction, parts), SetLosses(first, events, tails=tails)
         losses = whole.of_transitions(self.chain, separate, separate, *given)
-        if not self.parameters.joint_outages:
+        if not (upper and self.parameters.joint_outages):
             return losses, losses
         return losses, losses.of_transitions(self.chain, standing, joint, *given)
 
