@@ -58,6 +58,9 @@ _SHARE_OF_FEW = np.array([5e-3, 1e-2, 2e-3, 2e-3])
 _SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
 # Results state a bound of a quarter of this or less; the error itself is less again.
 _SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
+# For each further guide so many times as much: a draw that is far from its card misses less than
+# two hundredths then, and all such draws together need hardly twice the states.
+_FURTHER = 8.0
 # One loss in 10^10 years, 3 s of outage a year; ten times as much for each replica beyond four.
 _FLOOR = np.array([1e-10 / HOURS_PER_YEAR, 1e-9 / HOURS_PER_YEAR, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
@@ -186,7 +189,8 @@ def select_states(
     Parameters
     ----------
     guides : sequence of NominalRates
-        The search of each begins with the states of those before it.
+        The search of each begins with the states of those before it; all but the first one's is
+        coarser.
     constants : ChainConstants
         One of those that the graph serves.
     """
@@ -244,6 +248,8 @@ class _Search:
         more = max(replicas - _FEW - 1, 0)
         larger = _SHARE_OF_MANY if more else _SHARE
         self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger
+        if before is not None:
+            self._share = self._share * _FURTHER
         self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**more
 
     def kept(self) -> Selection:
