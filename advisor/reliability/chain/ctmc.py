@@ -22,7 +22,7 @@ from advisor.reliability.chain.state_selection import (
 )
 from advisor.reliability.common_cause.outage_class import OutageClasses, outage_classes
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transition
+from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transitions
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import (
@@ -157,14 +157,17 @@ class Structure:
         array, shape (transitions,)
             Zeros for transitions that do not stop writes.
         """
-        stops_writes = (
+        waited = [hung_hours * entry.hangs for entry in transitions(self.rate_names)]
+        left = np.maximum(flush_hours - np.array(waited), 0.0)
+        return np.where(self._stops_writes, left[self.rate], 0.0)
+
+    @cached_property
+    def _stops_writes(self) -> NDArray[np.bool_]:
+        return (
             self.writable[self.source]
             & ~self.writable[self.target]
             & ~self.with_effect(Effect.TRUNCATED)
         )
-        waited = [hung_hours * transition(name).hangs for name in self.rate_names]
-        left = np.maximum(flush_hours - np.array(waited), 0.0)
-        return np.where(stops_writes, left[self.rate], 0.0)
 
 
 @lru_cache(maxsize=128)

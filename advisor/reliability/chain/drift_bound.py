@@ -17,9 +17,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from advisor.reliability.failures.mechanisms import (
     COPY,
@@ -27,6 +29,7 @@ from advisor.reliability.failures.mechanisms import (
     Mechanism,
     Scope,
     Table,
+    Transition,
     death_of,
     repair_of,
     table,
@@ -62,7 +65,9 @@ class Drift:
     ends: Vector
     events_per_hour: float
 
-    def until_well(self, waits: IntArray, copies: Vector) -> tuple[Vector, Vector]:
+    def until_well(
+        self, waits: IntArray | sparse.csr_array, copies: Vector
+    ) -> tuple[Vector, Vector]:
         """Upper bounds on the mean hours and events until all is healthy.
 
         Parameters
@@ -71,8 +76,10 @@ class Drift:
         copies : array, shape (states,)
             :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
         """
+        # Only outages that there are are stored, and 0 times infinite hours does not come up.
+        waits = sparse.csr_array(waits, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1)
+            hours = waits @ self.hours
             hours = hours + np.where(copies > 0, copies * self.copy_hours, 0.0)
         copied = 2.0 * self.replicas * (copies > 0) * bool(self.copy_hours)
         return hours, waits @ self.ends + copied + self.events_per_hour * hours
@@ -103,17 +110,16 @@ def drift(
     copy = 1.0 / rates[COPY] if COPY in rates else 0.0
     hours, ends = _outages(rates, copy * most_copies(replicas))
     brought = events = 0.0
-    for name, rate in rates.items():
-        if transition(name).ends:
-            continue
-        sites, struck = reach(name, racks)
-        conditions = _brought_by(name)
-        brought += rate * sites * struck * max(hours[c] for c in conditions)
-        events += rate * sites * (1.0 + struck * max(ends[c] for c in conditions))
+    hours_of, ends_of = hours.tolist(), ends.tolist()
+    for failure in failures(rates, racks):
+        rate, sites, struck = rates[failure.name], failure.sites, failure.struck
+        conditions = failure.conditions
+        brought += rate * sites * struck * max(hours_of[c] for c in conditions)
+        events += rate * sites * (1.0 + struck * max(ends_of[c] for c in conditions))
         # Without its leader a partition may have all to copy; a log that is gone, itself.
         leaders, logs = (
-            rate * strikes_on_leader(name, racks),
-            rate * sites * struck * destroys(name),
+            rate * failure.on_leader,
+            rate * sites * struck * failure.known.destroys,
         )
         brought += copy * (leaders * most_copies(replicas) + logs)
         events += bool(copy) * (leaders * 2.0 * replicas + logs)
@@ -154,12 +160,21 @@ def deaths(name: str, rates: Mapping[str, float], of_hosts: bool = False) -> flo
         Only the deaths that take the host count.
     """
     entry = transition(name).mechanism
+    return deaths_of(entry, rates, of_hosts)
+
+
+def deaths_of(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool = False) -> float:
+    """Probability that an outage of a mechanism ends in a death."""
+    if not entry.deaths:
+        return 0.0
     per_hour = deaths_per_hour(entry, rates, of_hosts)
     return per_hour * table().mean_hours(entry, rates) if per_hour else 0.0
 
 
 def deaths_per_hour(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool = False) -> float:
     """Rate at which a broker in its outage dies."""
+    if not entry.deaths:
+        return 0.0
     return math.fsum(
         rates.get(death_of(entry, death), 0.0)
         for death in entry.deaths
@@ -212,11 +227,45 @@ def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
     return min(sites, 1.0) if failure.chosen < 0 else sites
 
 
-def destroys(name: str) -> bool:
-    """Whether a failure of this name destroys a log."""
-    return transition(name).destroys
+class Failure(NamedTuple):
+    """A failure that a rate stands for, and what it can strike.
+
+    Attributes
+    ----------
+    name : str
+        Of the rate.
+    known : Transition
+    sites, struck : float, int
+        See `reach`.
+    on_leader : float
+        See `strikes_on_leader`.
+    conditions : tuple of int
+        In which it can leave a broker.
+    """
+
+    name: str
+    known: Transition
+    sites: float
+    struck: int
+    on_leader: float
+    conditions: tuple[int, ...]
 
 
-def _brought_by(name: str) -> tuple[int, ...]:
-    found = transition(name).mechanism
-    return table().conditions_after(found)
+def failures(rates: Mapping[str, float], racks: tuple[int, ...]) -> tuple[Failure, ...]:
+    """The failures among named rates; they do not depend on the numbers."""
+    return _failures(tuple(rates), racks, table())
+
+
+@lru_cache(maxsize=256)
+def _failures(names: tuple[str, ...], racks: tuple[int, ...], known: Table) -> tuple[Failure, ...]:
+    return tuple(
+        Failure(
+            name,
+            failure,
+            *_reach(name, racks, known),
+            strikes_on_leader(name, racks),
+            known.conditions_after(failure.mechanism),
+        )
+        for name in names
+        if not (failure := known.transition(name)).ends
+    )

@@ -37,9 +37,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures.mechanisms import Scope, table, transition
+from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
@@ -180,23 +181,23 @@ def loss_preconditions(
         Outages of racks may take the majority of the controller quorum.
     """
     destructions = unflushed = of_leader = of_quorum = 0.0
-    for name, rate in rates.items():
-        failure = transition(name)
-        if failure.ends:
-            continue
-        sites, struck = drift_bound.reach(name, racks)
-        if failure.mechanism.effect.of_quorum or (
-            voters and failure.mechanism.scope is not Scope.BROKER
-        ):
-            of_quorum += rate * sites
-        of_leader += rate * drift_bound.strikes_on_leader(name, racks)
-        of_leader += rate * sites * drift_bound.deaths(name, rates)
+    for struck in drift_bound.failures(rates, racks):
+        failure, often = struck.known, rates[struck.name] * struck.sites
+        entry = failure.mechanism
+        if entry.effect.of_quorum or (voters and entry.scope is not Scope.BROKER):
+            of_quorum += often
+        of_leader += rates[struck.name] * struck.on_leader
+        of_leader += often * drift_bound.deaths_of(entry, rates)
         if constants.page_cache and constants.policy.min_isr <= 1:
-            unflushed += rate * sites * drift_bound.deaths(name, rates, of_hosts=True)
+            unflushed += often * drift_bound.deaths_of(entry, rates, of_hosts=True)
         if failure.destroys:
-            destructions += rate * sites
-        elif failure.cuts_power and constants.page_cache and struck >= constants.policy.min_isr:
-            unflushed += rate * sites
+            destructions += often
+        elif (
+            failure.cuts_power
+            and constants.page_cache
+            and struck.struck >= constants.policy.min_isr
+        ):
+            unflushed += often
     power = strikes_per_hour(rates, racks, power=True) if constants.page_cache else 0.0
     return LossPreconditions(
         log_destructions_per_hour=destructions,
@@ -217,16 +218,17 @@ def strikes_per_hour(
     a power failure of its own.
     """
     strikes = []
-    for name, rate in rates.items():
-        failure = transition(name)
-        if not failure.ends:
-            times_each = float(failure.cuts_power or not power)
-            times_each += drift_bound.deaths(name, rates, of_hosts=power)
-            strikes.append(rate * drift_bound.reach(name, racks)[0] * times_each)
+    for failure in drift_bound.failures(rates, racks):
+        known = failure.known
+        times_each = float(known.cuts_power or not power)
+        times_each += drift_bound.deaths_of(known.mechanism, rates, of_hosts=power)
+        strikes.append(rates[failure.name] * failure.sites * times_each)
     return math.fsum(strikes)
 
 
-def power_per_hour(rates: Mapping[str, float], racks: tuple[int, ...], waits: IntArray) -> Vector:
+def power_per_hour(
+    rates: Mapping[str, float], racks: tuple[int, ...], waits: IntArray | sparse.csr_array
+) -> Vector:
     """Upper bound on the rate of power failures in states, deaths of brokers that limp included.
 
     Parameters
@@ -289,12 +291,14 @@ class Limits:
         # Of a broker in each outage, the probability that it dies in the end.
         self._deaths = np.zeros(table().waits)
         for condition, entry in table().outages.items():
-            self._deaths[condition] = drift_bound.deaths(entry.full_name, rates)
+            self._deaths[condition] = drift_bound.deaths_of(entry, rates)
         self._alone = constants.page_cache and constants.policy.min_isr <= 1
         self._clean = not constants.policy.unclean
         self._acks_all = constants.acks == "all"
 
-    def until_well(self, waits: IntArray, election_risks: Vector) -> ExcursionBound:
+    def until_well(
+        self, waits: IntArray | sparse.csr_array, election_risks: Vector
+    ) -> ExcursionBound:
         """Upper bounds until every replica is healthy.
 
         Parameters

@@ -16,13 +16,15 @@ from advisor.reliability.chain.truncation_error import third_failures, truncatio
 from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import HANGING, table, transition
+from advisor.reliability.failures.mechanisms import HANGING, table, transitions
 from advisor.reliability.measures import ack_stalls, records_lost, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses
 from advisor.reliability.measures.loss_events import RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.move_pattern import MovePattern
+from advisor.reliability.solver.once_per_chain import once_per_chain
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.statespace.lumping import lumping_error
@@ -95,7 +97,8 @@ class SolvedChain:
         self.destruction = dict(parameters.destruction_shares)
         self.name_rates = np.array([self.rates[name] for name in structure.rate_names])
         self.rate: Vector = self.name_rates[structure.rate] * structure.weight
-        self.mechanisms = [transition(name).mechanism.name for name in structure.rate_names]
+        known = transitions(structure.rate_names)
+        self.mechanisms = [entry.mechanism.name for entry in known]
         self.failover_hours = parameters.failovers.by_name(structure.rate_names)
         self.generator = self._generator(self.rate, np.zeros(structure.states))
         failures = structure.flush_window.per_hour(self.name_rates, structure.states)
@@ -136,9 +139,7 @@ class SolvedChain:
         self._losses: dict[float, tuple[SetLosses, SetLosses]] = {}
 
     def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
-        moves = (self.chain.source != self.chain.target) & (rate > 0)
-        source, target = self.chain.source[moves], self.chain.target[moves]
-        return generator.Generator.of(source, target, rate[moves], absorbed)
+        return _moves(self.chain).generator(rate, absorbed)
 
     def measures(
         self,
@@ -270,8 +271,8 @@ class SolvedChain:
         # Tails are lost so often that what follows them counts, too.
         flux = self.flux
         if not chances.tails.any():
-            moves = self.chain.source, self.chain.target, self.rate
-            flux = regenerative.first_losses(*moves, probability, self.precision)
+            moves = self.chain.source, self.rate
+            flux = regenerative.first_losses(until_loss, *moves, self.precision)
         surviving = flux * (1.0 - probability)
         per_year = flux * HOURS_PER_YEAR
         late, alone = LateLosses(self.chain, surviving), struck_alone.shares(self.chain, surviving)
@@ -406,6 +407,12 @@ class SolvedChain:
         hours += self.flux * self.window_hours
         tails = np.where(self.chain.with_effect(Effect.TAIL), 2.0 * self.tail_records, 0.0)
         return hours * per_hour + self.flux * tails
+
+
+@once_per_chain
+def _moves(chain: Structure) -> MovePattern:
+    every = np.arange(len(chain.source))
+    return MovePattern.of(chain.source, chain.target, chain.states, every)
 
 
 def _add(one: Causes, other: Causes) -> Causes:

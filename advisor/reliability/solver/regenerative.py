@@ -180,11 +180,7 @@ def stationary(generator: Generator, precision: float = EXACT) -> Vector:
 
 
 def first_losses(
-    source: IntArray,
-    target: IntArray,
-    rate: Vector,
-    loss_probability: Vector,
-    precision: float = EXACT,
+    until_loss: Generator, source: IntArray, rate: Vector, precision: float = EXACT
 ) -> Vector:
     """How often transitions happen if every loss leads back to the healthy state.
 
@@ -192,9 +188,11 @@ def first_losses(
 
     Parameters
     ----------
-    source, target : arrays of int, shape (transitions,)
-    rate, loss_probability : arrays, shape (transitions,)
-        Rate out of the source, and the probability that the transition loses.
+    until_loss : Generator
+        With the losses as absorption.
+    source : array of int, shape (transitions,)
+    rate : array, shape (transitions,)
+        Rate out of the source, losses included.
 
     Returns
     -------
@@ -203,14 +201,5 @@ def first_losses(
     """
     if not len(source):
         return np.zeros(0)
-    lost = np.flatnonzero(loss_probability > 0.0)
-    sources = np.concatenate([source, source[lost]])
-    targets = np.concatenate([target, np.zeros_like(lost)])
-    survived = rate * (1.0 - loss_probability)
-    rates = np.concatenate([survived, (rate * loss_probability)[lost]])
-    order = np.argsort(sources, kind="stable")
-    order = order[((sources != targets) & (rates > 0))[order]]
-    absorbed = np.zeros(int(max(source.max(), target.max())) + 1)
-    renewed = Generator.of(sources[order], targets[order], rates[order], absorbed)
-    often: Vector = stationary(renewed, precision)[source] * rate
+    often: Vector = stationary(until_loss.renewed, precision)[source] * rate
     return often
