@@ -81,7 +81,7 @@ def truncation_error(
 
 
 def third_failures(
-    chain: Structure, rates: Mapping[str, float], rate: Vector, flux: Vector, hours: Vector
+    chain: Structure, rates: Mapping[str, float], rate: Vector, target: IntArray, stops: Vector
 ) -> float:
     """Upper bound on loss events per hour that need a third failure within the flush window.
 
@@ -94,19 +94,20 @@ def third_failures(
     ----------
     rates : mapping of str to float
         Of everything that can happen, per hour.
-    rate, flux : arrays, shape (transitions,)
-        Per hour, without and with the probability of the state.
-    hours : array, shape (transitions,)
-        T; see :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
+    rate : array, shape (transitions,)
+        Per hour, given the source state.
+    target : array of int, shape (stops,)
+        State that each transition leads to which stops writes.
+    stops : array, shape (stops,)
+        How often it happens per hour, times the square of T, for which see
+        :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
     """
     left_out = _left_out(chain)
     power = power_per_hour(rates, chain.environment.racks, left_out.every_wait)
     between = left_out.between
     feared = rate[between] * power[left_out.after]
     onward = sums(chain.source[between], feared, chain.states)
-    stops = np.flatnonzero(hours)
-    often = flux[stops] * hours[stops] ** 2
-    return float((often * onward[chain.target[stops]]).sum()) / 2.0
+    return float((stops * onward[target]).sum()) / 2.0
 
 
 class _LeftOut(NamedTuple):

@@ -94,7 +94,9 @@ def measure_draw(
     chain = _as_if_acknowledged(parameters)
     space = ctmc.structure(chain.constants, chain.environment(pattern), _nominal(chain), *guides)
     try:
-        found = SolvedChain(space, chain).measures(timeouts, stalls, partitions, upper=False)
+        found = SolvedChain(space.condensed, chain).measures(
+            timeouts, stalls, partitions, upper=False
+        )
     except TooManyStepsError as error:
         raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
     return found.dropped if parameters.constants.acks == 0 else found

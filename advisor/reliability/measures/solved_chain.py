@@ -97,6 +97,9 @@ class SolvedChain:
         self.destruction = dict(parameters.destruction_shares)
         self.name_rates = np.array([self.rates[name] for name in structure.rate_names])
         self.rate: Vector = self.name_rates[structure.rate] * structure.weight
+        self.restarts: Vector = np.zeros(0)
+        if structure.restarts is not None:
+            self.restarts = structure.restarts @ self.name_rates
         known = transitions(structure.rate_names)
         self.mechanisms = [entry.mechanism.name for entry in known]
         self.failover_hours = parameters.failovers.by_name(structure.rate_names)
@@ -111,7 +114,8 @@ class SolvedChain:
         self.pi = regenerative.stationary(self.generator, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
         unflushed = self.flux * parameters.unflushed_hours * structure.with_effect(Effect.UNFLUSHED)
-        gaps = records_lost.LogGaps.of(structure, self.rate, unflushed)
+        restarts = self.restarts if len(self.restarts) else 0.0
+        gaps = records_lost.LogGaps.of(structure, self.rate, unflushed, restarts)
         self.rough = self.precision > generator.EXACT
         self.gap_hours = gaps.mean_hours(self.pi, parameters.retention_hours, self.rough)
         self.tail_records = min(parameters.tail_records, parameters.retained_records)
@@ -139,7 +143,7 @@ class SolvedChain:
         self._losses: dict[float, tuple[SetLosses, SetLosses]] = {}
 
     def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
-        return _moves(self.chain).generator(rate, absorbed)
+        return _moves(self.chain).generator(np.append(rate, self.restarts), absorbed)
 
     def measures(
         self,
@@ -193,17 +197,28 @@ class SolvedChain:
     def _truncation_error(self) -> list[float]:
         """Truncation bounds, as shares of time or per hour; see `truncation_error`."""
         hours = max(self.parameters.failovers), self.parameters.unflushed_hours
-        bounds = truncation_error(self.chain, self.rates, self.rate, *hours)
+        whole, rate = self.chain.whole, self._whole_rate
+        bounds = truncation_error(whole, self.rates, rate, *hours)
         errors: list[float] = (bounds * self.pi[0]).tolist()
-        errors[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.flush_hours)
+        stops = np.flatnonzero(self.flush_hours)
+        often = self.flux[stops] * self.flush_hours[stops] ** 2
+        errors[0] += third_failures(whole, self.rates, rate, self.chain.target[stops], often)
         return errors
+
+    @cached_property
+    def _whole_rate(self) -> Vector:
+        """Rate of each transition of the chain that is not condensed."""
+        whole = self.chain.whole
+        return self.name_rates[whole.rate] * whole.weight
 
     @cached_property
     def _truncated_flux(self) -> tuple[float, float]:
         """Entries into truncated states per hour: from writable states, and from the others."""
-        truncated, writable = self.chain.with_effect(Effect.TRUNCATED), self.chain.writable
-        before = writable[self.chain.source]
-        from_writable, others = (self.flux[truncated & each].sum() for each in (before, ~before))
+        whole = self.chain.whole
+        truncated = whole.with_effect(Effect.TRUNCATED)
+        flux = self.pi[whole.source[truncated]] * self._whole_rate[truncated]
+        before = whole.writable[whole.source[truncated]]
+        from_writable, others = (flux[each].sum() for each in (before, ~before))
         return float(from_writable), float(others)
 
     @property
@@ -269,10 +284,11 @@ class SolvedChain:
         until_loss = self.until_loss(probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         # Tails are lost so often that what follows them counts, too.
-        flux = self.flux
+        there = self.pi
         if not chances.tails.any():
-            moves = self.chain.source, self.rate
-            flux = regenerative.first_losses(until_loss, *moves, self.precision)
+            # Every loss leads back to the healthy state, so that none follows another.
+            there = regenerative.stationary(until_loss.renewed, self.precision)
+        flux = there[self.chain.source] * self.rate
         surviving = flux * (1.0 - probability)
         per_year = flux * HOURS_PER_YEAR
         late, alone = LateLosses(self.chain, surviving), struck_alone.shares(self.chain, surviving)
@@ -281,7 +297,11 @@ class SolvedChain:
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
         tailing = per_year * chances.any_tail
-        parts = YearlyLosses(per_year, at_once, early, tailing, alone, float(self.pi[0]))
+        by_name = self._by_name(per_year)
+        if self.chain.restarts is not None:
+            by_name += (there @ self.chain.restarts) * self.name_rates * HOURS_PER_YEAR
+        healthy = float(self.pi[0])
+        parts = YearlyLosses(per_year, at_once, early, tailing, alone, healthy, by_name)
         given, whole = (self.rates, self.destruction, parts), SetLosses(first, events, tails=tails)
         losses = whole.of_transitions(self.chain, separate, separate, *given)
         if not (upper and self.parameters.joint_outages):
@@ -411,8 +431,11 @@ class SolvedChain:
 
 @once_per_chain
 def _moves(chain: Structure) -> MovePattern:
-    every = np.arange(len(chain.source))
-    return MovePattern.of(chain.source, chain.target, chain.states, every)
+    source, target = chain.source, chain.target
+    if chain.restarts is not None:
+        every = np.arange(chain.states)
+        source, target = np.append(source, every), np.append(target, np.zeros_like(every))
+    return MovePattern.of(source, target, chain.states, np.arange(len(source)))
 
 
 def _add(one: Causes, other: Causes) -> Causes:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from advisor.errors import AdvisorError, NotComputedError
-from advisor.reliability.solver.generator import EXACT, ROUGH, Generator, IntArray, Vector, sums
+from advisor.reliability.solver.generator import EXACT, ROUGH, Generator, Vector, sums
 from advisor.reliability.solver.gth_elimination import LARGEST, Elimination
 
 # A Neumann series takes half a minute at most: sweeps, and matrix entries read in all.
@@ -177,29 +177,3 @@ def stationary(generator: Generator, precision: float = EXACT) -> Vector:
     time[0] = 1.0
     fractions: Vector = time / time.sum()
     return fractions
-
-
-def first_losses(
-    until_loss: Generator, source: IntArray, rate: Vector, precision: float = EXACT
-) -> Vector:
-    """How often transitions happen if every loss leads back to the healthy state.
-
-    Then every loss is a first one: none follows another in the same outage.
-
-    Parameters
-    ----------
-    until_loss : Generator
-        With the losses as absorption.
-    source : array of int, shape (transitions,)
-    rate : array, shape (transitions,)
-        Rate out of the source, losses included.
-
-    Returns
-    -------
-    array, shape (transitions,)
-        In the unit of the rates.
-    """
-    if not len(source):
-        return np.zeros(0)
-    often: Vector = stationary(until_loss.renewed, precision)[source] * rate
-    return often
