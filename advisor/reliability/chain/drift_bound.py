@@ -29,7 +29,6 @@ from advisor.reliability.failures.mechanisms import (
     Mechanism,
     Scope,
     Table,
-    Transition,
     death_of,
     repair_of,
     table,
@@ -109,20 +108,15 @@ def drift(
     replicas = len(racks)
     copy = 1.0 / rates[COPY] if COPY in rates else 0.0
     hours, ends = _outages(rates, copy * most_copies(replicas))
-    brought = events = 0.0
-    hours_of, ends_of = hours.tolist(), ends.tolist()
-    for failure in failures(rates, racks):
-        rate, sites, struck = rates[failure.name], failure.sites, failure.struck
-        conditions = failure.conditions
-        brought += rate * sites * struck * max(hours_of[c] for c in conditions)
-        events += rate * sites * (1.0 + struck * max(ends_of[c] for c in conditions))
-        # Without its leader a partition may have all to copy; a log that is gone, itself.
-        leaders, logs = (
-            rate * failure.on_leader,
-            rate * sites * struck * failure.known.destroys,
-        )
-        brought += copy * (leaders * most_copies(replicas) + logs)
-        events += bool(copy) * (leaders * 2.0 * replicas + logs)
+    struck = failures(tuple(rates), racks)
+    often = struck.per_hour(rates) * struck.sites
+    # Without its leader a partition may have all to copy; a log that is gone, itself.
+    leaders = float((struck.per_hour(rates) * struck.on_leader).sum())
+    logs = float((often * struck.struck * struck.destroys).sum())
+    brought = float((often * struck.struck * hours[struck.conditions].max(axis=1)).sum())
+    brought += copy * (leaders * most_copies(replicas) + logs)
+    events = float((often * (1.0 + struck.struck * ends[struck.conditions].max(axis=1))).sum())
+    events += bool(copy) * (leaders * 2.0 * replicas + logs)
     slack = min(1.0 / (1.0 - brought) if brought < 1.0 else math.inf, most_slack)
     with np.errstate(invalid="ignore"):
         hours = np.where(hours > 0, hours * slack, 0.0)
@@ -227,45 +221,71 @@ def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
     return min(sites, 1.0) if failure.chosen < 0 else sites
 
 
-class Failure(NamedTuple):
-    """A failure that a rate stands for, and what it can strike.
+class Failures(NamedTuple):
+    """The failures among named rates, and what each can strike.
 
     Attributes
     ----------
-    name : str
-        Of the rate.
-    known : Transition
-    sites, struck : float, int
-        See `reach`.
-    on_leader : float
-        See `strikes_on_leader`.
-    conditions : tuple of int
-        In which it can leave a broker.
+    names : tuple of str
+        Of the rates.
+    mechanisms : tuple of Mechanism
+    sites, struck, on_leader : arrays, shape (failures,)
+        See `reach` and `strikes_on_leader`.
+    conditions : array of int, shape (failures, most)
+        In which each can leave a broker; the first one is repeated.
+    cuts_power, destroys, of_quorum, of_broker : arrays of bool, shape (failures,)
+    dying : array of int
+        Those whose outages may end in a death.
     """
 
-    name: str
-    known: Transition
-    sites: float
-    struck: int
-    on_leader: float
-    conditions: tuple[int, ...]
+    names: tuple[str, ...]
+    mechanisms: tuple[Mechanism, ...]
+    sites: Vector
+    struck: Vector
+    on_leader: Vector
+    conditions: IntArray
+    cuts_power: NDArray[np.bool_]
+    destroys: NDArray[np.bool_]
+    of_quorum: NDArray[np.bool_]
+    of_broker: NDArray[np.bool_]
+    dying: IntArray
+
+    def per_hour(self, rates: Mapping[str, float]) -> Vector:
+        """Their rates."""
+        return np.array([rates[name] for name in self.names])
+
+    def deaths(self, rates: Mapping[str, float], of_hosts: bool = False) -> Vector:
+        """Probability that the outage that each begins ends in a death."""
+        chances = np.zeros(len(self.names))
+        for number in self.dying.tolist():
+            chances[number] = deaths_of(self.mechanisms[number], rates, of_hosts)
+        return chances
 
 
-def failures(rates: Mapping[str, float], racks: tuple[int, ...]) -> tuple[Failure, ...]:
-    """The failures among named rates; they do not depend on the numbers."""
-    return _failures(tuple(rates), racks, table())
+def failures(names: tuple[str, ...], racks: tuple[int, ...]) -> Failures:
+    """The failures among names of rates."""
+    return _failures(names, racks, table())
 
 
 @lru_cache(maxsize=256)
-def _failures(names: tuple[str, ...], racks: tuple[int, ...], known: Table) -> tuple[Failure, ...]:
-    return tuple(
-        Failure(
-            name,
-            failure,
-            *_reach(name, racks, known),
-            strikes_on_leader(name, racks),
-            known.conditions_after(failure.mechanism),
-        )
-        for name in names
-        if not (failure := known.transition(name)).ends
+def _failures(names: tuple[str, ...], racks: tuple[int, ...], known: Table) -> Failures:
+    named = [(name, known.transition(name)) for name in names]
+    named = [(name, failure) for name, failure in named if not failure.ends]
+    begun = [failure.mechanism for _, failure in named]
+    after = [known.conditions_after(entry) for entry in begun]
+    widest = max(map(len, after), default=1)
+    padded = [(*some, *[some[0]] * (widest - len(some))) for some in after]
+    reached = np.array([_reach(name, racks, known) for name, _ in named]).reshape(-1, 2)
+    return Failures(
+        names=tuple(name for name, _ in named),
+        mechanisms=tuple(begun),
+        sites=reached[:, 0],
+        struck=reached[:, 1],
+        on_leader=np.array([strikes_on_leader(name, racks) for name, _ in named]),
+        conditions=np.array(padded, dtype=np.int64).reshape(-1, widest),
+        cuts_power=np.array([failure.cuts_power for _, failure in named], dtype=bool),
+        destroys=np.array([failure.destroys for _, failure in named], dtype=bool),
+        of_quorum=np.array([entry.effect.of_quorum for entry in begun], dtype=bool),
+        of_broker=np.array([entry.scope is Scope.BROKER for entry in begun], dtype=bool),
+        dying=np.flatnonzero([bool(entry.deaths) for entry in begun]),
     )

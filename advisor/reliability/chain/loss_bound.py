@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures.mechanisms import Scope, table
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
@@ -180,31 +180,23 @@ def loss_preconditions(
     voters : bool
         Outages of racks may take the majority of the controller quorum.
     """
-    destructions = unflushed = of_leader = of_quorum = 0.0
-    for struck in drift_bound.failures(rates, racks):
-        failure, often = struck.known, rates[struck.name] * struck.sites
-        entry = failure.mechanism
-        if entry.effect.of_quorum or (voters and entry.scope is not Scope.BROKER):
-            of_quorum += often
-        of_leader += rates[struck.name] * struck.on_leader
-        of_leader += often * drift_bound.deaths_of(entry, rates)
-        if constants.page_cache and constants.policy.min_isr <= 1:
-            unflushed += often * drift_bound.deaths_of(entry, rates, of_hosts=True)
-        if failure.destroys:
-            destructions += often
-        elif (
-            failure.cuts_power
-            and constants.page_cache
-            and struck.struck >= constants.policy.min_isr
-        ):
-            unflushed += often
+    struck = drift_bound.failures(tuple(rates), racks)
+    often = struck.per_hour(rates) * struck.sites
+    of_quorum = struck.of_quorum | (voters & ~struck.of_broker)
+    of_leader = struck.per_hour(rates) * struck.on_leader + often * struck.deaths(rates)
+    unflushed = np.zeros(len(often))
+    if constants.page_cache:
+        widely = struck.cuts_power & (struck.struck >= constants.policy.min_isr)
+        unflushed += often * (widely & ~struck.destroys)
+        if constants.policy.min_isr <= 1:
+            unflushed += often * struck.deaths(rates, of_hosts=True)
     power = strikes_per_hour(rates, racks, power=True) if constants.page_cache else 0.0
     return LossPreconditions(
-        log_destructions_per_hour=destructions,
-        unflushed_losses_per_hour=unflushed,
-        leader_failures_per_hour=of_leader,
+        log_destructions_per_hour=float(often[struck.destroys].sum()),
+        unflushed_losses_per_hour=float(unflushed.sum()),
+        leader_failures_per_hour=float(of_leader.sum()),
         max_recovery_hours=drift.max_recovery_hours,
-        quorum_losses_per_hour=of_quorum,
+        quorum_losses_per_hour=float(often[of_quorum].sum()),
         power_failures_per_hour=power,
     )
 
@@ -217,13 +209,10 @@ def strikes_per_hour(
     Only failures stop writes, so that writes stop no more often. The death of a limping broker is
     a power failure of its own.
     """
-    strikes = []
-    for failure in drift_bound.failures(rates, racks):
-        known = failure.known
-        times_each = float(known.cuts_power or not power)
-        times_each += drift_bound.deaths_of(known.mechanism, rates, of_hosts=power)
-        strikes.append(rates[failure.name] * failure.sites * times_each)
-    return math.fsum(strikes)
+    struck = drift_bound.failures(tuple(rates), racks)
+    times_each = struck.cuts_power if power else np.ones(len(struck.names))
+    times_each = times_each + struck.deaths(rates, of_hosts=power)
+    return float((struck.per_hour(rates) * struck.sites * times_each).sum())
 
 
 def power_per_hour(
