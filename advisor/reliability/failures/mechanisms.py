@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from advisor.reliability.failures.mechanism import (
     HANGING,
@@ -416,6 +417,16 @@ def registered(*entries: Mechanism) -> Iterator[Table]:
 def transition(rate: str) -> Transition:
     """What the name of a transition rate stands for; see `Table.transition`."""
     return transition_of(_current, rate)
+
+
+def transitions(rates: tuple[str, ...]) -> tuple[Transition, ...]:
+    """What the names of several rates stand for."""
+    return _transitions(_current, rates)
+
+
+@lru_cache(maxsize=256)
+def _transitions(known: Table, rates: tuple[str, ...]) -> tuple[Transition, ...]:
+    return tuple(transition_of(known, rate) for rate in rates)
 
 
 def decided_by_settings(cause: str) -> bool:
