@@ -16,12 +16,12 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+from advisor.reliability.results.settings_split import without_beyond
 
 from advisor import Cluster, Config, Workload, evaluate, load_model
 from advisor.catalog import model_names
 from advisor.reliability.chain import state_selection
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.results.units import IMPORTANCE, SPLITTING
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.pilot import find_bias

@@ -13,11 +13,11 @@ from functools import partial
 
 import numpy as np
 import simpy
+from advisor.reliability.results.settings_split import without_beyond
 from stopwatch import seconds
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.block import begun_by, run_block, sample
 from advisor.reliability.sampler.cycles.memory import LOST_BY_SETTINGS

@@ -15,6 +15,7 @@ import numpy as np
 from advisor.decision.rule import MINUTES_PER_YEAR, Array, losses_per_year
 from advisor.decision.settings import Setting
 from advisor.progress import progress_bar
+from advisor.reliability import measure_table
 from advisor.reliability.calendar import RATE_PATH
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.card import largest_drawn
@@ -49,7 +50,7 @@ class Measured:
     Attributes
     ----------
     values : mapping of str to float
-        Every one of `MEASURES`, LOSSES and MINUTES.
+        Every measure, LOSSES and MINUTES.
     causes : mapping of str to mapping of str to float
         Measure to mechanism to its part.
     """
@@ -176,7 +177,7 @@ class ExactEvaluator:
 
 def measured(result: Any) -> Measured:
     """Return what the decision reads of a `Reliability`."""
-    values = {name: float(getattr(result, name)) for name in MEASURES}
+    values = {name: float(getattr(result, name)) for name in measure_table.names()}
     probability = values[LOSS_PROBABILITY]
     losses = float(losses_per_year(probability))
     if probability >= _CERTAIN and result.mean_years_to_loss > 0.0:

@@ -35,7 +35,6 @@ from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.cost import cost_of
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import beyond, without_beyond
 from advisor.reliability.workload import Workload
 
 __all__ = ["check_inputs", "evaluate", "forget_chains", "prepare", "topic_evaluator"]
@@ -129,10 +128,7 @@ def prepare(
 
     Few chains are cached, so that one may be gone although `evaluate` still knows its answer.
     """
-    case = Case.read(cluster, config, model, load)
-    solve_chains(case)
-    if beyond(model):
-        solve_chains(case.with_card(without_beyond(model)))
+    solve_chains(Case.read(cluster, config, model, load))
 
 
 def topic_evaluator() -> Callable[..., Reliability]:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from advisor.reliability.results.settings_split import Judged
 
 import advisor
 from advisor.__main__ import main
@@ -21,7 +22,6 @@ from advisor.formatting import OPERATOR_LOSS_YEARS, RAREST_YEARS
 from advisor.reliability.results import explanation
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import Judged
 from package_graph import MODULES, module_name
 from wrong_words import wrong_words
 

@@ -101,7 +101,7 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
     height = 0.3 * max(len(rows), 1) + 1.1
     if ax is None:
         figure = shown_figure(7.6, height)
-        figure.describe(tornado.verdict, *(_in_words(row, tornado) for row in rows))
+        figure.describe(tornado.summary, *(_in_words(row, tornado) for row in rows))
     with style.look():
         if figure is not None:
             ax = figure.add_axes((0.29, 0.55 / height, 0.67, 1 - 0.95 / height))
@@ -112,7 +112,7 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
             ends = "hollow: the assumption at its low, filled: at its high"
             ax.set_xlabel(f"{_axis(tornado)}; {ends}", fontsize=8)
         else:
-            ax.text(0, 0.5, tornado.verdict, va="center", color=style.INK)
+            ax.text(0, 0.5, tornado.summary, va="center", color=style.INK)
             ax.axis("off")
     return ax
 

@@ -4,6 +4,7 @@ import re
 import statistics
 
 import pytest
+from advisor.reliability.results.settings_split import without_beyond
 
 from advisor import Cluster, Config, FailureModel, Goals, Workload, evaluate, load_model, recommend
 from advisor.advice.choice import certainty, choose, draws_kept
@@ -11,7 +12,6 @@ from advisor.advice.recommendations import reasons
 from advisor.formatting import time_per_year
 from advisor.reliability.failures.uncertainty import parameter_draws
 from advisor.reliability.results.sensitivity import draws_within
-from advisor.reliability.results.settings_split import without_beyond
 
 CLUSTER = Cluster.uniform(brokers=3, racks=3)
 SETTING = Config(replication_factor=2, min_insync_replicas=2)

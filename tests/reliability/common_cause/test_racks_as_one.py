@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from advisor.reliability.results.settings_split import without_beyond
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import RACK_REPAIR, RackOutage, racks_at_once
-from advisor.reliability.results.settings_split import without_beyond
 from sampled_runs import ELSEWHERE, card
 
 UP, RACK_OUT = RackOutage(1, 0, False), RackOutage(1, 0, True)

@@ -4,13 +4,13 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from advisor.reliability.results.settings_split import without_beyond
 
 from advisor import Cluster, Config, evaluate
 from advisor.formatting import significant
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import records_lost, solved_chain
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload

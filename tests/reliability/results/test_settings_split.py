@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from advisor.reliability.results.settings_split import PARTS, Amount, beyond_causes
 
 import advisor
 from advisor.errors import InputError
@@ -13,7 +14,6 @@ from advisor.formatting import significant
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.results import explanation
-from advisor.reliability.results.settings_split import PARTS, Amount, beyond_causes
 from advisor.reliability.results.units import MEASURES
 from sampled_runs import FAR, off_by, sample
 

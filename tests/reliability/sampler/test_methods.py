@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from advisor.reliability.results.settings_split import without_beyond
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.errors import InputError
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.results.units import Weights, method_lines
 from advisor.reliability.sampler import methods
 from advisor.reliability.sampler.intervals.rates import fullness

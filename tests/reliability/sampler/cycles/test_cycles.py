@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from advisor.reliability.results.settings_split import without_beyond
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.cycles.pilot import _Knowledge, find_bias
