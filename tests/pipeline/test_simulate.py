@@ -357,9 +357,9 @@ def test_zero_rates_give_exact_zeros(acks: str | int) -> None:
         assert str(found.estimate(name)) == ("never" if name == "mean_years_to_loss" else "none")
         assert "cannot happen" in found.estimate(name).method
     for result in (exact, found):
-        assert result.verdict.endswith(", writes never refused.")
-        assert "nothing acknowledged" in result.verdict or "no modelled data" in result.verdict
-    assert "none" not in found.verdict
+        assert result.summary.endswith(", writes never refused.")
+        assert "nothing acknowledged" in result.summary or "no modelled data" in result.summary
+    assert "none" not in found.summary
     assert "Causes of" not in exact.explain()
 
 

@@ -357,7 +357,7 @@ def test_a_card_where_nothing_happens(replicas):
     assert found.mean_years_to_loss == math.inf
     assert found.loss_probability_per_year == 0.0
     assert found.write_unavailability == 0.0
-    assert "no modelled data loss, writes never refused." in found.verdict
+    assert "no modelled data loss, writes never refused." in found.summary
     assert found.interval("mean_years_to_loss") == (math.inf, math.inf)
 
 

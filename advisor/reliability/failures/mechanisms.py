@@ -64,7 +64,6 @@ __all__ = [
     "Table",
     "Transition",
     "death_of",
-    "decided_by_settings",
     "pair_of",
     "picks",
     "picks_by_chance",
@@ -283,7 +282,6 @@ _ENTRIES = (
         condition=3,
         share=_NOT_RETURNING,
         turns_into="broker.destroyed",
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.destroyed",
@@ -292,7 +290,6 @@ _ENTRIES = (
         "destroyed sites",
         numbers=(PER_YEAR,),
         ends_as="broker.destroyed",
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.crash",
@@ -312,7 +309,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.rollout",
@@ -330,7 +326,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.disk_full",
@@ -348,7 +343,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.wiped",
@@ -366,7 +360,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.controller",
@@ -385,7 +378,6 @@ _ENTRIES = (
         with_zookeeper=_ZOOKEEPER_PER_YEAR,
         condition=15,
         variants=(Variant(_STOPS, BrokerEvent.QUORUM_STOPPED, 16),),
-        beyond_settings=True,
     ),
 )
 
@@ -416,19 +408,6 @@ def registered(*entries: Mechanism) -> Iterator[Table]:
 def transition(rate: str) -> Transition:
     """What the name of a transition rate stands for; see `Table.transition`."""
     return transition_of(_current, rate)
-
-
-def decided_by_settings(cause: str) -> bool:
-    """Whether replication settings decide what a cause costs.
-
-    True for a cause that is not in the table, such as the configuration itself.
-
-    >>> decided_by_settings("rack.power"), decided_by_settings("cluster.power")
-    (True, False)
-    >>> decided_by_settings("configuration")
-    True
-    """
-    return cause not in _current or not _current[cause].beyond_settings
 
 
 def words(cause: str) -> str:

@@ -17,7 +17,7 @@ def test_a_result_can_be_copied_and_sent_to_another_process() -> None:
     for other in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
         assert other == found
         for name in MEASURES:
-            again = getattr(other.decided, name)
-            assert again == pytest.approx(getattr(found.decided, name), rel=1e-9)
+            again = other.beyond_settings(name)
+            assert again == pytest.approx(found.beyond_settings(name), rel=1e-9)
     sampled = advisor.simulate(*inputs, years=32, engine="local", method="crude")
     assert pickle.loads(pickle.dumps(sampled)).to_dict() == sampled.to_dict()

@@ -118,7 +118,7 @@ def test_it_says_it_in_words_and_tables(result: Reliability) -> None:
     """The sentence is in `explain`; the table has a row a number; foreign text stays text."""
     found = result.tornado("loss_events_per_year")
     first = found.rows[0]
-    assert f"moves loss_events_per_year most is {first.path}: " in result.explain()
+    assert f"moves loss_events_per_year most is {first.path}: " in found.explain()
     assert list(found.to_frame()["path"]) == [row.path for row in found]
     assert found.to_dict()["rows"][0]["evidence"] == first.evidence
     assert "own: &lt;b&gt;" in found._repr_html_()
@@ -140,7 +140,7 @@ def test_without_ranges_nothing_moves() -> None:
     exact = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1, "hours": 5}}})
     found = evaluate(CLUSTER, CONFIG, exact).tornado("write_unavailability")
     assert len(found) == 0
-    assert "No number" in found.verdict
+    assert "No number" in found.summary
     assert found.plot().texts
 
 
