@@ -177,7 +177,7 @@ class ExactEvaluator:
 
 def measured(result: Any) -> Measured:
     """Return what the decision reads of a `Reliability`."""
-    values = {name: float(getattr(result, name)) for name in measure_table.names()}
+    values = {entry.name: float(entry.of(result)) for entry in measure_table.entries()}
     probability = values[LOSS_PROBABILITY]
     losses = float(losses_per_year(probability))
     if probability >= _CERTAIN and result.mean_years_to_loss > 0.0:

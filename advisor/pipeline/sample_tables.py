@@ -14,8 +14,8 @@ from advisor.arguments import names_checked
 from advisor.errors import InputError, MissingExtraError, shown
 from advisor.pipeline.sampled_grid import Key, SampledGrid, cluster_name, config_name
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.units import MEASURES, UNITS
 
 _CELL = (
     ("cluster", "string"),
@@ -220,13 +220,14 @@ def _rows_of(cell: dict[str, object], found: Sampled) -> Iterator[tuple[str, dic
             "seed": str(found.seed),
         },
     )
-    for measure in MEASURES:
-        estimate = found.estimate(measure)
-        ends = {"low": estimate.low, "high": estimate.high, "seen": estimate.seen}
-        about = {"unit": UNITS[measure], "years": estimate.n, "method": estimate.method}
-        yield "estimates", {**cell, "measure": measure, "value": estimate.value, **ends, **about}
+    for entry in measure_table.entries():
+        estimate = found.estimate(entry.name)
+        numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+        about = {"unit": entry.unit, "years": estimate.n, "method": estimate.method}
+        row = {**cell, "measure": entry.name, **numbers, "seen": estimate.seen, **about}
+        yield "estimates", row
     for share in split.shares:
-        about = {"racks": split.racks, "unit": UNITS[share.measure]}
+        about = {"racks": split.racks, "unit": measure_table.measure(share.measure).unit}
         yield "mechanisms", {**cell, **about, **share._asdict()}
     for start, end, number in found.outages:
         lengths = {"from_seconds": start, "to_seconds": end}

@@ -166,9 +166,20 @@ def table() -> Mapping[str, Measure]:
     return _current
 
 
+def entries() -> tuple[Measure, ...]:
+    """Return all measures."""
+    return tuple(_current.values())
+
+
 def names() -> tuple[str, ...]:
     """Return the names of all measures."""
     return tuple(_current)
+
+
+def computed(*units: str) -> tuple[str, ...]:
+    """Return the names of the measures, of some units if given, that follow from no other."""
+    own = [entry for entry in _current.values() if entry.read is None]
+    return tuple(entry.name for entry in own if not units or entry.unit in units)
 
 
 def goals() -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from advisor import Cluster, Config, Workload, load_model, simulate, simulate_gr
 from advisor.errors import InputError
 from advisor.pipeline import sample_tables
 from advisor.pipeline.sampled_grid import SampledGrid
+from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.units import MEASURES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,8 +82,8 @@ def test_estimates_are_those_of_the_result(
     """Each with its interval, bit for bit."""
     for key, found in sampled(grid):
         rows = {row["measure"]: row for row in of_cell(tables["estimates"], key)}
-        assert len(rows) == len(MEASURES)
-        for name in MEASURES:
+        assert len(rows) == len(measure_table.names())
+        for name in measure_table.names():
             row, estimate = rows[name], found.estimate(name)
             ends = estimate.value, estimate.low, estimate.high
             assert (row["value"], row["low"], row["high"]) == ends
@@ -97,10 +97,10 @@ def test_mechanisms_sum_up_to_causes_and_measures(
 ) -> None:
     """By mechanism they are the causes, and in all what was seen."""
     for key, found in sampled(grid):
-        causes: dict[str, dict[str, float]] = {name: defaultdict(float) for name in MEASURES}
+        causes = {name: defaultdict[str, float](float) for name in measure_table.names()}
         for row in of_cell(tables["mechanisms"], key):
             causes[row["measure"]][row["mechanism"]] += row["value"]
-        for name in MEASURES:
+        for name in measure_table.names():
             assert causes[name] == pytest.approx(found.causes.get(name, {}), rel=1e-12)
             if name in ("loss_probability_per_year", "mean_years_to_loss"):
                 continue

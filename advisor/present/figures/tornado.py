@@ -16,9 +16,10 @@ from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.labels import once_in_years, short, time_per_year_label
+from advisor.reliability import measure_table
+from advisor.reliability.measure_table import FRACTION
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado
-from advisor.reliability.results.units import FRACTIONS
 
 MOST_BARS = 10
 OUTSIDE = "beyond settings: wiped logs"
@@ -138,7 +139,7 @@ def _say(measure: str) -> Callable[[float], str]:
     """Return how to word a measure: time a year, a chance a year, or a number."""
     if measure in _CHANCES:
         return _chance
-    return time_per_year_label if measure in FRACTIONS else short
+    return time_per_year_label if measure_table.measure(measure).unit == FRACTION else short
 
 
 def _chance(rate: float) -> str:
@@ -153,7 +154,7 @@ def _chance(rate: float) -> str:
 def _axis(tornado: Tornado) -> str:
     if tornado.measure in _CHANCES:
         return "chance a year"
-    return "time a year" if tornado.measure in FRACTIONS else tornado.unit
+    return "time a year" if tornado.unit == FRACTION else tornado.unit
 
 
 def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float, say: Callable[[float], str]) -> None:

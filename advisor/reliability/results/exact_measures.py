@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
@@ -16,7 +17,6 @@ from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.cost import Cost
 from advisor.reliability.results.fault_tolerance import LossPath, Tolerance
 from advisor.reliability.results.sensitivity import Tornado, compute_intervals
-from advisor.reliability.results.units import FRACTIONS, MEASURES, check_measure
 from advisor.reliability.workload import Workload
 from advisor.verdicts import verdict_of
 
@@ -109,17 +109,19 @@ class ExactMeasures:
         Examples
         --------
         >>> import advisor
+        >>> failures = {"per_year": 2.0, "minutes": 10.0}
         >>> card = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ...     {"broker": {"crash": failures}, "cluster": {"power": failures}}
         ... )
         >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
         >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
         >>> measure = "write_unavailability"
         >>> parts = result.by_settings(measure), result.beyond_settings(measure)
         >>> print(f"{parts[0]:.2g} + {parts[1]:.2g} = {result.write_unavailability:.2g}")
+        0.00015 + 3.8e-05 = 0.00018
         """
-        check_measure(measure)
-        return float(self._floor.by_settings(measure, getattr(self, measure)))
+        whole = measure_table.measure(measure).of(self)
+        return float(self._floor.by_settings(measure, whole))
 
     def beyond_settings(self, measure: str) -> float:
         """Return the part of a measure that no setting with as many replicas prevents: the floor.
@@ -157,7 +159,7 @@ class ExactMeasures:
         >>> 0.0 < result.beyond_settings("write_unavailability") <= result.write_unavailability
         True
         """
-        check_measure(measure)
+        measure_table.measure(measure)
         return float(self._floor.beyond_settings(measure))
 
     @cached_property
@@ -203,7 +205,7 @@ class ExactMeasures:
         >>> low == high == result.loss_events_per_year
         True
         """
-        check_measure(measure)
+        measure_table.measure(measure)
         compute_intervals([self])
         return self.intervals[measure]
 
@@ -219,19 +221,20 @@ class ExactMeasures:
         >>> intervals["write_stalled"] == (result.write_stalled, result.write_stalled)
         True
         """
-        return {name: self._interval_of(name, drawn) for name in MEASURES}
+        return {name: self._interval_of(name, drawn) for name in measure_table.names()}
 
     def _interval_of(self, name: str, drawn: Sequence[ExactMeasures]) -> Interval:
         """Interval of a measure from the results of draws of the card."""
-        value: float = getattr(self, name)
+        entry = measure_table.measure(name)
+        value = float(entry.of(self))
         if not drawn:
             return (value, value)
         fit = uncertainty.fit_of(name)
-        low, high = fit([getattr(result, name) for result in drawn])
+        low, high = fit([entry.of(result) for result in drawn])
         if name in _OF_ALL_SETS:
             ends = fit([getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn])
             low, high = min(low, ends[0]), max(high, ends[1])
-        most = 1.0 if name in FRACTIONS else math.inf
+        most = 1.0 if entry.is_share else math.inf
         # Where failures outrun repairs no bound can be given, and the draws count as they are.
         # Rounding adds nothing, not even a rough solution's: two digits do not show it.
         worst = [result.at_worst(name) for result in drawn]
@@ -253,9 +256,9 @@ class ExactMeasures:
         >>> result.at_worst("write_unavailability") >= result.write_unavailability
         True
         """
-        value: float = getattr(self, name)
+        value = float(measure_table.measure(name).of(self))
         if name != "mean_years_to_loss":
-            off = self.error_bounds[name]
+            off = self.error_bounds.get(name, 0.0)
             return value + (self._off_sooner if name == "loss_probability_per_year" else off)
         rate = 1.0 / value + self._off_sooner
         return 1.0 / rate if rate else math.inf
@@ -277,8 +280,8 @@ class ExactMeasures:
         >>> result.has_no_digit("write_unavailability")
         False
         """
-        value: float = getattr(self, measure)
-        return 0.0 < value < math.inf and value <= 2.0 * self.error_bounds[measure]
+        value = float(measure_table.measure(measure).of(self))
+        return 0.0 < value < math.inf and value <= 2.0 * self.error_bounds.get(measure, 0.0)
 
     @property
     def swings_are_quick(self) -> bool:

@@ -6,7 +6,7 @@ All of it describes what was evaluated or sampled, as a whole. What to set is th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor import formatting
@@ -21,13 +21,14 @@ from advisor.formatting import (
     unacknowledged,
 )
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.results.fault_tolerance import (
     never_writes,
     tolerance,
     tolerance_in_words,
 )
-from advisor.reliability.results.units import MEASURES, UNITS, Estimate
+from advisor.reliability.results.units import Estimate
 
 if TYPE_CHECKING:
     from advisor.reliability.results.exact_measures import ExactMeasures
@@ -265,24 +266,25 @@ def _stop_line(result: ExactMeasures, intervals: bool) -> str:
 def numerical_error(result: ExactMeasures) -> str:
     """Numerical error in words; the uncertainty of the card is another matter."""
     rest = "no value is off by more than a millionth of itself"
-    if off := _off_by(result, MEASURES):
+    if off := _off_by(result):
         rest = f"{off}, and any other value by a millionth of itself at most"
     left = "no state is left out"
     if result.truncated_entries_per_year:
         entered = formatting.significant(result.truncated_entries_per_year)
         left = f"rare states, entered {entered} times a year, are left out"
-    vague = [name for name in MEASURES if result.has_no_digit(name)]
+    vague = [name for name in measure_table.names() if result.has_no_digit(name)]
     magnitudes = f" Good to an order of magnitude only: {', '.join(vague)}."
     between = formatting.dependence(*result.bounds)
     return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
 
 
-def _off_by(result: ExactMeasures, measures: Sequence[str]) -> str:
+def _off_by(result: ExactMeasures) -> str:
     """Errors that matter, such as "loss_probability_per_year may be off by 1e-8"; "" for none."""
+    values = {entry.name: entry.of(result) for entry in measure_table.entries()}
     off = [
-        f"{name} by {formatting.significant(result.error_bounds[name])}"
-        for name in measures
-        if result.error_bounds[name] > _SMALLEST_ERROR * getattr(result, name)
+        f"{name} by {formatting.significant(error)}"
+        for name, value in values.items()
+        if (error := result.error_bounds.get(name, 0.0)) > _SMALLEST_ERROR * value
     ]
     return ", ".join(off).replace(" by ", " may be off by ", 1)
 
@@ -313,8 +315,9 @@ def explain(result: ExactMeasures) -> str:
 def _other_measures(result: ExactMeasures) -> list[str]:
     """A line for each measure that the lines above do not give."""
     said = (LOSSES, _EVENTS, _BETWEEN, STOPS, "write_stalled")
-    values = {name: getattr(result, name) for name in MEASURES if name not in said}
-    return [f"{name}: {significant(v)} {UNITS[name]}." for name, v in values.items() if v]
+    others = [entry for entry in measure_table.entries() if entry.name not in said]
+    values = [(entry, entry.of(result)) for entry in others]
+    return [f"{entry.name}: {significant(v)} {entry.unit}." for entry, v in values if v]
 
 
 def _cause_lines(result: ExactMeasures, measure: str) -> list[str]:

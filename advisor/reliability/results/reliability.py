@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from advisor import formatting, plotting
+from advisor.reliability import measure_table
 from advisor.reliability.results import explanation
 from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
-from advisor.reliability.results.units import MEASURES, UNITS, WORDS, check_measure
 from advisor.tables import MeasureTable
 from advisor.verdicts import verdict_of
 
@@ -119,11 +119,12 @@ class Reliability(ExactMeasures, MeasureTable):
         --------
         >>> import advisor
         >>> card = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ...     {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
         ... )
         >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
         >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
         >>> print(result.verdict.headline)
+        Set RF 3, min ISR 1, acks=all.
         """
         return verdict_of("reliability", self)
 
@@ -187,8 +188,8 @@ class Reliability(ExactMeasures, MeasureTable):
         'custom'
         """
         return {
-            "measures": {name: getattr(self, name) for name in MEASURES},
-            "intervals": {name: list(self.interval(name)) for name in MEASURES},
+            "measures": {entry.name: entry.of(self) for entry in measure_table.entries()},
+            "intervals": {name: list(self.interval(name)) for name in measure_table.names()},
             "tolerates": vars(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "loss_probability_bounds": list(self.bounds),
@@ -204,26 +205,21 @@ class Reliability(ExactMeasures, MeasureTable):
 
     def _frame_rows(self) -> list[tuple[object, ...]]:
         return [
-            (
-                name,
-                getattr(self, name),
-                *self.interval(name),
-                UNITS[name],
-            )
-            for name in MEASURES
+            (entry.name, entry.of(self), *self.interval(entry.name), entry.unit)
+            for entry in measure_table.entries()
         ]
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         say = formatting.significant
         return [
             (
-                WORDS[name],
-                say(getattr(self, name)),
-                " to ".join(dict.fromkeys(map(say, self.interval(name)))),
-                UNITS[name],
-                name,
+                entry.words,
+                say(entry.of(self)),
+                " to ".join(dict.fromkeys(map(say, self.interval(entry.name)))),
+                entry.unit,
+                entry.name,
             )
-            for name in MEASURES
+            for entry in measure_table.entries()
         ]
 
     def _paragraphs(self) -> tuple[str, ...]:
@@ -272,10 +268,10 @@ class Reliability(ExactMeasures, MeasureTable):
         >>> round(result.tornado("write_unavailability").rows[0].factor, 2)
         4.0
         """
-        check_measure(measure)
+        measure_table.measure(measure)
         if not self.swings:
-            values = {name: getattr(self, name) for name in MEASURES}
-            self.swings.update(tornadoes(self.reevaluate, self.model, values, UNITS))
+            values = {entry.name: entry.of(self) for entry in measure_table.entries()}
+            self.swings.update(tornadoes(self.reevaluate, self.model, values))
         return self.swings[measure]
 
     def dependents(self) -> Dependents:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Never
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
@@ -17,7 +18,7 @@ from advisor.reliability.results import explanation, units
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
 from advisor.reliability.results.fault_tolerance import tolerance_in_words as tolerated
-from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, check_measure
+from advisor.reliability.results.units import Estimate
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 from advisor.verdicts import verdict_of
@@ -127,9 +128,8 @@ class Sampled(MeasureTable):
         >>> sampled.estimate("write_unavailability") == sampled.write_unavailability
         True
         """
-        check_measure(measure)
-        found: Estimate = getattr(self, measure)
-        return found
+        estimate: Estimate = measure_table.measure(measure).of(self)
+        return estimate
 
     def by_settings(self, measure: str) -> float:
         """Return what another setting could save of a measure: the whole less `beyond_settings`.
@@ -174,7 +174,7 @@ class Sampled(MeasureTable):
         >>> sampled.beyond_settings(measure) == exact.beyond_settings(measure)
         True
         """
-        check_measure(measure)
+        measure_table.measure(measure)
         return float(self._floor.beyond_settings(measure))
 
     @cached_property
@@ -276,9 +276,9 @@ class Sampled(MeasureTable):
         True
         """
         lines = [self.summary, *self._paragraphs(), ""]
-        for name in MEASURES:
-            found = self.estimate(name)
-            lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
+        for entry in measure_table.entries():
+            name, estimate = entry.name, self.estimate(entry.name)
+            lines.append(f"{name} = {estimate} {entry.unit}; {estimate.method}")
             parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             lines += [
@@ -307,7 +307,7 @@ class Sampled(MeasureTable):
         20
         """
         return {
-            "measures": {name: asdict(self.estimate(name)) for name in MEASURES},
+            "measures": {name: asdict(self.estimate(name)) for name in measure_table.names()},
             "tolerates": asdict(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "years": self.years,
@@ -323,9 +323,10 @@ class Sampled(MeasureTable):
         }
 
     def _frame_rows(self) -> list[tuple[object, ...]]:
+        estimates = [(entry, self.estimate(entry.name)) for entry in measure_table.entries()]
         return [
-            (name, e.value, e.low, e.high, e.seen, UNITS[name], e.n, e.method)
-            for name, e in ((name, self.estimate(name)) for name in MEASURES)
+            (entry.name, e.value, e.low, e.high, e.seen, entry.unit, e.n, e.method)
+            for entry, e in estimates
         ]
 
     def plot(self, ax: Any = None, exact: Reliability | None = None) -> Any:
@@ -357,7 +358,8 @@ class Sampled(MeasureTable):
         return *self.measured_lines, brokers
 
     def _html_rows(self) -> list[tuple[str, ...]]:
+        estimates = [(entry, self.estimate(entry.name)) for entry in measure_table.entries()]
         return [
-            (WORDS[name], str(estimate), UNITS[name], estimate.method, name)
-            for name, estimate in zip(MEASURES, map(self.estimate, MEASURES), strict=True)
+            (entry.words, str(estimate), entry.unit, estimate.method, entry.name)
+            for entry, estimate in estimates
         ]

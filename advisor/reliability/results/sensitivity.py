@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from advisor import formatting, plotting
 from advisor.progress import progress_bar
+from advisor.reliability import measure_table
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.units import MEASURES, WORDS
 from advisor.rendering import joined
 from advisor.tables import data_frame, html_table, html_verdict
 
@@ -106,7 +106,7 @@ class Tornado:
     @property
     def title(self) -> str:
         """The measure in words, with its unit."""
-        return f"What moves {WORDS.get(self.measure, self.measure)} most, {self.unit}"
+        return f"What moves {measure_table.measure(self.measure).words} most, {self.unit}"
 
     def explain(self) -> str:
         """Return the summary and a line for each number that moves the measure by 10 % or more.
@@ -211,9 +211,8 @@ def compute_intervals(results: Iterable[Any]) -> None:
         for place, result in enumerate(group):
             sample = [row[place] for row in drawn]
             result.intervals.update(result.intervals_of_draws(sample))
-            result.samples.update(
-                {name: tuple(getattr(draw, name) for draw in sample) for name in MEASURES}
-            )
+            for entry in measure_table.entries():
+                result.samples[entry.name] = tuple(map(entry.of, sample))
 
 
 def _of_draws(group: Sequence[Any]) -> list[list[Any]]:
@@ -270,7 +269,6 @@ def tornadoes(
     reevaluate: Evaluated,
     model: FailureModel,
     values: Mapping[str, float],
-    units: Mapping[str, str],
 ) -> dict[str, Tornado]:
     """Evaluate a card with each uncertain number at its low and at its high.
 
@@ -292,18 +290,15 @@ def tornadoes(
         for path in model.uncertain:
             ends[path] = _at_ends(reevaluate, model, path)
             done(1)
-    return {
-        measure: Tornado(
-            measure,
-            units[measure],
-            value,
-            _ordered(
-                _swing(model, path, *(getattr(found, measure) for found in (low, middle, high)))
-                for path, (low, high) in ends.items()
-            ),
+    by_measure = {}
+    for measure, value in values.items():
+        entry = measure_table.measure(measure)
+        rows = (
+            _swing(model, path, *map(entry.of, (low, middle, high)))
+            for path, (low, high) in ends.items()
         )
-        for measure, value in values.items()
-    }
+        by_measure[measure] = Tornado(measure, entry.unit, value, _ordered(rows))
+    return by_measure
 
 
 def _at_ends(reevaluate: Evaluated, model: FailureModel, path: str) -> tuple[Any, Any]:

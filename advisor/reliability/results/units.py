@@ -1,4 +1,4 @@
-"""Names, units and sampled values of the measures that `evaluate` and `simulate` return.
+"""Sampled values of the measures that `simulate` returns: estimates, and shares by mechanism.
 
 Also the methods of sampling, the weights of sampled losses, and sentences about both.
 """
@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from advisor import formatting
-from advisor.errors import InputError
 
 
 def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -22,33 +21,6 @@ def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 # Results hold read-only mappings, which Python cannot copy or pickle by itself.
 copyreg.pickle(MappingProxyType, lambda found: (_read_only, (dict(found),)))
 
-UNITS = {
-    "loss_probability_per_year": "probability",
-    "loss_events_per_year": "events/year",
-    "mean_years_to_loss": "years",
-    "acked_records_lost_per_year": "records/year",
-    "write_unavailability": "fraction of time",
-    "read_unavailability": "fraction of time",
-    "write_stalled": "fraction of time",
-    "records_refused_per_year": "records/year",
-    "records_dropped_per_year": "records/year",
-}
-
-MEASURES = tuple(UNITS)
-
-WORDS = {
-    "loss_probability_per_year": "chance of data loss in a year",
-    "loss_events_per_year": "data losses",
-    "mean_years_to_loss": "time to the first data loss",
-    "acked_records_lost_per_year": "acknowledged records lost",
-    "write_unavailability": "writes refused",
-    "read_unavailability": "reads not served",
-    "write_stalled": "writes waiting for a slow replica",
-    "records_refused_per_year": "failed sends",
-    "records_dropped_per_year": "records lost without an acknowledgement",
-}
-"""Name of each measure in tables."""
-
 CRUDE, IMPORTANCE, SPLITTING = "crude", "importance", "splitting"
 """Methods: unweighted years, cycles with more frequent failures, and years whose paths are split as
 more replicas go down."""
@@ -57,21 +29,6 @@ _METHOD_NAMES = {
     IMPORTANCE: "Importance sampling",
     SPLITTING: "Splitting",
 }
-
-FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
-"""Measures that cannot exceed 1."""
-
-
-def check_measure(name: str) -> None:
-    """Reject a name that is not the name of a measure.
-
-    Raises
-    ------
-    InputError
-        The message lists the valid names.
-    """
-    if name not in MEASURES:
-        raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
 
 
 class Share(NamedTuple):

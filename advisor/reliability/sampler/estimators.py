@@ -16,10 +16,11 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.results.fault_tolerance import never_writes, tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.units import MEASURES, Weights
+from advisor.reliability.results.units import Weights
 from advisor.reliability.sampler.block import LARGEST, VARIANCE, WEIGHTS, Row, mark
 from advisor.reliability.sampler.block_totals import BlockTotals, RateDefinition
 from advisor.reliability.sampler.breakdown import breakdown
@@ -193,9 +194,8 @@ def _without_losses(found: Sampled, why: str) -> Sampled:
 def _where_nothing_happens(found: Sampled) -> Sampled:
     """If every rate of the card is 0, what was not seen cannot happen."""
     why = "cannot happen: every rate of this card is 0"
-    known: dict[str, Any] = {
-        name: _never(found.years, why) for name in MEASURES if not found.estimate(name).seen
-    }
+    unseen = [name for name in measure_table.computed() if not found.estimate(name).seen]
+    known: dict[str, Any] = {name: _never(found.years, why) for name in unseen}
     known["mean_years_to_loss"] = _waits_for_ever(found.years, why)
     return replace(found, **known)
 

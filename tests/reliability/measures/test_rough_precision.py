@@ -7,11 +7,11 @@ import pytest
 
 from advisor import Cluster, Config, evaluate
 from advisor.formatting import significant
+from advisor.reliability import measure_table
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import records_lost, solved_chain
 from advisor.reliability.patching import without_cluster_wide
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 from replica_sets import measure_set
@@ -113,7 +113,7 @@ def test_an_interval_includes_the_errors_of_its_draws(found):
 
 def test_draws_without_a_bound_count_as_they_are(found):
     """An infinite bound adds nothing, instead of an interval without an end."""
-    endless = MappingProxyType(dict.fromkeys(MEASURES, float("inf")))
+    endless = MappingProxyType(dict.fromkeys(measure_table.names(), float("inf")))
     unbounded = replace(
         found,
         reevaluate=lambda card: replace(found.reevaluate(card), error_bounds=endless),
@@ -128,7 +128,7 @@ def test_draws_without_a_bound_count_as_they_are(found):
 
 def off_by(result, share):
     """The same result, every error bound this share of its value."""
-    bounds = {name: share * getattr(result, name) for name in MEASURES}
+    bounds = {name: share * getattr(result, name) for name in measure_table.names()}
     result.interval("loss_events_per_year")
     return replace(
         result,
@@ -140,7 +140,7 @@ def off_by(result, share):
 
 def test_the_numerical_error_is_stated(found):
     """Which values are off, by how much in two digits, and that no other is."""
-    bounds = dict.fromkeys(MEASURES, 0.0)
+    bounds = dict.fromkeys(measure_table.names(), 0.0)
     exact = replace(found, error_bounds=MappingProxyType(bounds), truncated_entries_per_year=0.0)
     none = "Numerical error: no state is left out; no value is off by more than a millionth of"
     assert repr(exact).splitlines()[-1].startswith(f"{none} itself.")
@@ -194,6 +194,6 @@ def test_no_loss_found_states_a_bound(least, said):
     missed = replace(none, error_bounds=MappingProxyType(bounds))
     assert said in missed.explain()
     assert "mean_years_to_loss" not in missed.explain().partition("digit:")[2]
-    nothing = dict.fromkeys(MEASURES, 0.0)
+    nothing = dict.fromkeys(measure_table.names(), 0.0)
     sure = replace(none, error_bounds=MappingProxyType(nothing))
     assert ": no modelled data loss, " in sure.summary
