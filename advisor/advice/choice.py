@@ -23,9 +23,9 @@ from advisor.errors import InputError, NotComputedError
 from advisor.formatting import as_given, significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers
+from advisor.reliability.results.explanation import Judged
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import draws_within
-from advisor.reliability.results.settings_split import PARTS, Judged
 
 # A measure within 10 % of its limit is close to it: the failure rates are not known that well, and
 # other ways to count the same outages differ by as much.
@@ -100,7 +100,6 @@ class Choice:
         }
         for measure, value in measures_of(self.reliability).items():
             line[measure] = value
-            line[f"{measure}_beyond_settings"] = self.reliability.beyond_settings(measure)
             if intervals:
                 low, high = self.reliability.interval(measure)
                 line[f"{measure}_low"], line[f"{measure}_high"] = low, high
@@ -124,18 +123,12 @@ class Choice:
             "goals": "met" if self.meets_all else f"{len(self.unmet)} missed",
         }
 
-    def _part(self, measure: str, part: str) -> dict[str, float]:
-        low, high = self.reliability.interval(measure, part)
-        value: float = getattr(self.reliability, part)(measure)
-        return {"value": value, "low": low, "high": high}
-
     def to_dict(self) -> dict[str, object]:
-        """Return setting, measures and their parts with 95 % intervals, and goals as JSON data."""
+        """Return setting, measures with 95 % intervals, and goals as JSON data."""
         measures = {}
         for name, value in measures_of(self.reliability).items():
             low, high = self.reliability.interval(name)
-            parts = {part: self._part(name, part) for part in PARTS}
-            measures[name] = {"value": value, "low": low, "high": high, **parts}
+            measures[name] = {"value": value, "low": low, "high": high}
         return {
             "name": self.name,
             "config": self.config.to_dict(),
@@ -151,8 +144,8 @@ def measures_of(reliability: Reliability) -> dict[str, float]:
 
 
 def decided_measures(reliability: Reliability) -> dict[str, float]:
-    """Return the part that settings decide of each measure that goals can limit."""
-    return _computed(reliability.by_settings)
+    """Return what goals are held against: the whole of each measure."""
+    return measures_of(reliability)
 
 
 def _computed(value: Callable[[str], float]) -> dict[str, float]:

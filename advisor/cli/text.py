@@ -159,7 +159,7 @@ def audit(result: Audit) -> Terminal:
         config, r = topic.choice.config, topic.choice.reliability
         decided = (
             lost_words(r, "by_settings"),
-            time_per_year(r.by_settings("write_unavailability")),
+            time_per_year(r.write_unavailability),
         )
         rows.append(
             (

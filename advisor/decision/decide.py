@@ -289,7 +289,7 @@ def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
     return Floor(
         losses_per_year=comparison.floor(LOSSES),
         minutes_without_writes_per_year=comparison.floor(MINUTES),
-        values={name: comparison.floor(name) for name in (*MEASURES, LOSSES, MINUTES)},
+        values={name: comparison.floor(name) for name in comparison.measured[least].values},
         cause=comparison.measured[least].main_cause(LOSS_PROBABILITY),
         drawn=drawn,
     )

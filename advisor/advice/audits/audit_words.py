@@ -10,8 +10,7 @@ from advisor.advice.choice import judged
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import first_of, listed
 from advisor.formatting import brief_time_per_year, is_rare, once_in
-from advisor.reliability.results.explanation import MOST_WORDS, times_words
-from advisor.reliability.results.settings_split import BY_SETTINGS, LOSSES, STOPS
+from advisor.reliability.results.explanation import LOSSES, MOST_WORDS, STOPS, times_words
 
 
 def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
@@ -52,11 +51,11 @@ def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
 def _years(topic: TopicAudit) -> float:
     """Return the mean years between losses that settings decide; infinite with acks=0."""
     result = topic.choice.reliability
-    return math.inf if result.config.acks == 0 else result.years_between(BY_SETTINGS)
+    return math.inf if result.config.acks == 0 else result.mean_years_to_loss
 
 
 def _stopped(topic: TopicAudit) -> float:
-    return topic.choice.reliability.by_settings(STOPS)
+    return topic.choice.reliability.write_unavailability
 
 
 def _loss_words(topic: TopicAudit, goals: Goals) -> str:

@@ -23,7 +23,6 @@ from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import beyond
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -200,10 +199,10 @@ def check_delivery_timeout(
     if limit is None:
         share = goals.write_unavailability
         limit = written * (_USUAL_UNAVAILABILITY if share is None else share)
-    given_up = result.by_settings("records_refused_per_year")
+    given_up = result.records_refused_per_year
     if timeout_ms is None or given_up <= limit:
         return
-    stopped = result.by_settings("write_unavailability") + result.by_settings("write_stalled")
+    stopped = result.write_unavailability + result.write_stalled
     part = min(given_up / (stopped * written), 1.0) if stopped else 1.0
     if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
@@ -212,19 +211,18 @@ def check_delivery_timeout(
         "KRA402",
         f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: {significant(given_up)} "
         f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
-        f"{_refused_by_timeout(refused or {}, result.model)}",
+        f"{_refused_by_timeout(refused or {})}",
     )
 
 
-def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> str:
+def _refused_by_timeout(refused: Mapping[int, float]) -> str:
     """Return how many records each delivery timeout gives up; "" for fewer than two timeouts."""
     if len(refused) < 2:
         return ""
     parts = [
         f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
-    decided = ", counting only what settings decide" if beyond(model) else ""
-    return f" Failed sends a year with the recommended setting{decided}: {listed(parts)}."
+    return f" Failed sends a year with the recommended setting: {listed(parts)}."
 
 
 def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:
@@ -240,12 +238,12 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
     topic : str
         Topic of the result; "" for all topics.
     """
-    share = result.decided.empty_leader_share() or 0.0
+    share = result.empty_leader_share() or 0.0
     for measure in _LOSSES:
         limit = goals.limits.get(measure)
         if limit is None or not share:
             continue
-        value = result.by_settings(measure)
+        value = float(getattr(result, measure))
         part, least = share * value, _LEAST_SHARE_OF_LIMIT * limit
         if share >= _LEAST_SHARE_OF_MISSED if value > limit else part > least:
             whose = f" of {topic}" if topic else ""

@@ -176,13 +176,12 @@ def likeliest(result: Reliability) -> Story | None:
     result : Reliability
         Its chain has the path; the simulation replays it where a choice of brokers loses a record.
     """
-    path = result.decided.likeliest_loss()
+    path = result.likeliest_loss()
     if path is None:
         return None
     steps = ", then ".join(_said(step) for step in path.steps)
     share = percent(path.share)
-    whose = "the losses" if result.decided is result else "the losses that settings decide"
-    said = f"{capital(steps)}: {share} of {whose} go this way."
+    said = f"{capital(steps)}: {share} of the losses go this way."
     return Story(said, _replayed(path, result.config))
 
 

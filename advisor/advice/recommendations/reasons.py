@@ -15,7 +15,6 @@ from advisor.advice.tolerance import largest_share
 from advisor.formatting import is_rare, once_in, significant, time_per_year
 from advisor.reliability.results import explanation
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import BY_SETTINGS
 
 IN_WORDS: Mapping[str, Callable[[float], str]] = {
     "loss_probability_per_year": limit_words,
@@ -34,7 +33,10 @@ def verdict(choice: Choice, goals: Goals, met: bool | None = None) -> str:
 
 def numbers(choice: Choice) -> list[str]:
     """Return the numbers with their intervals, and how many draws of the card meet the goals."""
-    return [*filter(None, [certainty(choice)]), *explanation.measured_lines(choice.reliability)]
+    return [
+        *filter(None, [certainty(choice)]),
+        *explanation.measured_lines(choice.reliability, intervals=True),
+    ]
 
 
 def tolerances(choice: Choice) -> str:
@@ -75,14 +77,13 @@ def _how_far(choice: Choice, goals: Goals, goal: str) -> str:
     """Return a measure and its limit in brackets; "" for a goal without a limit."""
     if goal not in goals.limits:
         return ""
-    value, limit = choice.reliability.by_settings(goal), goals.limits[goal]
-    decided = " by what settings decide" if choice.reliability.beyond_settings(goal) else ""
+    value, limit = float(getattr(choice.reliability, goal)), goals.limits[goal]
     # Where both read the same in words, show digits.
     for say in (IN_WORDS[goal], significant):
         actual, target = say(value), say(limit) if limit else "none"
         if actual != target:
-            return f" ({actual}{decided}; the goal is {target})"
-    return f" ({actual}{decided}, just beyond the goal)"
+            return f" ({actual}; the goal is {target})"
+    return f" ({actual}, just beyond the goal)"
 
 
 def reasons(
@@ -99,7 +100,7 @@ def reasons(
         Broker id to rack.
     """
     sentences = []
-    most = dominant(best.reliability.decided.causes["loss_events_per_year"])
+    most = dominant(best.reliability.causes["loss_events_per_year"])
     split = has_beyond(best.reliability)
     if most:
         by = " that settings decide" if split else ""
@@ -131,7 +132,7 @@ def _is_cheaper(choice: Choice, best: Choice) -> bool:
 
 def _years(result: Reliability) -> float:
     """Return the mean years to a loss that settings decide, the part in which settings differ."""
-    return result.years_between(BY_SETTINGS)
+    return result.mean_years_to_loss
 
 
 def _same(best: Choice, choices: Sequence[Choice], **changes: object) -> Choice | None:
@@ -184,10 +185,7 @@ def _meets_too(other: Choice, best: Choice) -> str:
         return f"{words}; but no plan takes replicas away, or leaves one where two brokers are."
     if len(other.risks) <= len(best.risks):
         return f"{words}."
-    lost = [
-        significant(choice.reliability.by_settings("acked_records_lost_per_year"))
-        for choice in (other, best)
-    ]
+    lost = [significant(choice.reliability.acked_records_lost_per_year) for choice in (other, best)]
     return (
         f"{words}, but it loses {lost[0]} instead of {lost[1]} acknowledged records a year, and an "
         f"audit calls it a risk that {_named(other)}."
@@ -232,7 +230,7 @@ def _trade(other: Choice, best: Choice) -> str:
     """
     theirs, ours = _years(other.reliability), _years(best.reliability)
     name = "write_unavailability"
-    refused = [each.reliability.by_settings(name) for each in (other, best)]
+    refused = [float(getattr(each.reliability, name)) for each in (other, best)]
     if theirs < 2.0 * ours or is_rare(ours) or refused[0] <= refused[1]:
         return ""
     less = (
@@ -273,7 +271,7 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
         lost = f"With min.insync.replicas {least}: data loss as often"
     else:
         lost = f"With min.insync.replicas {least}: data loss {theirs} instead of {own}"
-    refused, now = (time_per_year(each.by_settings("write_unavailability")) for each in (r, ours))
+    refused, now = (time_per_year(each.write_unavailability) for each in (r, ours))
     return f"{lost}; writes refused {refused} instead of {now}."
 
 

@@ -132,7 +132,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     @property
     def no_setting_changes(self) -> str:
         """What causes beyond settings add, in one sentence."""
-        return self.best.reliability.no_setting_changes
+        return ""
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     @property
     def below_verdict(self) -> tuple[str, ...]:
         """What is beyond settings, caveats, and the numbers with their intervals; a line each."""
-        return (self.no_setting_changes, *self.caveats, *reasons.numbers(self.best))
+        return (*self.caveats, *reasons.numbers(self.best))
 
     @cached_property
     def now(self) -> CurrentState:
@@ -223,9 +223,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     def _refused_by_timeout(self) -> dict[int, float]:
         """Refused records a year that the best setting decides, by ``delivery.timeout.ms``."""
         return {
-            choice.config.delivery_timeout_ms: choice.reliability.by_settings(
-                "records_refused_per_year"
-            )
+            choice.config.delivery_timeout_ms: choice.reliability.records_refused_per_year
             for choice in self.choices
             if choice.name == self.best.name and choice.config.delivery_timeout_ms is not None
         }

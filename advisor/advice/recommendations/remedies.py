@@ -69,7 +69,7 @@ class Remedy:
                 effects.append(f"the goal for {GOAL_WORDS[goal]} is {met}")
                 continue
             then, now = (
-                IN_WORDS[goal](choice.reliability.by_settings(goal))
+                IN_WORDS[goal](float(getattr(choice.reliability, goal)))
                 for choice in (self.after, self.before)
             )
             effects.append(f"{GOAL_WORDS[goal]}: {then} instead of {now}")
@@ -176,7 +176,7 @@ def _power_failures(model: FailureModel, one_rack: bool) -> dict[str, float]:
 def softer_goals(best: Choice, goals: Goals) -> str:
     """Return which limits the setting meets in place of those that it misses; "" for none."""
     limits = {
-        goal: float(f"{1.05 * best.reliability.by_settings(goal):.1e}")
+        goal: float(f"{1.05 * getattr(best.reliability, goal):.1e}")
         for goal in best.unmet
         if goal in goals.limits
     }

@@ -66,7 +66,7 @@ def setting_json(
         "unsure": compared.doubtful,
         "badge": _unsure(*draws) if compared.doubtful else badge(choice, intervals),
         "verdict": verdict(result.outlook, compared if choice.meets else None),
-        "beyond": result.no_setting_changes,
+        "beyond": "",
         "lines": lines,
         "notes": [list(note) for note in notes(config)],
         "commands": [list(block) for block in commands],

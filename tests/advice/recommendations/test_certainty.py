@@ -10,8 +10,8 @@ from advisor.advice.choice import certainty, choose, draws_kept
 from advisor.advice.recommendations import reasons
 from advisor.formatting import time_per_year
 from advisor.reliability.failures.uncertainty import parameter_draws
+from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.results.sensitivity import draws_within
-from advisor.reliability.results.settings_split import without_beyond
 
 CLUSTER = Cluster.uniform(brokers=3, racks=3)
 SETTING = Config(replication_factor=2, min_insync_replicas=2)
@@ -28,8 +28,8 @@ def result():
 @pytest.mark.parametrize("times", [0.2, 1.0, 5.0, 1000.0])
 def test_draws_that_keep_a_limit_are_those_evaluated_one_by_one(result, times):
     """What is beyond settings, here the site's power, does not count."""
-    limit = times * result.by_settings("write_unavailability")
-    cards = [without_beyond(card) for card in parameter_draws(CARD, result.states)]
+    limit = times * result.write_unavailability
+    cards = [without_cluster_wide(card) for card in parameter_draws(CARD, result.states)]
     alone = [evaluate(CLUSTER, SETTING, card).write_unavailability for card in cards]
     expected = sum(value <= limit for value in alone)
     assert draws_within(result, {"write_unavailability": limit}) == (expected, len(cards))
@@ -37,8 +37,8 @@ def test_draws_that_keep_a_limit_are_those_evaluated_one_by_one(result, times):
 
 
 def test_a_draw_meets_the_goals_only_if_it_meets_each(result):
-    writes = {"write_unavailability": result.by_settings("write_unavailability")}
-    reads = {"read_unavailability": result.by_settings("read_unavailability") / 3.0}
+    writes = {"write_unavailability": result.write_unavailability}
+    reads = {"read_unavailability": result.read_unavailability / 3.0}
     both, _ = draws_within(result, writes | reads)
     assert both <= min(draws_within(result, limits)[0] for limits in (writes, reads))
 
@@ -77,7 +77,7 @@ def test_a_verdict_counts_the_draws_where_most_miss_the_goals(times, doubtful):
     card = load_model("three_az_cloud")
     config = Config(replication_factor=3, min_insync_replicas=2)
     trio = evaluate(CLUSTER, config, card)
-    writes = times * trio.by_settings("write_unavailability")
+    writes = times * trio.write_unavailability
     goals = Goals(loss_probability_per_year=None, write_unavailability=writes)
     found = choose(config, trio, goals, rack_share=None)
     kept, draws = draws_kept(found)

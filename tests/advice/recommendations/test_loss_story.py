@@ -70,9 +70,9 @@ def test_both_stories_end_in_a_loss_with_the_brokers_back(settings):
         # The end of the line: no error.
         assert re.search(r"^> read \d+$", story.scenario, re.MULTILINE)
         assert "> NoAcknowledgedRecordLost" in story.scenario
-    path = result.decided.likeliest_loss()
+    path = result.likeliest_loss()
     assert path is not None
-    assert f"{percent(path.share)} of the losses that settings decide go this way" in told.said
+    assert f"{percent(path.share)} of the losses go this way" in told.said
 
 
 def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
