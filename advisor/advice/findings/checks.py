@@ -23,7 +23,6 @@ from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import beyond
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -213,19 +212,18 @@ def check_delivery_timeout(
         "KRA402",
         f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: {significant(given_up)} "
         f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
-        f"{_refused_by_timeout(refused or {}, result.model)}",
+        f"{_refused_by_timeout(refused or {})}",
     )
 
 
-def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> str:
+def _refused_by_timeout(refused: Mapping[int, float]) -> str:
     """Return how many records each delivery timeout gives up; "" for fewer than two timeouts."""
     if len(refused) < 2:
         return ""
     parts = [
         f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
-    decided = ", counting only what settings decide" if beyond(model) else ""
-    return f" Failed sends a year with the recommended setting{decided}: {listed(parts)}."
+    return f" Failed sends a year with the recommended setting: {listed(parts)}."
 
 
 def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:

@@ -148,6 +148,19 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         >>> advice.best.config.replication_factor
         1
         """
+        # The shortest delivery timeout tried that meets a goal for failed sends, else the longest.
+        candidate = self._recommended
+        if "records_refused_per_year" not in candidate.unmet:
+            return candidate
+        for config in _with_longer_delivery_timeout(candidate.config):
+            candidate = self._candidate(config)
+            if "records_refused_per_year" not in candidate.unmet:
+                break
+        return candidate
+
+    @cached_property
+    def _recommended(self) -> Candidate:
+        """The best setting with the delivery timeout that today's producers have."""
         config = self._usual_action.after.config
         if default("retries", config.kafka_version) == 0 and "retries" not in config.explicit:
             config = config.changed(retries=MAX_INT)
@@ -172,11 +185,11 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     def choices(self) -> tuple[Candidate, ...]:
         """Settings beside each other: the best, then the others by what they cost."""
         most = max(min(USUAL_REPLICAS, len(self.cluster.brokers)), self._factor)
-        configs = dict.fromkeys(
-            config for factor in range(1, most + 1) for config in compared(self.best.config, factor)
-        )
-        configs |= dict.fromkeys(_with_longer_delivery_timeout(self.best.config))
-        configs.pop(self.best.config, None)
+        usual = self._recommended.config
+        configs = dict.fromkeys([usual, *_with_longer_delivery_timeout(usual)])
+        for factor in range(1, most + 1):
+            configs |= dict.fromkeys(compared(usual, factor))
+        configs.pop(self.best.config)
         price, others = self.goals.minutes_per_loss, map(self._candidate, configs)
         return (self.best, *sorted(others, key=lambda other: other.cost(price)))
 
@@ -274,10 +287,11 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     @property
     def _refused_by_timeout(self) -> dict[int, float]:
         """Refused records a year under the best setting, by ``delivery.timeout.ms``."""
-        longer = map(self._candidate, _with_longer_delivery_timeout(self.best.config))
+        usual = self._recommended.config
+        shown = map(self._candidate, (usual, *_with_longer_delivery_timeout(usual)))
         return {
             choice.config.delivery_timeout_ms: choice.reliability.records_refused_per_year
-            for choice in (self.best, *longer)
+            for choice in shown
             if choice.config.delivery_timeout_ms is not None
         }
 
