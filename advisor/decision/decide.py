@@ -449,15 +449,11 @@ def _below(
         for action in actions
         if action.held_back
     ]
-    goals = {goal.goal: goal for action in reversed(actions) for goal in action.goals}
-    sentences += map(words.goal_sentence, goals.values())
+    sentences += words.goal_sentences(actions)
     sentences += [
         words.loss_size_sentence(worst.loss_size),
         words.more_replica_sentence(worst),
         words.measure_sentence(choice),
+        words.undrawn_sentence(undrawn),
     ]
-    if undrawn:
-        sentences.append(
-            f"How sure was not computed for {undrawn:,} topics, which come after the others."
-        )
     return sentences
