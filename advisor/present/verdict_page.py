@@ -57,7 +57,7 @@ def style() -> Html:
     return markup("<style>\n{}</style>\n", markup(source("verdict.css")))
 
 
-def fragment(verdict: Verdict) -> Html:
+def verdict_html(verdict: Verdict) -> Html:
     """Return a verdict with its style, for a notebook."""
     return html_joined([style(), first_screen(verdict)])
 
