@@ -113,9 +113,18 @@ def healthy_words(verdict: Verdict) -> str:
     names = [action.topic or THIS_SETTING for action in healthy(verdict)]
     if not names:
         return ""
-    more = f" and {len(names) - _MOST_NAMES:,} others" if len(names) > _MOST_NAMES else ""
     beside = " more" if in_trouble(verdict) else ""
-    return f"{len(names):,}{beside}: {', '.join(names[:_MOST_NAMES])}{more}"
+    return f"{len(names):,}{beside}: {first_names(names)}"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first names and how many there are beside them.
+
+    >>> first_names(["a", "b"]), first_names("abcdefgh")
+    ('a, b', 'a, b, c, d, e, f and 2 others')
+    """
+    more = f" and {len(names) - _MOST_NAMES:,} others" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def headline(verdict: Verdict) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from advisor.decision.rows import (
     TopicRow,
     around,
     between_losses,
+    first_names,
     headline,
     healthy,
     healthy_words,
@@ -36,14 +37,11 @@ _SIGNS = {CRITICAL: "●", WARNING: "▲", OK: "✓"}
 _COLUMNS = ("Severity", "Topic", "Today", "Set to", "A loss every", "No writes a year", "Why")
 _NOTHING = markup("")
 _ARROW = "→"
-_MOST_TOPICS = 100
-_LEGEND = (
-    "Each arrow is a topic, from today (dot) to after the change (ring). To the right: fewer "
-    "losses; up: less time without writes."
-)
-_HELD = (
-    "<li><strong>{}</strong>: {} is held back, because it {}. Consent with <code>{}</code>.</li>"
-)
+_FIRST_TOPICS, _MOST_TOPICS = 10, 100
+_LEGEND = "To the right: fewer losses; up: less time without writes."
+_ARROWS = "Each arrow is a topic, from today (dot) to after the change (ring)."
+_HELD = "<li><strong>{}</strong> to {}: it {}.</li>"
+_CONSENT = '<p class="av-held">* Held back until you consent with <code>{}</code>:</p>'
 
 
 @cache
@@ -100,7 +98,7 @@ def _now(broken: str, others: Sequence[str]) -> Html:
         return _NOTHING
     items = html_joined(markup("<li>{}</li>", html(sentence)) for sentence in others)
     more = markup("<ul>{}</ul>", items) if others else _NOTHING
-    return markup('<div class="av-now" role="alert"><p>{}</p>{}</div>', html(broken), more)
+    return markup('<div class="av-now"><p>{}</p>{}</div>', html(broken), more)
 
 
 def _two_numbers(verdict: Verdict) -> Html:
@@ -136,20 +134,21 @@ def _number(title: str, change: Change, changed: bool) -> Html:
 
 
 def _topics(verdict: Verdict) -> Html:
-    trouble = in_trouble(verdict)
-    well = healthy(verdict)
-    tables = []
+    trouble, well = in_trouble(verdict), healthy(verdict)
+    parts = []
     if trouble:
-        hidden = len(trouble) - _MOST_TOPICS
-        more = f" {hidden:,} more are not shown." if hidden > 0 else ""
-        caption = f"Topics to change, the worst first.{more}"
-        tables.append(_table(trouble[:_MOST_TOPICS], caption))
+        parts.append(_table(trouble[:_FIRST_TOPICS], "Topics to change, the worst first."))
+    rest = trouble[_FIRST_TOPICS:]
+    if rest:
+        folded = "<details><summary>{}</summary>{}</details>"
+        title = f"{len(rest):,} more topics to change"
+        parts.append(markup(folded, html(title), _table(rest, f"{title}, the worst first.")))
     if well:
         folded = '<details class="av-healthy"><summary>{} <span>{}</span></summary>{}</details>'
         sign = markup('<span class="av-ok">{} {}</span>', html(_SIGNS[OK]), html(OK))
-        table = _table(well[:_MOST_TOPICS], "Topics that stay as they are.")
-        tables.append(markup(folded, sign, html(healthy_words(verdict)), table))
-    return html_joined(tables, "\n")
+        table = _table(well, "Topics that stay as they are.")
+        parts.append(markup(folded, sign, html(healthy_words(verdict)), table))
+    return html_joined(parts, "\n")
 
 
 def _table(actions: Sequence[Action], caption: str) -> Html:
@@ -157,7 +156,9 @@ def _table(actions: Sequence[Action], caption: str) -> Html:
     head = html_joined(
         markup('<th scope="col" role="columnheader">{}</th>', html(column)) for column in _COLUMNS
     )
-    rows = html_joined((_topic(row(action)) for action in actions), "\n")
+    rows = html_joined((_topic(row(action)) for action in actions[:_MOST_TOPICS]), "\n")
+    hidden = len(actions) - _MOST_TOPICS
+    caption += f" {hidden:,} more are not shown." if hidden > 0 else ""
     return markup(
         '<table class="av-topics" role="table"><caption>{}</caption>'
         '<thead role="rowgroup"><tr role="row">{}</tr></thead>\n'
@@ -197,33 +198,30 @@ def _cell(column: int, content: Html, kind: str = "") -> Html:
 def _picture(verdict: Verdict, said: Around) -> Html:
     if not verdict.actions:
         return _NOTHING
+    arrow = _ARROWS if any(action.set_to is not None for action in verdict.actions) else ""
     return markup(
         '<figure><div class="av-wide">{}</div><div class="av-narrow">{}</div>'
         "<figcaption>{}</figcaption></figure>",
         arrows(verdict, WIDE),
         arrows(verdict, NARROW),
-        html(f"{_LEGEND} {said.floor}".strip()),
+        html(" ".join(filter(None, (arrow, _LEGEND, said.floor)))),
     )
 
 
 def _commands(verdict: Verdict, commands: Html | None) -> Html:
     """What is held back and why, and the commands of the page."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for topic in map(row, verdict.actions):
+        if topic.held_back:
+            groups.setdefault((topic.set_to, topic.held_back), []).append(topic.topic)
     items = [
-        markup(
-            _HELD,
-            html(topic.topic),
-            html(topic.set_to),
-            html(topic.held_back),
-            html(CONSENT),
-        )
-        for topic in map(row, verdict.actions)
-        if topic.held_back
+        markup(_HELD, html(first_names(names)), html(set_to), html(reason))
+        for (set_to, reason), names in groups.items()
     ]
     held = _NOTHING
     if items:
-        held = markup(
-            '<p class="av-held">* Held back:</p><ul class="av-more">{}</ul>', html_joined(items)
-        )
+        why = markup('<ul class="av-more">{}</ul>', html_joined(items))
+        held = html_joined([markup(_CONSENT, html(CONSENT)), why])
     return html_joined([held, commands or _NOTHING])
 
 

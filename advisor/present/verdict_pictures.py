@@ -20,8 +20,10 @@ from advisor.reliability.failures import mechanisms
 from advisor.rendering import Html, html, html_joined, markup
 
 Place = tuple[float, float]
+Area = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
 
-_MOST_TOPICS = 12
+_MOST_PLACES, _MOST_DESCRIBED = 12, 12
 _HOURS, _DAY = 1 / 8760, 1 / 365
 _YEARS = (
     (_HOURS, "hour"),
@@ -43,7 +45,7 @@ _MINUTES = (
     (6000.0, "100 h"),
     (_ALL_YEAR, "all year"),
 )
-_LETTER, _LINE = 6.9, 15.0
+_LETTER, _LINE = 7.2, 15.0
 """Width of a letter and height of a line of text, in the units of a drawing."""
 
 
@@ -60,8 +62,8 @@ class Size:
     wall: float = 150.0
 
 
-WIDE = Size(width=980.0, height=230.0, left=76.0, bottom=26.0)
-NARROW = Size(width=366.0, height=270.0, left=70.0, bottom=42.0, wall=74.0)
+WIDE = Size(width=980.0, height=230.0, left=92.0, bottom=26.0)
+NARROW = Size(width=366.0, height=270.0, left=84.0, bottom=42.0, wall=74.0)
 
 
 @dataclass(frozen=True)
@@ -94,29 +96,31 @@ def arrows(verdict: Verdict, size: Size = WIDE) -> Html:
     Html
         One ``<svg>`` element.
     """
-    shown = (in_trouble(verdict) or verdict.actions)[:_MOST_TOPICS]
     actions = verdict.actions
     across, upward = _axes(actions, size)
     edges = size.left, size.width - size.right, size.top, size.height - size.bottom
-    parts = [*_rules(across, upward), *_wall(verdict, across, upward, size)]
-    parts += _ticks(across, size)
-    starts = _grouped(
-        shown, lambda a: (across.at(_between(a.loss_today)), upward.at(a.refused_today))
-    )
-    ends = {
-        action.topic: (across.at(_between(action.loss_after)), upward.at(action.refused_after))
-        for action in actions
-    }
-    lines = [(start, ends[a.topic]) for start, group in starts for a in group]
+    wall, words_of_wall = _wall(verdict, across, upward, size)
+
+    def today(action: Action) -> Place:
+        return across.at(_between(action.loss_today)), upward.at(action.refused_today)
+
+    def after(action: Action) -> Place:
+        return across.at(_between(action.loss_after)), upward.at(action.refused_after)
+
+    starts = _grouped(in_trouble(verdict) or actions, today)[:_MOST_PLACES]
+    shown = [action for _, group in starts for action in group]
+    lines = list(dict.fromkeys((today(action), after(action)) for action in shown))
+    stays = dict.fromkeys(after(action) for action in actions if action.set_to is None)
+    rings = dict.fromkeys(after(action) for action in shown if action.set_to is not None)
+    parts = [*_rules(across, upward), *wall, *_ticks(across, size)]
     parts += [_arrow(start, end) for start, end in lines]
-    stays = dict.fromkeys(ends[a.topic] for a in actions if a.set_to is None)
     parts += [_circle(place, 4.5, "dot-ok") for place in stays]
-    changed = [a for a in shown if a.set_to is not None]
-    parts += [_circle(ends[a.topic], 4.5, "dot-after") for a in changed]
+    parts += [_circle(place, 4.5, "dot-after") for place in rings]
     parts += [_circle(start, 5.5, f"dot-{group[0].severity}") for start, group in starts]
     obstacles = [*_along(lines), *stays, *(start for start, _ in starts)]
-    parts += _names(starts, obstacles, edges)
-    return svg(size.width, size.height, describe([row(action) for action in shown]), parts)
+    parts += _names(starts, obstacles, words_of_wall, edges)
+    described = [row(action) for action in shown[:_MOST_DESCRIBED]]
+    return svg(size.width, size.height, describe(described), parts)
 
 
 def describe(rows: Sequence[TopicRow]) -> str:
@@ -161,7 +165,10 @@ def _axes(actions: Sequence[Action], size: Size) -> tuple[_Axis, _Axis]:
     minutes = [m for a in actions for m in (a.refused_today, a.refused_after)]
     minutes += [a.floor.minutes_without_writes_per_year for a in actions]
     right, top = size.width - size.right, size.top
-    first = _tick_below(min(years) / 1.15, [at for at, _ in _YEARS])
+    ticks = [at for at, _ in _YEARS]
+    first = _tick_below(min(years) / 1.15, ticks)
+    if not any(first < tick <= max(years) for tick in ticks):
+        first = _tick_below(first / 1.15, ticks)
     # The wall begins where the best floor is; a little of the axis lies behind it.
     wall = right - size.wall
     best = max(max(years), 4.0 * first)
@@ -178,8 +185,11 @@ def _tick_below(value: float, ticks: Sequence[float]) -> float:
     return max((tick for tick in ticks if tick <= value), default=ticks[0])
 
 
-def _wall(verdict: Verdict, across: _Axis, upward: _Axis, size: Size) -> list[Html]:
-    """What no setting gets behind: solid behind the best topic's floor, pale from the worst's."""
+def _wall(verdict: Verdict, across: _Axis, upward: _Axis, size: Size) -> tuple[list[Html], Area]:
+    """What no setting gets behind, and where its words stand.
+
+    It is solid behind the best topic's floor, and pale from the worst's.
+    """
     floors = [action.floor for action in verdict.actions]
     bottom = size.height - size.bottom
     width = across.end - across.start
@@ -194,12 +204,13 @@ def _wall(verdict: Verdict, across: _Axis, upward: _Axis, size: Size) -> list[Ht
     cause = verdict.floor.cause if verdict.floor is not None else ""
     words = ["no setting", "gets here"] if size is NARROW else ["no setting gets here"]
     words += [f"({mechanisms.words(cause)})"] if cause and size is not NARROW else []
-    middle = (max(xs) + across.end) / 2.0
-    lines = [
-        text(middle, (min(ys) + bottom) / 2.0 + _LINE * place, part, "soft middle")
-        for place, part in enumerate(words)
+    middle, first = (max(xs) + across.end) / 2.0, (min(ys) + bottom) / 2.0
+    half = max(map(len, words)) * _LETTER / 2.0
+    drawn += [
+        text(middle, first + _LINE * place, words_of_line, "soft middle")
+        for place, words_of_line in enumerate(words)
     ]
-    return drawn + lines
+    return drawn, (middle - half, first - _LINE, middle + half, first + _LINE * len(words))
 
 
 def _ticks(across: _Axis, size: Size) -> list[Html]:
@@ -283,38 +294,40 @@ def _along(lines: Iterable[tuple[Place, Place]]) -> list[Place]:
 def _names(
     starts: Sequence[tuple[Place, list[Action]]],
     obstacles: Sequence[Place],
-    edges: tuple[float, float, float, float],
+    words_of_wall: Area,
+    edges: Area,
 ) -> list[Html]:
     """The name of each topic beside its dot, where it covers the least of the drawing."""
-    drawn, taken = [], list[tuple[float, float, float, float]]()
+    drawn, taken = [], [words_of_wall]
     for (x, y), group in starts:
         name = row(group[0]).topic
         words = name if len(group) == 1 else f"{name} and {len(group) - 1} more"
         width = len(words) * _LETTER
-        boxes = [
-            (x + 9.0, y - 8.0),
-            (x - 9.0 - width, y - 8.0),
-            (x - width / 2.0, y - 24.0),
-            (x - width / 2.0, y + 8.0),
-            (x + 7.0, y - 22.0),
-            (x + 7.0, y + 6.0),
-            (x - 7.0 - width, y - 22.0),
-            (x - 7.0 - width, y + 6.0),
+        across = {"": x + 9.0, "end": x - 9.0 - width, "middle": x - width / 2.0}
+        places = [
+            (across[anchor], y + down, anchor)
+            for down, anchors in ((-8.0, ("", "end")), (-24.0, across), (8.0, across))
+            for anchor in anchors
         ]
-        left, top = min(
-            boxes,
-            key=lambda at: _covered((*at, at[0] + width, at[1] + _LINE), obstacles, taken, edges),
+        left, top, anchor = min(
+            places, key=lambda at: _covered(_box(at, width), obstacles, taken, edges)
         )
-        taken.append((left, top, left + width, top + _LINE))
-        drawn.append(text(left, top + 12.0, words, "halo"))
+        taken.append(_box((left, top, anchor), width))
+        at = {"": left, "end": left + width, "middle": x}[anchor]
+        drawn.append(text(at, top + 12.0, words, f"halo {anchor}".strip()))
     return drawn
 
 
+def _box(place: tuple[float, float, str], width: float) -> Area:
+    left, top, _ = place
+    return left, top, left + width, top + _LINE
+
+
 def _covered(
-    area: tuple[float, float, float, float],
+    area: Area,
     obstacles: Sequence[Place],
-    taken: Sequence[tuple[float, float, float, float]],
-    edges: tuple[float, float, float, float],
+    taken: Sequence[Area],
+    edges: Area,
 ) -> float:
     left, top, right, bottom = area
     outside = max(edges[0] - left, 0.0) + max(right - edges[1], 0.0)
