@@ -18,11 +18,12 @@ from advisor.rendering import (
 if TYPE_CHECKING:
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.advice.migration.client_defaults import ClientDefaults
+    from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
     from advisor.reliability.results.sampled import Sampled
 
 _ASSUMPTION_PREFIX = "Assumed: "
-# Those that miss a goal today come first.
+# Those in trouble come first.
 _MOST_TOPICS = 30
 # Scripts longer than this are shown in part.
 _MOST_LINES, _FIRST_LINES = 200, 20
@@ -58,16 +59,16 @@ def _failed_sends(result: Reliability) -> str:
 
 
 def recommendation(result: Recommendation) -> Terminal:
-    """Format a recommendation: verdict, reasons, findings, commands and rollback."""
+    """Format a recommendation: verdict, topics, reasons, findings, commands and rollback."""
     from advisor.advice.audits.state_words import state_lines
-    from advisor.advice.beyond_settings import goals_sentence
 
+    verdict = result.quick_verdict
     blocks = [
         list(state_lines(result.now)),
-        [result.verdict, *result.below_verdict, *result.remedies, result.tolerances],
-        [] if any(result.rack_rule in each for each in result.caveats) else [result.rack_rule],
-        [goals_sentence(result.goals, result.best.reliability)],
-        _topics(result),
+        [*str(verdict).splitlines(), *verdict.below, *result.remedies, result.tolerances],
+        [result.rack_rule],
+        [result.goals.sentence],
+        _topics(verdict),
         ["Why:", *(f"  {reason}" for reason in result.why)],
         _likeliest(result),
         findings(result.findings),
@@ -75,6 +76,30 @@ def recommendation(result: Recommendation) -> Terminal:
         *_instructions(result),
     ]
     return terminal_blocks(blocks)
+
+
+def _topics(verdict: Verdict) -> list[str]:
+    """Format today's setting of each topic and what to set, those in trouble first."""
+    from advisor.decision.words import often, stopped
+
+    rows = [("topic", "", "today", "set to", "loses records", "stops writes")]
+    for action in verdict.actions[:_MOST_TOPICS]:
+        if action.topic:
+            to = "as it is" if action.set_to is None else str(action.set_to)
+            held_back = " (held back)" if action.held_back else ""
+            rows.append(
+                (
+                    action.topic,
+                    action.severity,
+                    str(action.today),
+                    f"{to}{held_back}",
+                    often(action.loss_today),
+                    stopped(action.refused_today),
+                )
+            )
+    rest = verdict.actions[_MOST_TOPICS:]
+    critical = sum(action.severity == "critical" for action in rest)
+    return [*table(rows), *_more_topics(len(rest), critical)] if len(rows) > 1 else []
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -85,41 +110,16 @@ def _likeliest(result: Recommendation) -> list[str]:
     return []
 
 
-def _topics(result: Recommendation) -> list[str]:
-    """Format today's and the planned setting of each topic, those that miss goals first."""
-    from advisor.advice.choice import BRIEF_GOALS
-    from advisor.advice.recommendations.topic_changes import unmet
-
-    if not result.topic_changes:
-        return []
-    rows = [("topic", "partitions", "today", "goals", "with this plan", "goals")]
-    for change in result.topic_changes[:_MOST_TOPICS]:
-        row = change.row()
-        misses = (
-            f"missed: {', '.join(BRIEF_GOALS[goal] for goal in row[key])}" if row[key] else "met"
-            for key in ("today_misses", "planned_misses")
-        )
-        now, then = misses
-        planned = row["planned"] if row["changes"] else "no change"
-        rows.append((row["topic"], str(row["partitions"]), row["today"], now, planned, then))
-    rest = result.topic_changes[_MOST_TOPICS:]
-    return [*table(rows), *_more_topics(len(rest), sum(bool(unmet(c.today)) for c in rest))]
-
-
-def _more_topics(number: int, missing: int) -> list[str]:
+def _more_topics(number: int, critical: int) -> list[str]:
     """Format the number of topics not shown; nothing for 0."""
     if not number:
         return []
-    miss = f"{missing:,} of them miss a goal" if missing else "all of them meet the goals"
-    return [f"{number:,} more topics are not shown; {miss}. --json lists every topic."]
+    worst = f"{critical:,} of them are critical" if critical else "none of them is critical"
+    return [f"{number:,} more topics are not shown; {worst}. --json lists every topic."]
 
 
 def _instructions(result: Recommendation) -> list[list[str]]:
-    """Format commands, rollback and producer settings, or why there are none."""
-    from advisor.advice.migration.target_settings import refusal
-
-    if result.refused:
-        return [[refusal(result.refused)]]
+    """Format commands, rollback and producer settings."""
     return [
         [
             "Commands (advisor recommend --files DIR writes the files they name):",
@@ -148,39 +148,46 @@ def audit(result: Audit) -> Terminal:
     """Format an audit: verdict, table of topics (worst first), findings."""
     from advisor.advice.audits.audit import WITHOUT_INTERVALS
     from advisor.advice.audits.state_words import state_lines
-    from advisor.advice.beyond_settings import has_beyond, lost_words
+    from advisor.advice.candidate import goals_words, lost_words
     from advisor.formatting import time_per_year
 
-    split = any(has_beyond(topic.choice.reliability) for topic in result.topics)
-    header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused")
-    by_settings = ("lost by settings", "refused by settings") if split else ()
-    rows = [(*header, *by_settings, "goals")]
-    for topic in result.topics[:_MOST_TOPICS]:
-        config, r = topic.choice.config, topic.choice.reliability
-        decided = (
-            lost_words(r, "by_settings"),
-            time_per_year(r.by_settings("write_unavailability")),
+    rows = [
+        (
+            "topic",
+            "",
+            "partitions",
+            "today",
+            "a record is lost",
+            "writes refused",
+            "goals",
+            "advice",
         )
+    ]
+    for topic in result.topics[:_MOST_TOPICS]:
+        r = topic.choice.reliability
         rows.append(
             (
                 topic.topic.name,
+                topic.severity,
                 str(len(topic.partitions)),
-                str(config.replication_factor),
-                str(config.min_insync_replicas),
+                topic.choice.name,
                 lost_words(r),
                 time_per_year(r.write_unavailability),
-                *(decided if split else ()),
-                "met" if topic.ok else f"missed: {topic.missed}",
+                goals_words(topic.choice),
+                topic.advice or "as it is",
             )
         )
     rest = result.topics[_MOST_TOPICS:]
     notes = ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else []
-    goals = [WITHOUT_INTERVALS, result.goals_sentence]
+    verdict = result.quick_verdict
     blocks = [
         list(state_lines(result.now)),
-        [result.verdict, *result.below_verdict],
-        [*table(rows), *_more_topics(len(rest), sum(not topic.ok for topic in rest))],
-        goals,
+        [*str(verdict).splitlines(), *verdict.below],
+        [
+            *table(rows),
+            *_more_topics(len(rest), sum(topic.severity == "critical" for topic in rest)),
+        ],
+        [WITHOUT_INTERVALS, result.goals.sentence],
         [result.spread],
         findings(result.findings),
         notes,

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.advice import Goals, audit, recommend
 from advisor.advice.beyond_settings import has_beyond
-from advisor.advice.choice import decided_measures, measures_of
+from advisor.advice.candidate import decided_measures, measures_of
 from advisor.cli import text
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.errors import InputError

@@ -5,17 +5,17 @@ The recommended setting is evaluated again on a changed cluster or card.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import cycle
 
-from advisor.advice.choice import GOAL_WORDS, Choice, choose, decided_measures
-from advisor.advice.goals import MOST, Goals, decades_short
+from advisor.advice.candidate import GOAL_WORDS, Candidate, choose, measures_of
+from advisor.advice.goals import MOST, Goals, decades_short, limit_words
 from advisor.advice.phrases import listed
-from advisor.advice.recommendations.reasons import IN_WORDS
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
+from advisor.formatting import significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.kraft_quorum import fatal_zones
 from advisor.reliability.failures.failure_model import FailureModel
@@ -31,6 +31,13 @@ _FLUSH_EVERY_SECOND = (
     "broker, which needs a restart and costs throughput)"
 )
 _ENOUGH_RACKS = 3
+IN_WORDS: Mapping[str, Callable[[float], str]] = {
+    "loss_probability_per_year": limit_words,
+    "write_unavailability": time_per_year,
+    "read_unavailability": time_per_year,
+    "records_refused_per_year": lambda records: f"{significant(records)} a year",
+    "acked_records_lost_per_year": lambda records: f"{significant(records)} a year",
+}
 
 
 @dataclass(frozen=True)
@@ -41,13 +48,13 @@ class Remedy:
     ----------
     what : str
         The change, such as "spread the brokers over three racks".
-    before, after : Choice
+    before, after : Candidate
         The setting without and with it.
     """
 
     what: str
-    before: Choice
-    after: Choice
+    before: Candidate
+    after: Candidate
 
     @property
     def flushes(self) -> bool:
@@ -65,18 +72,18 @@ class Remedy:
                 effects.append(f"the goal for {GOAL_WORDS[goal]} is {met}")
                 continue
             then, now = (
-                IN_WORDS[goal](choice.reliability.by_settings(goal))
+                IN_WORDS[goal](getattr(choice.reliability, goal))
                 for choice in (self.after, self.before)
             )
             effects.append(f"{GOAL_WORDS[goal]}: {then} instead of {now}")
         head = f"To meet every goal, {self.what}"
         if not self.after.meets_all:
             head = f"Nothing tried meets every goal; it helps most to {self.what}"
-        return f"{head} ({listed(effects)}, by what settings decide)."
+        return f"{head} ({listed(effects)})."
 
 
 def cheapest(
-    best: Choice,
+    best: Candidate,
     evaluated: Evaluate,
     cluster: Cluster,
     model: FailureModel,
@@ -105,9 +112,9 @@ def cheapest(
     return found
 
 
-def _distance(choice: Choice, goals: Goals) -> tuple[int, float]:
+def _distance(choice: Candidate, goals: Goals) -> tuple[int, float]:
     """Return the number of missed goals, and by how many decades, to a tenth."""
-    short = decades_short(goals, decided_measures(choice.reliability))
+    short = decades_short(goals, measures_of(choice.reliability))
     return len(choice.unmet), round(short, 1)
 
 
@@ -157,10 +164,10 @@ def _power_of_racks(model: FailureModel) -> dict[str, float]:
     return {path: rate for path in paths if (rate := model.get(path, 0.0)) > 0.0}
 
 
-def softer_goals(best: Choice, goals: Goals) -> str:
+def softer_goals(best: Candidate, goals: Goals) -> str:
     """Return which limits the setting meets in place of those that it misses; "" for none."""
     limits = {
-        goal: float(f"{1.05 * best.reliability.by_settings(goal):.1e}")
+        goal: float(f"{1.05 * getattr(best.reliability, goal):.1e}")
         for goal in best.unmet
         if goal in goals.limits
     }

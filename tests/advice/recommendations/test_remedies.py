@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.advice import Goals
-from advisor.advice.choice import Choice, choose, decided_measures
+from advisor.advice.candidate import Choice, choose, decided_measures
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.tolerance import largest_share
