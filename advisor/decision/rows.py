@@ -235,6 +235,13 @@ def around(verdict: Verdict) -> Around:
     )
 
 
+def further(verdict: Verdict) -> tuple[str, ...]:
+    """Return the sentences below the verdict that `around` leaves out."""
+    said = around(verdict)
+    shown = {said.floor, said.sure, said.undrawn, said.measure, *said.goals}
+    return tuple(sentence for sentence in verdict.below if sentence not in shown)
+
+
 def held_back_words(actions: Sequence[Action]) -> str:
     """Return why commands are held back, once for all of them; "" if none is."""
     reasons = list(dict.fromkeys(words.held_back(a) for a in actions if a.held_back))

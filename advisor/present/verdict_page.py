@@ -60,7 +60,12 @@ def verdict_html(verdict: Verdict) -> Html:
     return html_joined([style(), first_screen(verdict)])
 
 
-def first_screen(verdict: Verdict, commands: Html | None = None, title: bool = False) -> Html:
+def first_screen(
+    verdict: Verdict,
+    commands: Html | None = None,
+    title: bool = False,
+    state: Sequence[str] = (),
+) -> Html:
     """Return a verdict as HTML.
 
     Parameters
@@ -70,6 +75,8 @@ def first_screen(verdict: Verdict, commands: Html | None = None, title: bool = F
         The commands that are not held back, below what is held back.
     title : bool
         Whether the headline is that of the page.
+    state : sequence of str
+        The state of the cluster in sentences, where something is out of sync.
 
     Returns
     -------
@@ -82,7 +89,7 @@ def first_screen(verdict: Verdict, commands: Html | None = None, title: bool = F
     top = markup('<div class="av-top">{}{}</div>', lead, _two_numbers(verdict))
     said = around(verdict)
     parts = [
-        _now(broken, unsaid_now(verdict)),
+        _now(broken, (*unsaid_now(verdict), *state)),
         top,
         _topics(verdict),
         _picture(verdict, said),
@@ -94,11 +101,12 @@ def first_screen(verdict: Verdict, commands: Html | None = None, title: bool = F
 
 def _now(broken: str, others: Sequence[str]) -> Html:
     """What is broken now, in red; nothing if nothing is."""
-    if not broken:
+    if not broken and not others:
         return _NOTHING
     items = html_joined(markup("<li>{}</li>", html(sentence)) for sentence in others)
     more = markup("<ul>{}</ul>", items) if others else _NOTHING
-    return markup('<div class="av-now"><p>{}</p>{}</div>', html(broken), more)
+    first = markup("<p>{}</p>", html(broken)) if broken else _NOTHING
+    return markup('<div class="av-now">{}{}</div>', first, more)
 
 
 def _two_numbers(verdict: Verdict) -> Html:
