@@ -336,9 +336,9 @@ def _commands(recommendation: Recommendation) -> Html:
     if not steps["text"]:
         return markup("")
     return markup(
-        '<div class="tools" hidden></div><details><summary>Commands</summary>'
+        '<div class="file"><div class="tools" hidden></div><details><summary>Commands</summary>'
         '<pre tabindex="0" aria-label="{}">{}</pre></details>'
-        '<p><a href="#do">Checks, rollback and files</a></p>',
+        '<a href="#do">Checks, rollback and files</a></div>',
         html(steps["title"]),
         html(steps["text"]),
     )
