@@ -127,9 +127,9 @@ def reported(result: Recommendation, path: Path | str, columns: int = MOST_COLUM
     """Format what a written report says first, and where it is."""
     from advisor.advice.audits.state_words import state_lines
 
-    rest = (f"Commands, reasons, ranges and assumptions: {path}",)
     state = list(state_lines(result.now))
-    return terminal_blocks([state, *verdict_blocks(result.quick_verdict, rest, columns)])
+    verdict = verdict_blocks(result.quick_verdict, (), columns)
+    return terminal_blocks([state, *verdict, [f"Report: {path}"]])
 
 
 def _likeliest(result: Recommendation) -> list[str]:

@@ -24,6 +24,8 @@ from advisor.formatting import (
 from advisor.reliability.failures import mechanisms
 
 MOST_HEADLINE_WORDS, MOST_WORDS = 25, 60
+MOST_PRICE_MINUTES = 100.0 * MINUTES_PER_YEAR
+"""No loss is as bad as a hundred years without writes: a higher price is called any price."""
 _MOST_NAMES = 2
 _RARE = f"less often than every {RAREST_YEARS:,.0f} years"
 # A loss or an outage is called unavoidable if at most that many times the floor.
@@ -333,11 +335,11 @@ def price_sentence(choice: SettingChoice) -> str:
         return f"It pays unless a loss matters less than {duration(lower)} without writes."
     if lower == 0.0:
         return "It is better than a lower min ISR however little a loss matters."
-    if higher is not None and higher < math.inf:
+    if higher is not None and higher < MOST_PRICE_MINUTES:
         return (
             f"A higher min ISR pays if a loss matters more than {duration(higher)} without writes."
         )
-    return ""
+    return "It is better than a higher min ISR however much a loss matters." if higher else ""
 
 
 def sure_sentence(choice: SettingChoice) -> str:

@@ -84,8 +84,10 @@ def first_screen(
         One element; needs `style` somewhere in the page.
     """
     broken, to_do = headline(verdict)
-    heading = '<h1 class="av-headline">{}</h1>' if title else '<p class="av-headline">{}</p>'
-    lead = markup("<div>{}<p>{}</p></div>", markup(heading, html(to_do)), html(verdict.text))
+    head = markup(
+        '<h1 class="av-headline">{}</h1>' if title else '<p class="av-headline">{}</p>', html(to_do)
+    )
+    lead = markup("<div>{}<p>{}</p></div>", head, html(verdict.text))
     top = markup('<div class="av-top">{}{}</div>', lead, _two_numbers(verdict))
     said = around(verdict)
     parts = [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from advisor.decision import Action, SettingChoice, Verdict
 from advisor.decision.rows import Change, TopicRow, in_trouble, row
-from advisor.decision.words import duration
+from advisor.decision.words import MOST_PRICE_MINUTES, duration
 from advisor.formatting import RAREST_YEARS, capital, span
 from advisor.present.stories.picture import box, line, number, svg, text
 from advisor.reliability.failures import mechanisms
@@ -45,6 +45,7 @@ _MINUTES = (
     (6000.0, "100 h"),
     (_ALL_YEAR, "all year"),
 )
+_ENDLESS = "over 100 years"
 _LETTER, _LINE = 7.2, 15.0
 """Width of a letter and height of a line of text, in the units of a drawing."""
 
@@ -352,12 +353,13 @@ def price_axis(choice: SettingChoice) -> Html | None:
     if spread is None:
         return None
     price = choice.minutes_per_loss
-    ends = [value for value in (spread.low, spread.high, price) if 0.0 < value < math.inf]
+    ends = [value for value in (*spread, price) if 0.0 < value < MOST_PRICE_MINUTES]
     if not ends:
         return None
     axis = _Axis(min(ends) / 3.0, max(ends) * 3.0, 6.0, _PRICE_WIDTH - 6.0)
+    # What is outside, 0 and infinity too, stands at the ends.
     low, middle, high = (
-        axis.start if value == 0.0 else axis.end if math.isinf(value) else axis.at(value)
+        axis.start if value == 0.0 else axis.at(value)
         for value in (spread.low, spread.median, spread.high)
     )
     y = _PRICE_LINE
@@ -379,11 +381,11 @@ def price_words(minutes: float) -> str:
     """Return a price of a loss in words.
 
     >>> price_words(10_080.0), price_words(0.0), price_words(math.inf)
-    ('7 days', 'any', 'none')
+    ('7 days', 'nothing', 'over 100 years')
     """
     if minutes == 0.0:
-        return "any"
-    return "none" if math.isinf(minutes) else duration(minutes)
+        return "nothing"
+    return _ENDLESS if minutes >= MOST_PRICE_MINUTES else duration(minutes)
 
 
 def price_sentence(choice: SettingChoice) -> str:
@@ -394,6 +396,9 @@ def price_sentence(choice: SettingChoice) -> str:
         return ""
     what = "it pays" if below is not None else "a higher min ISR pays"
     used = f"The price used is {price_words(choice.minutes_per_loss)}."
+    if spread.low >= MOST_PRICE_MINUTES or spread.high == 0.0:
+        price = "any price of a loss" if spread.high == 0.0 else "no price of a loss that matters"
+        return f"{capital(what)} at {price}. {used}"
     if spread.low == spread.high:
         return f"{capital(what)} if a loss is as bad as {_from(spread.low)}. {used}"
     draws = "Bar: over the card's ranges " if choice.draws else ""
@@ -406,9 +411,9 @@ def _from(minutes: float) -> str:
 
 def _from_to(low: float, high: float) -> str:
     if low == 0.0:
-        return f"anything up to {_from(high)}" if not math.isinf(high) else "anything, or nothing"
-    if math.isinf(high):
-        return f"{price_words(low)} without writes or far more"
+        return f"anything up to {_from(high)}"
+    if high >= MOST_PRICE_MINUTES:
+        return f"{price_words(low)} to {_from(high)}"
     return f"{span(price_words(low), price_words(high))} without writes"
 
 

@@ -295,9 +295,10 @@ def test_the_axis_of_prices() -> None:
 @pytest.mark.parametrize(
     ("spread", "words"),
     [
-        (Spread(0.0, 0.0, 0.0), "any"),
-        (Spread(300.0, 0.0, math.inf), "anything, or nothing"),
-        (Spread(300.0, 60.0, math.inf), "or far more"),
+        (Spread(0.0, 0.0, 0.0), "It pays at any price of a loss."),
+        (Spread(300.0, 0.0, math.inf), "anything up to over 100 years"),
+        (Spread(300.0, 60.0, math.inf), "60 minutes to over 100 years without writes"),
+        (Spread(1e12, 1e10, 1e15), "It pays at no price of a loss that matters."),
         (Spread(300.0, 0.0, 600.0), "anything up to 10 hours"),
     ],
 )
