@@ -116,9 +116,9 @@ def _short_units(words: str) -> str:
     """Years, months and days for a narrow column.
 
     >>> _short_units("9.2 months -> 220 years"), _short_units("over 2,000 years")
-    ('9.2 mo -> 220 y', '> 2,000 y')
+    ('9.2 mo -> 220 y', 'over 2,000 y')
     """
-    return _UNIT.sub(lambda unit: _UNITS[unit[0].removesuffix("s")], words).replace("over", ">")
+    return _UNIT.sub(lambda unit: _UNITS[unit[0].removesuffix("s")], words)
 
 
 def _table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
