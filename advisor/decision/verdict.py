@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from advisor import plotting
 from advisor.decision.comparison import GoalOutcome, SettingChoice
 from advisor.decision.settings import Setting
+from advisor.errors import MissingExtraError
 from advisor.reliability import measure_table
+from advisor.tables import html_verdict
 
 CRITICAL, WARNING, OK = "critical", "warning", "ok"
 SEVERITIES = (CRITICAL, WARNING, OK)
@@ -247,6 +250,12 @@ class Verdict:
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.headline, self.text)))
 
+    def _repr_html_(self) -> str:
+        try:
+            return str(plotting.draw("verdict", self).text)
+        except MissingExtraError:
+            return html_verdict(self.headline, self.text, *self.below).text
+
 
 INFINITE = "infinite"
 """What stands for an infinite number in plain data: JSON has none."""
@@ -288,4 +297,5 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
 
 def goal_dict(goal: GoalOutcome) -> dict[str, Any]:
     """Return the outcome of a goal as plain data."""
-    return plain({**vars(goal), "by": None if goal.by is None else str(goal.by)})
+    data: dict[str, Any] = plain({**vars(goal), "by": None if goal.by is None else str(goal.by)})
+    return data
