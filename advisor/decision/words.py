@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -29,6 +28,8 @@ _RARE = f"less often than every {RAREST_YEARS:,.0f} years"
 # A loss or an outage is called unavoidable if at most that many times the floor.
 _HARDLY_ABOVE = 1.1
 _MOSTLY = 0.5
+# No loss is as bad as a thousand years without writes.
+_NEVER_WORTH = 1_000.0 * MINUTES_PER_YEAR
 
 
 def headline(actions: Sequence[Action], now: Sequence[str]) -> str:
@@ -307,11 +308,11 @@ def floor_sentence(action: Action) -> str:
 def price_sentence(choice: SettingChoice) -> str:
     """Return the prices of a loss at which the choice is right, at the card's middle values."""
     lower, higher = choice.pays_from_minutes, choice.pays_to_minutes
-    if lower is not None and 0.0 < lower < math.inf:
+    if lower is not None and 0.0 < lower < _NEVER_WORTH:
         return f"It pays unless a loss matters less than {duration(lower)} without writes."
     if lower == 0.0:
         return "It is better than a lower min ISR however little a loss matters."
-    if higher is not None and higher < math.inf:
+    if higher is not None and higher < _NEVER_WORTH:
         return (
             f"A higher min ISR pays if a loss matters more than {duration(higher)} without writes."
         )
