@@ -90,6 +90,7 @@ def test_audit_exit_code(tmp_path: Path, card: str, capsys: pytest.CaptureFixtur
     assert main([*line, "--loss-probability-per-year", "0.5"]) == 0
     assert capsys.readouterr().out.startswith("Keep RF 3, min ISR 2, acks=all.\n")
     loose = ["audit", good(tmp_path, m=1), "--model", "three_az_cloud"]
+    loose += ["--minutes-per-loss", "40320"]
     assert main(loose) == 0
     assert main([*loose, "--fail-on", "warning"]) == 1
     assert main([*loose, "--fail-on", "note"]) == 2

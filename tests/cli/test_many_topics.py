@@ -55,7 +55,7 @@ def test_recommend_prints_the_worst_thirty_and_the_start_of_long_scripts(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Topics are counted; a script of hundreds of lines is named with the way to get it."""
-    monkeypatch.setattr("advisor.cli.text._MOST_LINES", 50)
+    monkeypatch.setattr("advisor.cli.text._MOST_LINES", 10)
     assert main(["recommend", *arguments]) == 0
     printed = capsys.readouterr().out
     assert len(re.findall(r"^topic-\d+  ", printed, re.MULTILINE)) == 30

@@ -88,7 +88,7 @@ class Audit(AuditViews):
     ... )
     >>> result = advisor.audit(cluster, model)
     >>> result.ok
-    False
+    True
     >>> print(result.quick_verdict.headline)
     Keep RF 2, min ISR 1, acks=all.
     >>> [finding.code for finding in result.topics[0].findings]
@@ -143,7 +143,8 @@ class Audit(AuditViews):
         --------
         >>> import advisor
         >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2,3 Isr: 1,2,3"
-        >>> result = advisor.audit(text + "\n", "three_az_cloud")
+        >>> dear = advisor.Goals(minutes_per_loss=40_320)  # four weeks
+        >>> result = advisor.audit(text + "\n", "three_az_cloud", goals=dear)
         >>> result.fails(), result.fails("warning")
         (False, True)
         """

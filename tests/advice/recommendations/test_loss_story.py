@@ -92,9 +92,9 @@ def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
     told = likeliest(limps)
     assert told is not None
     first = "One broker stops serving its followers (gray failures), then "
-    assert told.said.startswith(f"{first}one broker loses its disk (lost disks): ")
+    assert told.said.startswith(f"{first}the host of that broker dies: ")
     assert "\nlimp 1\n" in told.scenario
-    assert "\ndestroy 1\n" in told.scenario
+    assert "\npower-off 1\n" in told.scenario
     disks = evaluate(
         Cluster.uniform(6, 3),
         Config(replication_factor=3, min_insync_replicas=2, acks="all"),
