@@ -86,9 +86,7 @@ def decide(
     """
     situation = Situation.read(cluster, load, kafka_version, producer, topics, shared=False)
     asked = Decision(situation, model, requirements or Requirements(), allow_lower_durability)
-    return asked.answered(
-        evaluator or ExactEvaluator(cluster, model, draws, topic_evaluator()), depth
-    )
+    return asked.answered(evaluator or asked.exactly(draws), depth)
 
 
 def evaluated_once(evaluated: Evaluate) -> Evaluate:
@@ -139,14 +137,17 @@ class Decision:
     @cached_property
     def at_middle(self) -> Verdict:
         """The verdict at the card's middle values: all but how sure it is."""
-        evaluator = ExactEvaluator(self.situation.cluster, self.model, 0, self.evaluated)
-        return self.answered(evaluator, MIDDLE)
+        return self.answered(self.exactly(0), MIDDLE)
 
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict with how sure it is, what it depends on, and what to measure."""
-        evaluator = ExactEvaluator(self.situation.cluster, self.model, DRAWS, self.evaluated)
-        return self.answered(evaluator, None)
+        return self.answered(self.exactly(DRAWS), None)
+
+    def exactly(self, draws: int) -> Evaluator:
+        """Return what answers with `advisor.evaluate`, under the card of the cluster's mode."""
+        card = self.model.under(self.situation.mode)
+        return ExactEvaluator(self.situation.cluster, card, draws, self.evaluated)
 
     def answered(self, evaluator: Evaluator, depth: Depth | None) -> Verdict:
         """Return the verdict to some depth."""

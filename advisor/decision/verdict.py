@@ -9,6 +9,7 @@ from typing import Any
 
 from advisor.decision.comparison import GoalOutcome, SettingChoice
 from advisor.decision.settings import Setting
+from advisor.reliability import measure_table
 
 CRITICAL, WARNING, OK = "critical", "warning", "ok"
 SEVERITIES = (CRITICAL, WARNING, OK)
@@ -44,8 +45,11 @@ class Floor:
         return self.values[measure]
 
     def by_settings(self, measure: str, whole: float) -> float:
-        """Return the rest of a setting's measure; with `beyond_settings` it is the whole."""
-        return whole - self.values[measure]
+        """Return the rest of a setting's measure; with `beyond_settings` it is the whole.
+
+        Of times between losses the inverse adds up: the time until the rest alone loses.
+        """
+        return measure_table.measure(measure).rest(whole, self.values[measure])
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ def test_the_sample_cluster() -> None:
     assert [(a.topic, a.severity) for a in answer.actions] == [
         ("__consumer_offsets", "critical"),
         ("audit", "critical"),
-        ("clickstream", "warning"),
         ("payments", "warning"),
+        ("clickstream", "warning"),
         ("__transaction_state", "ok"),
         ("orders", "ok"),
     ]

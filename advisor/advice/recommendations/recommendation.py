@@ -29,6 +29,7 @@ from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import LossStories
 from advisor.advice.recommendations.migration_mixin import MigrationMixin
 from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
+from advisor.advice.recommendations.what_helps import what_helps
 from advisor.advice.situation import Situation
 from advisor.advice.tolerance import largest_share, rack_rule
 from advisor.advice.topic_settings import partition_bytes, retained_bytes
@@ -231,6 +232,11 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         softer = softer_goals(self.best, self.goals)
         return tuple(filter(None, ["" if remedy is None else remedy.said, softer]))
 
+    @property
+    def what_helps(self) -> tuple[str, ...]:
+        """What reduces the losses and the time without writes that the setting leaves."""
+        return tuple(map(str, what_helps(self.best.reliability)))
+
     @cached_property
     def _remedy(self) -> Remedy | None:
         # Larger chains take minutes each.
@@ -329,6 +335,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
             "verdict": self.quick_verdict.to_dict(),
             "meets_all_goals": self.best.meets_all,
             "remedies": list(self.remedies),
+            "what_helps": list(self.what_helps),
             "best": self.best.to_dict(),
             "current": None if self.current is None else self.current.to_dict(),
             "tolerates": asdict(self.best.reliability.tolerates),
@@ -451,7 +458,14 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         'Set RF 1, min ISR 1, acks=all.'
         """
         parts = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
-        parts += [*self.remedies, self.tolerances, self.rack_rule, *self.why, *self.notes]
+        parts += [
+            *self.remedies,
+            *self.what_helps,
+            self.tolerances,
+            self.rack_rule,
+            *self.why,
+            *self.notes,
+        ]
         return "\n".join(parts)
 
     def __repr__(self) -> str:

@@ -63,7 +63,7 @@ def setting_json(
         "unsure": False,
         "badge": badge(choice, intervals),
         "verdict": verdict(result.outlook),
-        "beyond": result.no_setting_changes,
+        "beyond": "",
         "lines": lines,
         "notes": [list(note) for note in notes(config)],
         "commands": [list(block) for block in commands],

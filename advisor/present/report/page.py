@@ -194,7 +194,7 @@ def _context(
         "now": state_lines(recommendation.now),
         "verdict": recommendation.quick_verdict.headline,
         "below_verdict": (recommendation.quick_verdict.text, *recommendation.below_verdict),
-        "remedies": recommendation.remedies,
+        "remedies": (*recommendation.remedies, *recommendation.what_helps),
         "today": "" if audit is None else str(audit.quick_verdict),
         "goals": recommendation.goals.sentence,
         "split": _has_floor(recommendation),
