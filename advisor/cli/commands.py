@@ -15,6 +15,7 @@ from advisor.cli.options import (
     CHECKPOINT,
     CLUSTER,
     CONFIG,
+    EXPLAIN,
     GOALS,
     JSON,
     LOAD,
@@ -24,6 +25,7 @@ from advisor.cli.options import (
     with_options,
 )
 from advisor.cli.terminal import emit, say
+from advisor.cli.verdict_text import columns_of_terminal
 from advisor.errors import InputError
 from advisor.files import write_new_files
 from advisor.rendering import terminal_lines, terminal_text
@@ -68,7 +70,7 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     if as_json:
         emit(text.json({**result.to_dict(), "dependents": result.dependents().to_dict()}))
     else:
-        emit(text.evaluation(result, notes))
+        emit(text.evaluation(result, notes, columns_of_terminal()))
 
 
 @advisor.command()
@@ -129,8 +131,18 @@ def simulate(
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, GOALS, LOWER, JSON)
 @click.option("--topic", "topics", multiple=True, help="Change only this topic; repeatable.")
 @click.option("--files", "folder", help="Write the files to go with the commands there.")
+@click.option(
+    "--commands", "with_commands", is_flag=True, help="Also print the commands and the rollback."
+)
+@with_options(EXPLAIN)
 def recommend(
-    cluster: str, as_json: bool, topics: tuple[str, ...], folder: str | None, **options: Any
+    cluster: str,
+    as_json: bool,
+    topics: tuple[str, ...],
+    folder: str | None,
+    with_commands: bool,
+    explain: bool,
+    **options: Any,
 ) -> None:
     """Say what every topic should be set to, and the commands that get there.
 
@@ -153,7 +165,11 @@ def recommend(
     )
     if folder is not None:
         write_new_files(Path(folder), rendered_files(recommendation))
-    emit(text.json(recommendation.to_dict()) if as_json else text.recommendation(recommendation))
+    if as_json:
+        emit(text.json(recommendation.to_dict()))
+    else:
+        columns = columns_of_terminal()
+        emit(text.recommendation(recommendation, columns, explain, with_commands))
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
@@ -165,7 +181,10 @@ def recommend(
     show_default=True,
     help="Exit with 1 for critical settings, or for warnings, too.",
 )
-def audit(cluster: str, as_json: bool, sarif: str | None, fail_on: str, **options: Any) -> int:
+@with_options(EXPLAIN)
+def audit(
+    cluster: str, as_json: bool, sarif: str | None, fail_on: str, explain: bool, **options: Any
+) -> int:
     """Judge every topic as it is, worst first.
 
     The exit code is 1 if a topic is critical, does not work, or misses a goal that was given.
@@ -189,7 +208,10 @@ def audit(cluster: str, as_json: bool, sarif: str | None, fail_on: str, **option
     failed = audited.fails(fail_on)
     if path is not None:
         files.write_sarif(path, audited, cluster)
-    emit(text.json(audited.to_dict()) if as_json else text.audit(audited))
+    if as_json:
+        emit(text.json(audited.to_dict()))
+    else:
+        emit(text.audit(audited, columns_of_terminal(), explain))
     return EXIT_GOALS_MISSED if failed else 0
 
 
@@ -216,7 +238,6 @@ def report(
     """
     from advisor.advice import audit as run_audit
     from advisor.advice import recommend as run_recommend
-    from advisor.advice.audits.state_words import state_lines
 
     path = files.check_output_path(Path(output))
     if checkpoint is not None and not sampled_years:
@@ -237,10 +258,7 @@ def report(
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check)
-    verdict = recommendation.quick_verdict
-    lines = [*state_lines(recommendation.now), *str(verdict).splitlines(), *verdict.below]
-    lines.append(recommendation.tolerances)
-    emit(terminal_lines([*lines, f"Report: {path}"]))
+    emit(text.reported(recommendation, path, columns_of_terminal()))
 
 
 @advisor.command()

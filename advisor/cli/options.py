@@ -69,6 +69,13 @@ CHECKPOINT = (
         help="Keep finished blocks in this folder; the same command resumes from there.",
     ),
 )
+EXPLAIN = (
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Also print what stands behind the verdict: reasons, findings, assumptions.",
+    ),
+)
 JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from advisor.cli.verdict_text import MOST_COLUMNS, verdict_blocks
 from advisor.errors import AdvisorError
 from advisor.rendering import (
     Terminal,
@@ -16,9 +17,10 @@ from advisor.rendering import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.advice.migration.client_defaults import ClientDefaults
-    from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
     from advisor.reliability.results.sampled import Sampled
 
@@ -27,16 +29,30 @@ _ASSUMPTION_PREFIX = "Assumed: "
 _MOST_TOPICS = 30
 # Scripts longer than this are shown in part.
 _MOST_LINES, _FIRST_LINES = 200, 20
+_REST_OF_PLAN = (
+    "Commands: --commands or --files DIR. Reasons, findings and assumptions: --explain.",
+)
+_REST_OF_AUDIT = ("Commands: advisor recommend. Findings, goals and assumptions: --explain.",)
 
 
-def evaluation(result: Reliability, notes: Sequence[str] = ()) -> Terminal:
-    """Format an evaluation: explanation, dependents on internal topics, assumptions."""
+def evaluation(
+    result: Reliability, notes: Sequence[str] = (), columns: int = MOST_COLUMNS
+) -> Terminal:
+    """Format an evaluation: verdict, explanation, dependents on internal topics, assumptions."""
+    from advisor.decision import Depth, verdict_of_reliability
+
+    quick = Depth(draws=False, sensitivity=False, others=False)
+    verdict = verdict_of_reliability(result, draws=0, depth=quick)
     main, dependents = result.explain().split("\n"), result.dependents().explain().split("\n")
     lines = [*main, "", *dependents, _failed_sends(result)]
     assumed = [line for line in lines if line.startswith(_ASSUMPTION_PREFIX)]
     assumed += [f"{_ASSUMPTION_PREFIX}{note}" for note in notes]
     return terminal_blocks(
-        [[line for line in lines if not line.startswith(_ASSUMPTION_PREFIX)], assumed]
+        [
+            *verdict_blocks(verdict, (), columns),
+            [line for line in lines if not line.startswith(_ASSUMPTION_PREFIX)],
+            assumed,
+        ]
     )
 
 
@@ -58,48 +74,62 @@ def _failed_sends(result: Reliability) -> str:
     return f"Failed sends: {number} a year{interval(low, high)}{setting}."
 
 
-def recommendation(result: Recommendation) -> Terminal:
-    """Format a recommendation: verdict, topics, reasons, findings, commands and rollback."""
+def recommendation(
+    result: Recommendation,
+    columns: int = MOST_COLUMNS,
+    explained: bool = False,
+    with_commands: bool = False,
+) -> Terminal:
+    """Format a recommendation: its verdict, and on demand reasons and commands.
+
+    Parameters
+    ----------
+    result : Recommendation
+    columns : int
+        Width of the terminal.
+    explained : bool
+        Whether reasons, findings, assumptions and commands follow.
+    with_commands : bool
+        Whether commands and rollback follow.
+    """
     from advisor.advice.audits.state_words import state_lines
 
-    verdict = result.quick_verdict
     blocks = [
         list(state_lines(result.now)),
-        [*str(verdict).splitlines(), *verdict.below, *result.remedies, result.tolerances],
-        [result.rack_rule],
-        [result.goals.sentence],
-        _topics(verdict),
-        ["Why:", *(f"  {reason}" for reason in result.why)],
-        _likeliest(result),
-        findings(result.findings),
-        ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
-        *_instructions(result),
+        *verdict_blocks(result.quick_verdict, () if explained else _REST_OF_PLAN, columns),
     ]
+    if explained:
+        blocks += _reasons(result)
+    if explained or with_commands:
+        blocks += _instructions(result)
     return terminal_blocks(blocks)
 
 
-def _topics(verdict: Verdict) -> list[str]:
-    """Format today's setting of each topic and what to set, those in trouble first."""
-    from advisor.decision.words import often, stopped
+def _reasons(result: Recommendation) -> list[list[str]]:
+    """Format what stands behind a recommendation."""
+    from advisor.decision.rows import further
 
-    rows = [("topic", "", "today", "set to", "loses records", "stops writes")]
-    for action in verdict.actions[:_MOST_TOPICS]:
-        if action.topic:
-            to = "as it is" if action.set_to is None else str(action.set_to)
-            held_back = " (held back)" if action.held_back else ""
-            rows.append(
-                (
-                    action.topic,
-                    action.severity,
-                    str(action.today),
-                    f"{to}{held_back}",
-                    often(action.loss_today),
-                    stopped(action.refused_today),
-                )
-            )
-    rest = verdict.actions[_MOST_TOPICS:]
-    critical = sum(action.severity == "critical" for action in rest)
-    return [*table(rows), *_more_topics(len(rest), critical)] if len(rows) > 1 else []
+    return [
+        [*further(result.quick_verdict), *result.remedies, result.tolerances, result.rack_rule],
+        [result.goals.sentence],
+        ["Why:", *(f"  {reason}" for reason in result.why)],
+        _likeliest(result),
+        findings(result.findings),
+        _assumed(result.notes),
+    ]
+
+
+def _assumed(notes: Sequence[str]) -> list[str]:
+    return ["Assumed:", *(f"  {note}" for note in notes)] if notes else []
+
+
+def reported(result: Recommendation, path: Path | str, columns: int = MOST_COLUMNS) -> Terminal:
+    """Format what a written report says first, and where it is."""
+    from advisor.advice.audits.state_words import state_lines
+
+    state = list(state_lines(result.now))
+    verdict = verdict_blocks(result.quick_verdict, (), columns)
+    return terminal_blocks([state, *verdict, [f"Report: {path}"]])
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -144,55 +174,47 @@ def _first_lines(lines: Sequence[str], file: str) -> list[str]:
     ]
 
 
-def audit(result: Audit) -> Terminal:
-    """Format an audit: verdict, table of topics (worst first), findings."""
-    from advisor.advice.audits.audit import WITHOUT_INTERVALS
+def audit(result: Audit, columns: int = MOST_COLUMNS, explained: bool = False) -> Terminal:
+    """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
+
+    blocks = [
+        list(state_lines(result.now)),
+        *verdict_blocks(result.quick_verdict, () if explained else _REST_OF_AUDIT, columns),
+    ]
+    return terminal_blocks([*blocks, *_behind_audit(result)] if explained else blocks)
+
+
+def _behind_audit(result: Audit) -> list[list[str]]:
+    """Format the topics with their goals (worst first), findings and assumptions."""
+    from advisor.advice.audits.audit import WITHOUT_INTERVALS
     from advisor.advice.candidate import goals_words, lost_words
+    from advisor.decision.rows import further
     from advisor.formatting import time_per_year
 
-    rows = [
-        (
-            "topic",
-            "",
-            "partitions",
-            "today",
-            "a record is lost",
-            "writes refused",
-            "goals",
-            "advice",
-        )
-    ]
+    rows = [("topic", "partitions", "today", "a record is lost", "writes refused", "goals")]
     for topic in result.topics[:_MOST_TOPICS]:
         r = topic.choice.reliability
         rows.append(
             (
                 topic.topic.name,
-                topic.severity,
                 str(len(topic.partitions)),
                 topic.choice.name,
                 lost_words(r),
                 time_per_year(r.write_unavailability),
                 goals_words(topic.choice),
-                topic.advice or "as it is",
             )
         )
     rest = result.topics[_MOST_TOPICS:]
-    notes = ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else []
-    verdict = result.quick_verdict
-    blocks = [
-        list(state_lines(result.now)),
-        [*str(verdict).splitlines(), *verdict.below],
-        [
-            *table(rows),
-            *_more_topics(len(rest), sum(topic.severity == "critical" for topic in rest)),
-        ],
+    critical = sum(topic.severity == "critical" for topic in rest)
+    return [
+        list(further(result.quick_verdict)),
+        [*table(rows), *_more_topics(len(rest), critical)],
         [WITHOUT_INTERVALS, result.goals.sentence],
         [result.spread],
         findings(result.findings),
-        notes,
+        _assumed(result.notes),
     ]
-    return terminal_blocks(blocks)
 
 
 def clients(rows: Sequence[ClientDefaults]) -> Terminal:

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from advisor import plotting
 from advisor.decision.comparison import GoalOutcome, SettingChoice
 from advisor.decision.settings import Setting
+from advisor.errors import MissingExtraError
 from advisor.reliability import measure_table
+from advisor.tables import html_verdict
 
 CRITICAL, WARNING, OK = "critical", "warning", "ok"
 SEVERITIES = (CRITICAL, WARNING, OK)
@@ -246,6 +249,12 @@ class Verdict:
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.headline, self.text)))
+
+    def _repr_html_(self) -> str:
+        try:
+            return str(plotting.draw("verdict", self).text)
+        except MissingExtraError:
+            return html_verdict(self.headline, self.text, *self.below).text
 
 
 INFINITE = "infinite"

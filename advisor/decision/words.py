@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -23,18 +24,18 @@ from advisor.formatting import (
 from advisor.reliability.failures import mechanisms
 
 MOST_HEADLINE_WORDS, MOST_WORDS = 25, 60
+MOST_PRICE_MINUTES = 100.0 * MINUTES_PER_YEAR
+"""No loss is as bad as a hundred years without writes: a higher price is called any price."""
 _MOST_NAMES = 2
 _RARE = f"less often than every {RAREST_YEARS:,.0f} years"
 # A loss or an outage is called unavoidable if at most that many times the floor.
 _HARDLY_ABOVE = 1.1
 _MOSTLY = 0.5
-# No loss is as bad as a thousand years without writes.
-_NEVER_WORTH = 1_000.0 * MINUTES_PER_YEAR
 
 
 def headline(actions: Sequence[Action], now: Sequence[str]) -> str:
     """Return what to do, in at most 25 words."""
-    text = _what_to_do(actions)
+    text = what_to_do(actions)
     if not now:
         return text
     whole = f"Broken now: {now[0]}. {text}"
@@ -43,7 +44,8 @@ def headline(actions: Sequence[Action], now: Sequence[str]) -> str:
     return f"Broken now, repair first: {counted(len(now), 'topic')}. {text}"
 
 
-def _what_to_do(actions: Sequence[Action]) -> str:
+def what_to_do(actions: Sequence[Action]) -> str:
+    """Return the headline without what is broken now."""
     changed = [action for action in actions if action.set_to is not None]
     if not actions:
         return "There is no topic to decide about."
@@ -250,10 +252,8 @@ def why(action: Action) -> str:
     if action.set_to is None:
         return f"{action.choice.setting} costs least, or hardly more."
     reasons = []
-    if today.replication_factor == 1:
-        reasons.append("its only copy goes with its broker")
-    elif not today.survives_restart:
-        reasons.append("the restart of one broker stops its writes")
+    if today.replication_factor == 1 or not today.survives_restart:
+        reasons.append(reason(action))
     if action.loss_after < action.loss_today:
         reasons.append(
             f"it loses records {often(action.loss_today)}, after the change "
@@ -265,6 +265,29 @@ def why(action: Action) -> str:
             f"{stopped(action.refused_after)}"
         )
     return f"{capital('; '.join(reasons) or 'a goal asks for it')}."
+
+
+def reason(action: Action) -> str:
+    """Return in a few words what is wrong with the setting of a topic that changes."""
+    today, after = action.today, action.after
+    if today.never_writes:
+        return "Kafka refuses every write"
+    if today.replication_factor == 1:
+        return "its only copy goes with its broker"
+    if not today.survives_restart:
+        return "the restart of one broker stops its writes"
+    if today.config.acks != "all":
+        return "a leader that dies takes acknowledged records with it"
+    if today.config.unclean_leader_election_enable:
+        return "a replica without the newest records may become leader"
+    if today.min_insync_replicas == 1 < after.min_insync_replicas:
+        return "one copy alone may acknowledge"
+    if today.min_insync_replicas != after.min_insync_replicas:
+        fewer = today.min_insync_replicas < after.min_insync_replicas
+        return f"too {'few' if fewer else 'many'} copies must acknowledge"
+    if today.replication_factor < after.replication_factor:
+        return "too few copies"
+    return "copies share a rack"
 
 
 def held_back(action: Action) -> str:
@@ -308,15 +331,15 @@ def floor_sentence(action: Action) -> str:
 def price_sentence(choice: SettingChoice) -> str:
     """Return the prices of a loss at which the choice is right, at the card's middle values."""
     lower, higher = choice.pays_from_minutes, choice.pays_to_minutes
-    if lower is not None and 0.0 < lower < _NEVER_WORTH:
+    if lower is not None and 0.0 < lower < math.inf:
         return f"It pays unless a loss matters less than {duration(lower)} without writes."
     if lower == 0.0:
         return "It is better than a lower min ISR however little a loss matters."
-    if higher is not None and higher < _NEVER_WORTH:
+    if higher is not None and higher < MOST_PRICE_MINUTES:
         return (
             f"A higher min ISR pays if a loss matters more than {duration(higher)} without writes."
         )
-    return ""
+    return "It is better than a higher min ISR however much a loss matters." if higher else ""
 
 
 def sure_sentence(choice: SettingChoice) -> str:
@@ -363,6 +386,19 @@ def goal_sentence(goal: GoalOutcome) -> str:
         return f"{capital(what)}: missed, and {goal.by} would meet it."
     best = "" if goal.goal == SURVIVE else f"; the best is {significant(goal.best)}"
     return f"{capital(what)}: out of reach{best}."
+
+
+def goal_sentences(actions: Sequence[Action]) -> tuple[str, ...]:
+    """Return what becomes of each goal, of the first topic that has it."""
+    goals = {goal.goal: goal for action in reversed(actions) for goal in action.goals}
+    return tuple(map(goal_sentence, goals.values()))
+
+
+def undrawn_sentence(topics: int) -> str:
+    """Return for how many topics no draws say how sure the choice is; "" for none."""
+    if not topics:
+        return ""
+    return f"How sure was not computed for {topics:,} topics, which come after the others."
 
 
 def loss_size_sentence(size: LossSize) -> str:

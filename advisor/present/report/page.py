@@ -17,6 +17,7 @@ from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
 from advisor.advice.migration.target_settings import held_back_words
 from advisor.advice.phrases import first_of
+from advisor.decision.rows import further
 from advisor.files import replace_file
 from advisor.formatting import significant
 from advisor.present import outcome as words_of
@@ -38,10 +39,12 @@ from advisor.present.report.schemes import schemes_compared
 from advisor.present.report.topics import audited
 from advisor.present.second_process import SecondProcess
 from advisor.present.setting_text import rack_words, tolerance_words
+from advisor.present.verdict_page import first_screen
+from advisor.present.verdict_page import style as style_of_verdict
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.sampled import Sampled
-from advisor.rendering import Html, html_page, jinja_options
+from advisor.rendering import Html, html, html_page, jinja_options, markup
 
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 3.9}
@@ -191,11 +194,15 @@ def _context(
     return {
         "contents": _contents(audit is not None, bool(findings)),
         "title": f"Replication advice for {_subject(recommendation)}",
-        "now": state_lines(recommendation.now),
-        "verdict": recommendation.quick_verdict.headline,
-        "below_verdict": (recommendation.quick_verdict.text, *recommendation.below_verdict),
+        "style": style_of_verdict(),
+        "first_screen": first_screen(
+            recommendation.quick_verdict,
+            _commands(recommendation),
+            title=True,
+            state=state_lines(recommendation.now),
+        ),
+        "further": further(recommendation.quick_verdict),
         "remedies": (*recommendation.remedies, *recommendation.what_helps),
-        "today": "" if audit is None else str(audit.quick_verdict),
         "goals": recommendation.goals.sentence,
         "split": _has_floor(recommendation),
         "tolerances": tolerance_words(best.reliability),
@@ -237,7 +244,7 @@ def _context(
 def _contents(has_audit: bool, has_findings: bool) -> list[tuple[str, str]]:
     """Return the sections of the page: id and words."""
     return [
-        ("tolerance", "Answer"),
+        ("tolerance", "Goals and failures"),
         *([("audit", "Topics")] if has_audit else []),
         *([("findings", "Findings")] if has_findings else []),
         ("do", "Plan"),
@@ -320,6 +327,20 @@ def _as_listed(choice: Candidate) -> tuple[int, int, str, int]:
         config.min_insync_replicas or 0,
         "" if config.acks == "all" else str(config.acks),
         config.delivery_timeout_ms or 0,
+    )
+
+
+def _commands(recommendation: Recommendation) -> Html:
+    """The commands of the plan, folded, with a way to the whole of it."""
+    steps = _block("commands", "", "\n".join(recommendation.plan.steps))
+    if not steps["text"]:
+        return markup("")
+    return markup(
+        '<div class="file"><div class="tools" hidden></div><details><summary>Commands</summary>'
+        '<pre tabindex="0" aria-label="{}">{}</pre></details>'
+        '<a href="#do">Checks, rollback and files</a></div>',
+        html(steps["title"]),
+        html(steps["text"]),
     )
 
 
