@@ -25,6 +25,7 @@ from advisor.decision.information import narrowing, value_of_information
 from advisor.decision.rule import Array, Regret, Spread
 from advisor.decision.settings import MOST_REPLICAS, Setting, TopicQuestion, candidates
 from advisor.errors import InputError
+from advisor.reliability import measure_table
 
 TODAY = 0
 """Place of today's setting in a comparison."""
@@ -133,8 +134,13 @@ class Comparison:
         return (TODAY, *(place for place in self.group if place != TODAY))
 
     def floor(self, measure: str) -> float:
-        """Return the least of a measure over the candidates and today's setting."""
-        return min(self.measured[place][measure] for place in self.columns)
+        """Return the best of a measure over the candidates and today's setting."""
+        values = [self.measured[place][measure] for place in self.columns]
+        return (
+            measure_table.table()[measure].best(values)
+            if measure in measure_table.table()
+            else min(values)
+        )
 
     def neighbour(self, step: int) -> Setting | None:
         """Return the candidate whose min ISR is higher by `step` than the chosen one's."""

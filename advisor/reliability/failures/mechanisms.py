@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from advisor.reliability.failures.mechanism import (
     HANGING,
@@ -64,7 +65,6 @@ __all__ = [
     "Table",
     "Transition",
     "death_of",
-    "decided_by_settings",
     "pair_of",
     "picks",
     "picks_by_chance",
@@ -283,7 +283,6 @@ _ENTRIES = (
         condition=3,
         share=_NOT_RETURNING,
         turns_into="broker.destroyed",
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.destroyed",
@@ -292,7 +291,6 @@ _ENTRIES = (
         "destroyed sites",
         numbers=(PER_YEAR,),
         ends_as="broker.destroyed",
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.crash",
@@ -312,7 +310,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.rollout",
@@ -330,7 +327,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.disk_full",
@@ -348,7 +344,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.wiped",
@@ -366,7 +361,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.controller",
@@ -385,7 +379,6 @@ _ENTRIES = (
         with_zookeeper=_ZOOKEEPER_PER_YEAR,
         condition=15,
         variants=(Variant(_STOPS, BrokerEvent.QUORUM_STOPPED, 16),),
-        beyond_settings=True,
     ),
 )
 
@@ -418,17 +411,14 @@ def transition(rate: str) -> Transition:
     return transition_of(_current, rate)
 
 
-def decided_by_settings(cause: str) -> bool:
-    """Whether replication settings decide what a cause costs.
+def transitions(rates: tuple[str, ...]) -> tuple[Transition, ...]:
+    """What the names of several rates stand for."""
+    return _transitions(_current, rates)
 
-    True for a cause that is not in the table, such as the configuration itself.
 
-    >>> decided_by_settings("rack.power"), decided_by_settings("cluster.power")
-    (True, False)
-    >>> decided_by_settings("configuration")
-    True
-    """
-    return cause not in _current or not _current[cause].beyond_settings
+@lru_cache(maxsize=256)
+def _transitions(known: Table, rates: tuple[str, ...]) -> tuple[Transition, ...]:
+    return tuple(transition_of(known, rate) for rate in rates)
 
 
 def words(cause: str) -> str:
