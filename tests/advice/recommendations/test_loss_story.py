@@ -82,7 +82,7 @@ def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
         Cluster.uniform(6, 3),
         Config(replication_factor=3, min_insync_replicas=1, acks="all"),
         FailureModel.from_dict(
-            {"broker": card.to_dict()["broker"], "copy": card.to_dict()["copy"]}
+            {name: card.to_dict()[name] for name in ("broker", "copy", "flush")}
         ),
     )
     told = likeliest(limps)
@@ -91,10 +91,11 @@ def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
     assert told.said.startswith(f"{first}the host of that broker dies: ")
     assert "\nlimp 1\n" in told.scenario
     assert "\npower-off 1\n" in told.scenario
+    alone = load_model("single_rack").to_dict()
     disks = evaluate(
         Cluster.uniform(6, 3),
         Config(replication_factor=3, min_insync_replicas=2, acks="all"),
-        load_model("single_rack"),
+        FailureModel.from_dict({name: alone[name] for name in ("broker", "copy")}),
     )
     replaced = likeliest(disks)
     assert replaced is not None

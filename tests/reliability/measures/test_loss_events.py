@@ -353,9 +353,9 @@ def test_the_truncation_error_holds_where_few_records_are_at_risk(acks, unclean)
 def test_zookeeper_and_kraft_lose_alike_where_two_racks_lose_power_in_turn() -> None:
     """The first rack has two of three servers: whoever returns with it decides what is left.
 
-    A loss is a rack that loses power while the other is away, 2 x 2 x 2 / 8760 a year: its unflushed
-    records were on nobody else, or the other one's were on it, and the last broker to be removed
-    from the ISR is taken to be the emptiest.
+    A loss is a rack that loses power while the other is away, 2 x 2 x 2 / 8760 a year: its
+    unflushed records were on nobody else, or those of the other were only on it, and the last
+    broker to be removed from the ISR is taken to be the emptiest.
     """
     power = {"per_year": 2.0, "minutes": 60.0}
     card = FailureModel.from_dict(
