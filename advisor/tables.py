@@ -269,7 +269,7 @@ class MeasureTable(ABC):
 
     @property
     @abstractmethod
-    def verdict(self) -> str:
+    def summary(self) -> str:
         """The result in one sentence."""
 
     @abstractmethod
@@ -278,11 +278,11 @@ class MeasureTable(ABC):
 
     @abstractmethod
     def _html_rows(self) -> list[tuple[str, ...]]:
-        """Return the words for each measure, by `_html_columns`."""
+        """Return the words for each measure, by `_HTML_COLUMNS`."""
 
     @abstractmethod
     def _paragraphs(self) -> tuple[str, ...]:
-        """Return what stands between the verdict and the table."""
+        """Return what stands between the summary and the table."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per measure: its value, 95 % interval and unit.
@@ -290,9 +290,8 @@ class MeasureTable(ABC):
         Returns
         -------
         pandas.DataFrame
-            Indexed by "measure"; columns "value", "low", "high", "unit", "by_settings" and
-            "beyond_settings" (what settings decide of the value, and what they do not); of a
-            sampled result also "years" (simulated) and "method".
+            Indexed by "measure"; columns "value", "low", "high" and "unit"; of a sampled result
+            also "seen", "years" (simulated) and "method".
 
         Raises
         ------
@@ -313,18 +312,13 @@ class MeasureTable(ABC):
         >>> config = advisor.Config(replication_factor=1)
         >>> frame = advisor.evaluate(cluster, config, model).to_frame()
         >>> list(frame.columns)
-        ['value', 'low', 'high', 'unit', 'by_settings', 'beyond_settings']
+        ['value', 'low', 'high', 'unit']
         >>> print(f"{frame.loc['loss_events_per_year', 'value']:.3f}")
         0.100
         """
         return data_frame(self._frame_rows(), self._FRAME_COLUMNS).set_index("measure")
 
-    def _html_columns(self) -> tuple[str, ...]:
-        """Return the headings of `_html_rows`."""
-        return self._HTML_COLUMNS
-
     def _repr_html_(self) -> str:
-        columns = self._html_columns()
-        rows = [dict(zip(columns, row, strict=True)) for row in self._html_rows()]
+        rows = [dict(zip(self._HTML_COLUMNS, row, strict=True)) for row in self._html_rows()]
         table = html_table(rows, "Measures with their 95 % intervals")
-        return joined(html_verdict(self.verdict, *self._paragraphs()), table).text
+        return joined(html_verdict(self.summary, *self._paragraphs()), table).text

@@ -24,6 +24,7 @@ from typing import Any
 
 import advisor
 from advisor import catalog
+from advisor.reliability import measure_table
 
 ROOT = Path(__file__).resolve().parent.parent
 CLUSTERS = ROOT / "data" / "clusters"
@@ -31,17 +32,7 @@ SIX = advisor.Cluster.uniform(brokers=6, racks=3)
 LOAD = advisor.Workload(partitions=12, records_per_second=1000.0, record_bytes=512)
 SAMPLE = [str(CLUSTERS / "three-az-six-brokers.txt"), "--racks"]
 SAMPLE += [str(CLUSTERS / "three-az-six-brokers.racks.toml"), "--model", "three_az_cloud"]
-MEASURES = (
-    "loss_probability_per_year",
-    "loss_events_per_year",
-    "mean_years_to_loss",
-    "acked_records_lost_per_year",
-    "write_unavailability",
-    "read_unavailability",
-    "write_stalled",
-    "records_refused_per_year",
-    "records_dropped_per_year",
-)
+MEASURES = measure_table.names()
 
 
 def results() -> Iterator[tuple[str, Any]]:

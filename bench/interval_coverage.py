@@ -20,8 +20,8 @@ import numpy as np
 from advisor import Cluster, Config, Workload, evaluate, load_model
 from advisor.catalog import model_names
 from advisor.reliability.chain import state_selection
+from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.results.units import IMPORTANCE, SPLITTING
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.pilot import find_bias
@@ -58,7 +58,9 @@ def exact_at(finer: float, layout: str, replicas: int, card: str) -> tuple[float
     """
     state_selection._FLOOR = state_selection._FLOOR * np.array([finer, 1.0, 1.0, 1.0])
     state_selection._MOST = MOST_STATES
-    result = evaluate(LAYOUTS[layout], config_of(replicas), without_beyond(load_model(card)), LOAD)
+    result = evaluate(
+        LAYOUTS[layout], config_of(replicas), without_cluster_wide(load_model(card)), LOAD
+    )
     bound = result.error_bounds["loss_probability_per_year"]
     return result.loss_probability_per_year, bound, result.states
 
@@ -101,7 +103,7 @@ def covered(
     layout: str, replicas: int, card: str, method: str, seeds: int, pilots: int, failures: int
 ) -> str:
     """Sample one case with many seeds, a few to each pilot."""
-    cluster, model = LAYOUTS[layout], without_beyond(load_model(card))
+    cluster, model = LAYOUTS[layout], without_cluster_wide(load_model(card))
     config, judged = config_of(replicas), judge(layout, replicas, card)
     said = f"RF {replicas}, {layout}, {card}"
     if judged is None:

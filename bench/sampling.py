@@ -16,11 +16,11 @@ import simpy
 from stopwatch import seconds
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
+from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.block import begun_by, run_block, sample
-from advisor.reliability.sampler.cycles.memory import LOST_BY_SETTINGS
+from advisor.reliability.sampler.cycles.memory import LOST
 from advisor.reliability.sampler.cycles.pilot import find_bias
 from advisor.reliability.sampler.estimators import merge
 from advisor.reliability.sampler.plan import Block, Plan
@@ -139,8 +139,8 @@ def variance_of_a_cycle(model: FailureModel, cycles: int = 200_000) -> float:
     plan = plan_for(TRIO, CONFIG, model, ONE)
     bias = find_bias(plan, SEED).bias
     done, _ = sample(plan, bias, begun_by(bias, cycles), Block(SEED, 0, 1))
-    mean = done.means[LOST_BY_SETTINGS] / cycles
-    return float(done.second_moments[LOST_BY_SETTINGS] @ done.base**2 / cycles / mean**2 - 1.0)
+    mean = done.means[LOST] / cycles
+    return float(done.second_moments[LOST] @ done.base**2 / cycles / mean**2 - 1.0)
 
 
 def main() -> None:
@@ -168,7 +168,7 @@ def main() -> None:
 def rarely(name: str, slower: int, years: int) -> None:
     """Print what it takes to know a loss of about 1e-11 a year, with every mechanism, to 10 %."""
     cluster = Cluster.uniform(6, 3)
-    card = without_beyond(load_model(name))
+    card = without_cluster_wide(load_model(name))
     rare = card.with_values(
         {name: card[name] / slower for name in card.quantities if "per_year" in name}
     )
@@ -184,7 +184,7 @@ def rarely(name: str, slower: int, years: int) -> None:
 
 def rates_worth() -> None:
     """Print how many years as they come say as much of losses, of 30 brokers, by second."""
-    cluster, model = Cluster.uniform(30, 3), without_beyond(load_model("three_az_cloud"))
+    cluster, model = Cluster.uniform(30, 3), without_cluster_wide(load_model("three_az_cloud"))
     load = Workload(partitions=300)
     plan = biased(plan_for(cluster, CONFIG, model, load))
     blocks = cut_into_blocks(plan, 5_000, SEED)

@@ -32,7 +32,7 @@ class Measures(MeasureTable):
     _HTML_COLUMNS = ("measure", "in words")
 
     @property
-    def verdict(self) -> str:
+    def summary(self) -> str:
         return "a < b"
 
     def _paragraphs(self) -> tuple[str, ...]:

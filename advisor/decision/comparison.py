@@ -22,10 +22,10 @@ from advisor.decision.evaluator import (
     halved_and_doubled,
 )
 from advisor.decision.information import narrowing, value_of_information
-from advisor.decision.measurable import how_measured
 from advisor.decision.rule import Array, Regret, Spread
 from advisor.decision.settings import MOST_REPLICAS, Setting, TopicQuestion, candidates
 from advisor.errors import InputError
+from advisor.reliability import measure_table
 
 TODAY = 0
 """Place of today's setting in a comparison."""
@@ -38,8 +38,6 @@ _LEAST_NARROWING = 0.02
 
 Survives = Callable[[Setting], bool]
 """Whether a setting neither loses records nor stops writes in the failure to be survived."""
-HowMeasured = Callable[[str], str]
-"""How a user can measure the number at a dotted path of the card; "" if they cannot."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +134,13 @@ class Comparison:
         return (TODAY, *(place for place in self.group if place != TODAY))
 
     def floor(self, measure: str) -> float:
-        """Return the least of a measure over the candidates and today's setting."""
-        return min(self.measured[place][measure] for place in self.columns)
+        """Return the best of a measure over the candidates and today's setting."""
+        values = [self.measured[place][measure] for place in self.columns]
+        return (
+            measure_table.table()[measure].best(values)
+            if measure in measure_table.table()
+            else min(values)
+        )
 
     def neighbour(self, step: int) -> Setting | None:
         """Return the candidate whose min ISR is higher by `step` than the chosen one's."""
@@ -472,15 +475,16 @@ class Sensitivity:
                 changing[path] = None
         return tuple(changing)
 
-    def measure_next(self, measured_by: HowMeasured = how_measured) -> tuple[MeasureNext, ...]:
+    def measure_next(self) -> tuple[MeasureNext, ...]:
         """Return at most three numbers that a user can measure, the most valuable first.
 
         Those that would change the choice within their range, by what knowing them saves; without
         any, those that explain most of the range of the cost.
         """
-        paths = [path for path in self.evaluator.model.uncertain if measured_by(path)]
+        measurable = self.evaluator.model.measurable
+        paths = [path for path in self.evaluator.model.uncertain if path in measurable]
         flips = {path: flip for path in paths if (flip := self._flip(path)) is not None}
-        rows = [self._number(path, measured_by(path), flips.get(path)) for path in flips or paths]
+        rows = [self._number(path, measurable[path], flips.get(path)) for path in flips or paths]
         if not flips:
             rows = [row for row in rows if row.narrows >= _LEAST_NARROWING]
             return tuple(sorted(rows, key=lambda row: -row.narrows)[:MOST_TO_MEASURE])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,6 @@ import numpy as np
 from advisor.decision import words
 from advisor.decision.comparison import (
     Comparison,
-    HowMeasured,
     Requirements,
     Sensitivity,
     SettingChoice,
@@ -29,7 +29,6 @@ from advisor.decision.evaluator import (
     Evaluator,
     Measured,
 )
-from advisor.decision.measurable import how_measured
 from advisor.decision.settings import (
     MOST_REPLICAS,
     Setting,
@@ -84,7 +83,6 @@ def decide_topic(
     survives: Survives | None = None,
     allow_lower_durability: bool = False,
     depth: Depth | None = None,
-    measured_by: HowMeasured = how_measured,
 ) -> Action:
     """Decide what to set for one topic.
 
@@ -100,8 +98,6 @@ def decide_topic(
         Consent to a lower min ISR.
     depth : Depth, optional
         What is computed; by default everything.
-    measured_by : callable
-        How a user can measure a number of the card.
 
     Returns
     -------
@@ -115,7 +111,7 @@ def decide_topic(
     comparison = compare(question, evaluator, wanted, survives)
     choice = choice_of(comparison, evaluator, wanted, computed.draws)
     if computed.sensitivity:
-        choice = _with_sensitivity(choice, comparison, evaluator, wanted, survives, measured_by)
+        choice = _with_sensitivity(choice, comparison, evaluator, wanted, survives)
     action = _action(
         comparison, choice, evaluator, wanted, survives, allow_lower_durability, computed.draws
     )
@@ -131,7 +127,6 @@ def decide_cluster(
     allow_lower_durability: bool = False,
     now: Sequence[str] = (),
     depth: Depth | None = None,
-    measured_by: HowMeasured = how_measured,
     most_chains: int = MOST_CHAINS,
 ) -> Verdict:
     """Decide what to set for every topic, and put it into words.
@@ -144,7 +139,7 @@ def decide_cluster(
     Parameters
     ----------
     questions : sequence of TopicQuestion
-    evaluator, requirements, survives, allow_lower_durability, depth, measured_by
+    evaluator, requirements, survives, allow_lower_durability, depth
         As for `decide_topic`.
     now : sequence of str
         What is broken at this moment.
@@ -177,7 +172,7 @@ def decide_cluster(
     least = _least_confident([(at, choices[at]) for at in order])
     for at in order:
         if computed.every_sensitivity or (computed.sensitivity and at == least):
-            choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked, measured_by)
+            choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked)
     actions = []
     for place, at in enumerate(order):
         comparison, members = classes[at]
@@ -215,12 +210,29 @@ def _drawn_classes(ordered: Sequence[Comparison], most_chains: int) -> int:
 
 
 def _least_confident(choices: Sequence[tuple[int, SettingChoice]]) -> int | None:
-    """The first of the least confident choices; one without draws only if there is no other."""
-    return min(
-        choices,
-        key=lambda entry: entry[1].kept_in / entry[1].draws if entry[1].draws else 2.0,
-        default=(None,),
-    )[0]
+    """The first of the least confident choices; one without draws only if there is no other.
+
+    Of equally confident ones, that whose price of a loss is nearest to where it no longer pays: so
+    the same choice is shown with draws and without, where all are sure.
+    """
+
+    def confidence(entry: tuple[int, SettingChoice]) -> tuple[float, float]:
+        choice = entry[1]
+        return choice.kept_in / choice.draws if choice.draws else 2.0, _room(choice)
+
+    return min(choices, key=confidence, default=(None,))[0]
+
+
+def _room(choice: SettingChoice) -> float:
+    """By which factor the price of a loss may change until another min ISR is chosen."""
+    price, lowest, highest = (
+        choice.minutes_per_loss,
+        choice.pays_from_minutes,
+        choice.pays_to_minutes,
+    )
+    below = price / lowest if lowest else math.inf
+    above = highest / price if highest is not None and price else math.inf
+    return min(below, above)
 
 
 def _with_sensitivity(
@@ -229,12 +241,9 @@ def _with_sensitivity(
     evaluator: Evaluator,
     requirements: Requirements,
     survives: Survives | None,
-    measured_by: HowMeasured,
 ) -> SettingChoice:
     asked = Sensitivity(comparison, evaluator, requirements, survives)
-    return replace(
-        choice, depends_on=asked.depends_on(), measure_next=asked.measure_next(measured_by)
-    )
+    return replace(choice, depends_on=asked.depends_on(), measure_next=asked.measure_next())
 
 
 def _action(
@@ -298,7 +307,7 @@ def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
     return Floor(
         losses_per_year=comparison.floor(LOSSES),
         minutes_without_writes_per_year=comparison.floor(MINUTES),
-        values={name: comparison.floor(name) for name in (*MEASURES, LOSSES, MINUTES)},
+        values={name: comparison.floor(name) for name in comparison.measured[least].values},
         cause=comparison.measured[least].main_cause(LOSS_PROBABILITY),
         drawn=drawn,
     )
@@ -449,15 +458,11 @@ def _below(
         for action in actions
         if action.held_back
     ]
-    goals = {goal.goal: goal for action in reversed(actions) for goal in action.goals}
-    sentences += map(words.goal_sentence, goals.values())
+    sentences += words.goal_sentences(actions)
     sentences += [
         words.loss_size_sentence(worst.loss_size),
         words.more_replica_sentence(worst),
         words.measure_sentence(choice),
+        words.undrawn_sentence(undrawn),
     ]
-    if undrawn:
-        sentences.append(
-            f"How sure was not computed for {undrawn:,} topics, which come after the others."
-        )
     return sentences

@@ -14,6 +14,7 @@ import numpy as np
 
 from advisor.decision.rule import MINUTES_PER_YEAR, Array, losses_per_year
 from advisor.decision.settings import Setting
+from advisor.reliability import measure_table
 from advisor.reliability.calendar import RATE_PATH
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.card import largest_drawn
@@ -49,7 +50,7 @@ class Measured:
     Attributes
     ----------
     values : mapping of str to float
-        Every one of `MEASURES`, LOSSES and MINUTES.
+        Every measure, LOSSES and MINUTES.
     causes : mapping of str to mapping of str to float
         Measure to mechanism to its part.
     """
@@ -172,8 +173,8 @@ class ExactEvaluator:
 
 def measured(result: Any) -> Measured:
     """Return what the decision reads of a `Reliability`."""
-    values = {name: float(getattr(result, name)) for name in MEASURES}
-    asked = {name: np.array([getattr(result, name)]) for name in (*MEASURES, YEARS)}
+    values = {entry.name: float(entry.of(result)) for entry in measure_table.entries()}
+    asked = {name: np.array([value]) for name, value in values.items()}
     weighed = {name: float(amounts[0]) for name, amounts in _weighed(asked).items()}
     return Measured(values | weighed, result.causes)
 

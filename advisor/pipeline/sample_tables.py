@@ -14,8 +14,8 @@ from advisor.arguments import names_checked
 from advisor.errors import InputError, MissingExtraError, shown
 from advisor.pipeline.sampled_grid import Key, SampledGrid, cluster_name, config_name
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.units import MEASURES, UNITS
 
 _CELL = (
     ("cluster", "string"),
@@ -36,7 +36,6 @@ _COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "estimates": (
         *_CELL,
-        ("part", "string"),
         ("value", "double"),
         ("low", "double"),
         ("high", "double"),
@@ -48,7 +47,6 @@ _COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "mechanisms": (
         *_CELL,
         ("racks", "int64"),
-        ("part", "string"),
         ("mechanism", "string"),
         ("value", "double"),
         ("unit", "string"),
@@ -76,11 +74,10 @@ def write_samples(result: Sampled | SampledGrid, path: str | os.PathLike[str]) -
     "replication_factor", "min_insync_replicas" and "acks". Besides:
 
     - ``cells``: "brokers", "partitions", "years", "seed", "refused" (why Kafka cannot place it).
-    - ``estimates``: "measure", "part", "value", "low", "high" (95 % interval), "seen", "unit",
-      "years", "method". The part is "whole", "settings" (what settings decide) or "beyond" (what
-      they do not). Where nothing was seen, "value" is a bound: compare settings by "high".
-    - ``mechanisms``: "measure", "part" ("settings" or "beyond"), "mechanism", "value", "unit",
-      "racks". The values of a measure sum up to the whole.
+    - ``estimates``: "measure", "value", "low", "high" (95 % interval), "seen", "unit", "years",
+      "method". Where nothing was seen, "value" is a bound: compare settings by "high".
+    - ``mechanisms``: "measure", "mechanism", "value", "unit", "racks". The values of a measure sum
+      up to the whole.
     - ``outages``: write outages of partitions by length: "from_seconds", "to_seconds", "outages",
       "outages_per_year", "racks".
     - ``replica_sets``: "racks" that a replica set spans, "sets" and "partitions" of this class.
@@ -223,15 +220,14 @@ def _rows_of(cell: dict[str, object], found: Sampled) -> Iterator[tuple[str, dic
             "seed": str(found.seed),
         },
     )
-    for measure in MEASURES:
-        parts = (found.estimate(measure), *found.parts[measure])
-        for part, each in zip(("whole", "settings", "beyond"), parts, strict=True):
-            ends = {"low": each.low, "high": each.high, "seen": each.seen}
-            numbers = {"value": each.value, **ends}
-            about = {"unit": UNITS[measure], "years": each.n, "method": each.method}
-            yield "estimates", {**cell, "measure": measure, "part": part, **numbers, **about}
+    for entry in measure_table.entries():
+        estimate = found.estimate(entry.name)
+        numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+        about = {"unit": entry.unit, "years": estimate.n, "method": estimate.method}
+        row = {**cell, "measure": entry.name, **numbers, "seen": estimate.seen, **about}
+        yield "estimates", row
     for share in split.shares:
-        about = {"racks": split.racks, "unit": UNITS[share.measure]}
+        about = {"racks": split.racks, "unit": measure_table.measure(share.measure).unit}
         yield "mechanisms", {**cell, **about, **share._asdict()}
     for start, end, number in found.outages:
         lengths = {"from_seconds": start, "to_seconds": end}

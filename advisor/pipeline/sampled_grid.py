@@ -164,7 +164,7 @@ class SampledGrid:
         return ((key, self[key]) for key in self if key not in self.refused)
 
     @property
-    def verdict(self) -> str:
+    def summary(self) -> str:
         """How many cells there are, and how many could not be placed, in one sentence."""
         sides = ((self.clusters, "cluster"), (self.configs, "configuration"), (self.models, "card"))
         whole = ", ".join(counted(len(side), noun) for side, noun in sides)
@@ -181,7 +181,7 @@ class SampledGrid:
         pandas.DataFrame
             Columns "cluster", "config", "model", "measure", "value", "low", "high" (95 %
             interval), "seen" (False where "value" is only a bound), "unit", "years", "method",
-            "by_settings", "beyond_settings" and "refused", which is the sentence of a cell that
+            and "refused", which is the sentence of a cell that
             Kafka could not place.
 
         Raises
@@ -212,7 +212,7 @@ class SampledGrid:
             for found in self[key].to_frame().reset_index().to_dict("records"):
                 rows.append({**names, **{str(k): v for k, v in found.items()}, "refused": ""})
         columns = ("cluster", "config", "model", "measure", "value", "low", "high")
-        more = ("seen", "unit", "years", "method", "by_settings", "beyond_settings", "refused")
+        more = ("seen", "unit", "years", "method", "refused")
         frame = data_frame(rows)
         return frame.reindex(columns=[*columns, *more])
 
@@ -245,10 +245,10 @@ class SampledGrid:
     def __repr__(self) -> str:
         shown_cells = [*self][:MOST_ROWS]
         lines = [f"{', '.join(key)}: {self._in_words(key)}" for key in shown_cells]
-        return "\n".join([self.verdict, *lines, *filter(None, [self._more()])])
+        return "\n".join([self.summary, *lines, *filter(None, [self._more()])])
 
     def _in_words(self, key: Key) -> str:
-        return self.refused[key] if key in self.refused else self[key].verdict
+        return self.refused[key] if key in self.refused else self[key].summary
 
     def _more(self) -> str:
         return more_rows(range(len(self)), "cells", "to_frame()")
@@ -263,7 +263,7 @@ class SampledGrid:
         ]
         table = html_table(rows, "Cells of the grid")
         more = html_paragraphs([self._more()])
-        return joined(html_verdict(self.verdict), table, more).text
+        return joined(html_verdict(self.summary), table, more).text
 
 
 def grid_of(

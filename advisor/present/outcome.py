@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,12 +18,6 @@ from advisor.present.points import Estimated, Point
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.settings_split import (
-    BEYOND_SETTINGS,
-    BY_SETTINGS,
-    PARTS,
-    beyond,
-)
 
 _MOST_CAUSES = 4
 
@@ -150,7 +143,7 @@ def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Ou
     causes = shares(result.causes.get(measure, {}))
     if measure == LOST and result.config.acks == 0:
         return _unacknowledged(result, title, causes)
-    return Outcome(measure, title, value, brief, ends, causes, _parts(result, measure))
+    return Outcome(measure, title, value, brief, ends, causes)
 
 
 def _unacknowledged(
@@ -163,36 +156,6 @@ def _unacknowledged(
         gone = f"at most {gone}"
     words = f"nothing acknowledged; records lost: {gone}"
     return Outcome(LOST, title, words, words, "", causes)
-
-
-def _parts(result: Reliability | Sampled, measure: str) -> tuple[str, str]:
-    """Return both parts of a measure in few words; "" for both where settings decide all."""
-    if not beyond(result.model):
-        return "", ""
-    say = next(say_end for name, _, _, say_end in MEASURES if name == measure)
-    if isinstance(result, Sampled):
-        by, rest = result.parts[BETWEEN if measure == LOST else measure]
-        if measure == LOST:
-            waited = result.mean_years_to_loss.value
-            return _sampled_years(waited, by), _sampled_years(waited, rest)
-        return _sampled_part(by, say), _sampled_part(rest, say)
-    if measure == LOST:
-        by_years, rest_years = map(result.years_between, PARTS)
-        return say(by_years), say(rest_years)
-    decided, floor = result.by_settings(measure), result.beyond_settings(measure)
-    return (say(decided) if decided else "nothing"), (say(floor) if floor else "nothing")
-
-
-def _sampled_part(part: Estimate, say: Callable[[float], str]) -> str:
-    return say(part.value) if part.seen or part.high == 0.0 else f"at most {say(part.high)}"
-
-
-def _sampled_years(waited: float, part: Estimate) -> str:
-    """How often one part loses, from its part of the mean time to a loss."""
-    if not part.high or math.isinf(part.high):
-        return "not seen"
-    often = once_in_years(waited * waited / (part.value if part.seen else part.high))
-    return often if part.seen else f"not seen; at most {often}"
 
 
 def _years_between(result: Reliability | Sampled, intervals: bool) -> tuple[float, float, float]:
@@ -225,27 +188,11 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
     if isinstance(result, Sampled):
         sampled = result.estimate(measure)
         return Estimated(sampled.value, sampled.low, sampled.high)
-    low, high = _ends(result, measure, None, intervals)
     value = float(getattr(result, measure))
-    if not beyond(result.model):
-        return Estimated(value, low, high)
-    decided = result.by_settings(measure)
-    ends = _ends(result, measure, BY_SETTINGS, intervals)
-    floor = result.beyond_settings(measure)
-    if measure == LOST:
-        # Where losses are nearly certain anyway, the rest adds little: so by itself.
-        floor = -math.expm1(-1.0 / result.years_between(BEYOND_SETTINGS))
-    return Estimated(value, low, high, Estimated(decided, *ends), floor)
-
-
-def _ends(
-    result: Reliability, measure: str, part: str | None, intervals: bool
-) -> tuple[float, float]:
-    """Return the interval of a measure or part; the value twice if neither requested nor cached."""
+    low, high = value, value
     if intervals or result.intervals:
-        return result.interval(measure, part)
-    value = float(getattr(result, measure) if part is None else getattr(result, part)(measure))
-    return value, value
+        low, high = result.interval(measure)
+    return Estimated(value, low, high)
 
 
 def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple[str, float], ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
@@ -47,7 +47,6 @@ from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.cost import cost_of
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import beyond, without_beyond
 from advisor.reliability.workload import Workload
 
 __all__ = ["check_inputs", "evaluate", "forget_chains", "prepare", "topic_evaluator"]
@@ -131,10 +130,7 @@ def prepare(
 
     Few chains are cached, so that one may be gone although `evaluate` still knows its answer.
     """
-    case = Case.read(cluster, config, model, load)
-    solve_chains(case)
-    if beyond(model):
-        solve_chains(case.with_card(without_beyond(model)))
+    solve_chains(Case.read(cluster, config, model, load))
 
 
 def topic_evaluator() -> Callable[..., Reliability]:
@@ -246,13 +242,7 @@ def _combine(
     config, cluster = case.config, case.cluster
     return Reliability(
         loss_probability_per_year=probability,
-        loss_events_per_year=whole["loss_events_per_year"],
-        acked_records_lost_per_year=whole["acked_records_lost_per_year"],
-        write_unavailability=whole["write_unavailability"],
-        read_unavailability=whole["read_unavailability"],
-        write_stalled=whole["write_stalled"],
-        records_refused_per_year=whole["records_refused_per_year"],
-        records_dropped_per_year=whole["records_dropped_per_year"],
+        **cast("dict[str, Any]", whole),
         mean_years_to_loss=first.mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),

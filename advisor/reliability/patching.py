@@ -14,7 +14,9 @@ from advisor.errors import InputError, expect, shown
 from advisor.formatting import HOURS_PER_YEAR
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
+from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import PER_YEAR
 from advisor.reliability.patching_choices import Patching, PatchingChoice
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.sampler.block import RollingRow, run_rolling_block
@@ -96,8 +98,8 @@ def patching(
     One that waits begins when all is healthy, as it would in operation. One that does not wait
     begins after some time of failures and repairs (ten times the longest mean outage), with
     whatever is out then; what began even earlier is left out. The first failure after that is
-    sampled more often than it happens, and weighted accordingly. Causes beyond settings, such as
-    wiped logs, are left out (see `Reliability.beyond_settings`).
+    sampled more often than it happens, and weighted accordingly. What strikes the whole cluster,
+    such as wiped logs, is left out: it comes however brokers are restarted.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def patching(
         raise InputError(f"restarts={shown(restarts)}: give {_BLOCKS} to {MOST_RESTARTS:,}")
     if not 0 <= expect("seed", seed, int, "a whole number") < 2**64:
         raise InputError(f"seed={shown(seed)} must be a whole number from 0 below 2**64")
-    base = _with_calendar(model)
+    base = _with_calendar(without_cluster_wide(model))
     assert base.calendar is not None
     ways = {
         "at_once": _several("at_once", at_once),
@@ -146,6 +148,15 @@ def _with_calendar(model: FailureModel) -> FailureModel:
     if model.calendar is not None:
         return model
     return model.with_calendar(weekday="tuesday", hour=2, every_weeks=4)
+
+
+def without_cluster_wide(model: FailureModel) -> FailureModel:
+    """The card without what strikes the whole cluster."""
+    wide = [
+        entry for entry in mechanisms.table().entries if entry.scope is mechanisms.Scope.CLUSTER
+    ]
+    rates = [entry.path(key) for entry in wide for key in (PER_YEAR, entry.with_zookeeper)]
+    return model.with_values({path: 0.0 for path in rates if path in model.quantities})
 
 
 def _sampled(

@@ -108,7 +108,7 @@ class Patching:
         __getattr__ = missing_attribute
 
     @property
-    def verdict(self) -> str:
+    def summary(self) -> str:
         """A choice that refuses least, beside the one that refuses most.
 
         Of several that the sample does not resolve, the first counts.
@@ -199,7 +199,7 @@ class Patching:
         }
 
     def explain(self) -> str:
-        """The verdict, every choice, and how it was sampled.
+        """The summary, every choice, and how it was sampled.
 
         Examples
         --------
@@ -210,7 +210,7 @@ class Patching:
         >>> "2 at once, waits for the ISR" in found.explain()
         True
         """
-        lines = [self.verdict]
+        lines = [self.summary]
         for choice in self.choices:
             parts = (f"{_MEASURES[name]} {getattr(choice, name)}" for name in _MEASURES)
             where = f"by {choice.order}, from {significant(choice.hour)}:00 on"
@@ -259,7 +259,7 @@ class Patching:
             for choice in self.choices
         ]
         table = html_table(rows, "One rolling restart, by how it is done, with 95 % intervals")
-        return joined(html_verdict(self.verdict, self._source), table).text
+        return joined(html_verdict(self.summary, self._source), table).text
 
 
 def _time(minutes: Estimate) -> str:

@@ -358,5 +358,5 @@ def test_a_fleet_of_refused_cells_says_so() -> None:
     """Without a cell that can be placed nothing is sampled, and the result says why."""
     found = simulate_grid(CLUSTERS["pair"], CONFIGS["three"], "three_az_cloud", engine="local")
     assert len(found) == len(found.refused) == 1
-    assert found.verdict.startswith("0 cells sampled: 1 cluster, 1 configuration, 1 card")
-    assert found.verdict.endswith("; Kafka cannot place 1.")
+    assert found.summary.startswith("0 cells sampled: 1 cluster, 1 configuration, 1 card")
+    assert found.summary.endswith("; Kafka cannot place 1.")

@@ -14,8 +14,8 @@ from advisor import Cluster, Config, Workload, load_model, simulate, simulate_gr
 from advisor.errors import InputError
 from advisor.pipeline import sample_tables
 from advisor.pipeline.sampled_grid import SampledGrid
+from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.units import MEASURES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,44 +79,34 @@ def test_cells_have_their_settings(
 def test_estimates_are_those_of_the_result(
     grid: SampledGrid, tables: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Whole, by settings and beyond, each with its interval, bit for bit."""
+    """Each with its interval, bit for bit."""
     for key, found in sampled(grid):
-        rows = {(row["measure"], row["part"]): row for row in of_cell(tables["estimates"], key)}
-        assert len(rows) == 3 * len(MEASURES)
-        for name in MEASURES:
-            asked = {
-                "whole": found.estimate(name),
-                "settings": found.by_settings(name),
-                "beyond": found.beyond_settings(name),
-            }
-            for part, each in asked.items():
-                row = rows[name, part]
-                assert (row["value"], row["low"], row["high"]) == (each.value, each.low, each.high)
-                assert row["seen"] is each.seen
-                assert row["seen"] or row["value"] in (row["low"], row["high"])
+        rows = {row["measure"]: row for row in of_cell(tables["estimates"], key)}
+        assert len(rows) == len(measure_table.names())
+        for name in measure_table.names():
+            row, estimate = rows[name], found.estimate(name)
+            ends = estimate.value, estimate.low, estimate.high
+            assert (row["value"], row["low"], row["high"]) == ends
+            assert row["seen"] is estimate.seen
+            assert row["seen"] or row["value"] in (row["low"], row["high"])
     assert {row["seen"] for row in tables["estimates"]} == {True, False}
 
 
-def test_mechanisms_sum_up_to_causes_and_parts(
+def test_mechanisms_sum_up_to_causes_and_measures(
     grid: SampledGrid, tables: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Over the parts they are the causes; over the mechanisms the parts of what was seen."""
+    """By mechanism they are the causes, and in all what was seen."""
     for key, found in sampled(grid):
-        causes: dict[str, dict[str, float]] = {name: defaultdict(float) for name in MEASURES}
-        parts: dict[tuple[str, str], float] = defaultdict(float)
+        causes = {name: defaultdict[str, float](float) for name in measure_table.names()}
         for row in of_cell(tables["mechanisms"], key):
             causes[row["measure"]][row["mechanism"]] += row["value"]
-            parts[row["measure"], row["part"]] += row["value"]
-        for name in MEASURES:
-            wanted = found.causes.get(name, {})
-            assert causes[name] == pytest.approx(wanted, rel=1e-12)
+        for name in measure_table.names():
+            assert causes[name] == pytest.approx(found.causes.get(name, {}), rel=1e-12)
             if name in ("loss_probability_per_year", "mean_years_to_loss"):
                 continue
-            for part, each in zip(("settings", "beyond"), found.parts[name], strict=True):
-                if each.seen:
-                    assert parts[name, part] == pytest.approx(each.value, rel=1e-12)
-                else:
-                    assert (name, part) not in parts
+            estimate = found.estimate(name)
+            whole = estimate.value if estimate.seen else 0.0
+            assert math.fsum(causes[name].values()) == pytest.approx(whole, rel=1e-12)
     assert {row["measure"] for row in tables["mechanisms"]} >= {
         "write_unavailability",
         "records_refused_per_year",
@@ -216,9 +206,7 @@ def test_the_documented_queries_answer(
     assert "at_most_minutes_a_year" in capfd.readouterr().out
     for row in names["best"].collect():
         found = {
-            key[1]: one.by_settings("write_unavailability")
-            for key, one in grid.sampled
-            if key[0] == row.cluster
+            key[1]: one.write_unavailability for key, one in grid.sampled if key[0] == row.cluster
         }
         assert found[row.config].high == min(each.high for each in found.values())
         assert row.seen == found[row.config].seen

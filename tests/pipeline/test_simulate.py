@@ -18,7 +18,7 @@ from advisor.errors import AdvisorError, InputError, MissingExtraError
 from advisor.pipeline import checkpoints, sampling
 from advisor.pipeline import simulate as simulate_module
 from advisor.progress import progress_bar
-from advisor.reliability.results.units import MEASURES
+from advisor.reliability import measure_table
 from advisor.reliability.sampler.block import CYCLES, Row, run_block
 from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
 from advisor.reliability.sampler.plan import Block, Plan, Splitting
@@ -352,14 +352,14 @@ def test_zero_rates_give_exact_zeros(acks: str | int) -> None:
     config = Config(replication_factor=3, min_insync_replicas=2, acks=acks)
     exact = evaluate(CLUSTER, config, STILL, LOAD)
     found = simulate(CLUSTER, config, STILL, LOAD, 96, engine="local")
-    for name in MEASURES:
+    for name in measure_table.names():
         assert found.interval(name) == (getattr(exact, name),) * 2
         assert str(found.estimate(name)) == ("never" if name == "mean_years_to_loss" else "none")
         assert "cannot happen" in found.estimate(name).method
     for result in (exact, found):
-        assert result.verdict.endswith(", writes never refused.")
-        assert "nothing acknowledged" in result.verdict or "no modelled data" in result.verdict
-    assert "none" not in found.verdict
+        assert result.summary.endswith(", writes never refused.")
+        assert "nothing acknowledged" in result.summary or "no modelled data" in result.summary
+    assert "none" not in found.summary
     assert "Causes of" not in exact.explain()
 
 

@@ -34,12 +34,12 @@ def test_every_sentence_says_it(result: Reliability) -> None:
     described = advisor.load_cluster(FILE, racks=RACKS)
     audited = audit(described, CARD, producer={"acks": 0})
     orders = next(t for t in audited.topics if t.topic.name == "orders")
-    for text in (result.verdict, sampled.verdict, orders.sentence):
+    for text in (result.summary, sampled.summary, orders.sentence):
         assert SAID in text
         assert " records lost a year" in text
         assert not [wrong for wrong in WRONG if wrong in text]
     dropped = significant(result.records_dropped_per_year)
-    assert f"{dropped} records lost a year" in result.verdict
+    assert f"{dropped} records lost a year" in result.summary
     assert "none acknowledged" in audited._repr_html_()
 
 

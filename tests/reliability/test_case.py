@@ -5,9 +5,9 @@ import math
 import pytest
 
 from advisor import Cluster, Config, Workload, evaluate, load_model
+from advisor.reliability import measure_table
 from advisor.reliability.case import ChainParameters
 from advisor.reliability.measures import replica_set
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from sampled_runs import card
 
@@ -59,7 +59,7 @@ def test_a_card_of_fewer_mechanisms_is_solved_on_the_same_states(found, nothing:
     alone, drawn = evaluate(THREE, CONFIG, fewer), found.reevaluate(fewer)
     assert alone.states != found.states
     assert drawn.states == found.states
-    for measure in MEASURES:
+    for measure in measure_table.names():
         off = alone.error_bounds[measure] + found.error_bounds[measure]
         assert getattr(drawn, measure) == pytest.approx(
             getattr(alone, measure), rel=10 * ROUGH, abs=off

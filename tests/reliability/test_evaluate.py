@@ -11,11 +11,11 @@ from advisor.cluster import Cluster
 from advisor.errors import AdvisorError, InputError, NotComputedError
 from advisor.pipeline.simulate import simulate
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.chain import state_selection
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.fault_tolerance import never_writes, tolerance
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import ROUGH
 from advisor.reliability.statespace import lumping
 from advisor.reliability.workload import Workload
@@ -105,10 +105,10 @@ def test_errors_are_stated_for_every_measure():
     """Each measure has a bound; a draw's, solved roughly, is wider."""
     at = cluster("a", "b", "c")
     found = evaluate(at, Config(replication_factor=3), load_model("three_az_cloud"), ONE)
-    assert set(found.error_bounds) == set(MEASURES)
+    assert set(found.error_bounds) == set(measure_table.names())
     assert found.to_dict()["error_bounds"] == dict(found.error_bounds)
     rough = found.reevaluate(found.model)
-    assert set(rough.error_bounds) == set(MEASURES)
+    assert set(rough.error_bounds) == set(measure_table.names())
     for name in ("loss_events_per_year", "acked_records_lost_per_year", "write_unavailability"):
         assert rough.error_bounds[name] > found.error_bounds[name] > 0.0
         assert rough.error_bounds[name] > ROUGH * getattr(rough, name)
@@ -291,7 +291,7 @@ def test_causes_add_up():
     )
     for measure, parts in found.causes.items():
         assert math.fsum(parts.values()) == pytest.approx(getattr(found, measure), rel=1e-12)
-    assert set(found.causes) == set(MEASURES) - {"mean_years_to_loss"}
+    assert set(found.causes) == set(measure_table.names()) - {"mean_years_to_loss"}
 
 
 def test_intervals_hold_the_value_and_need_ranges():
@@ -299,7 +299,7 @@ def test_intervals_hold_the_value_and_need_ranges():
     at = cluster("a", "b", "c")
     config = Config(replication_factor=2, min_insync_replicas=1)
     found = evaluate(at, config, load_model("three_az_cloud"), ONE)
-    for measure in MEASURES:
+    for measure in measure_table.names():
         low, high = found.interval(measure)
         assert low <= getattr(found, measure) <= high
         assert low < high or measure == "records_dropped_per_year"
@@ -357,7 +357,7 @@ def test_a_card_where_nothing_happens(replicas):
     assert found.mean_years_to_loss == math.inf
     assert found.loss_probability_per_year == 0.0
     assert found.write_unavailability == 0.0
-    assert "no modelled data loss, writes never refused." in found.verdict
+    assert "no modelled data loss, writes never refused." in found.summary
     assert found.interval("mean_years_to_loss") == (math.inf, math.inf)
 
 

@@ -7,6 +7,7 @@ import pytest
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability.case import Case
 from advisor.reliability.measures import replica_set
+from advisor.reliability.patching import without_cluster_wide
 
 YEAR = 8760.0
 LOAD = Workload(partitions=1)
@@ -77,14 +78,16 @@ def test_no_path_is_more_probable(min_isr: int, acks: str | int, version: str) -
 
 
 def test_no_loss_has_no_path() -> None:
-    """A card that loses nothing has none; a shipped card has one for what settings decide."""
+    """A card that loses nothing has none; a shipped card has one."""
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
     safe = card(crash={"per_year": 1e-9, "minutes": 1e-3})
     found = evaluate(Cluster.uniform(3), config, safe, LOAD)
     if not found.loss_events_per_year:
         assert found.likeliest_loss() is None
-    shipped = evaluate(Cluster.uniform(6, 3), config, load_model("three_az_cloud"))
-    path = shipped.decided.likeliest_loss()
+    shipped = evaluate(
+        Cluster.uniform(6, 3), config, without_cluster_wide(load_model("three_az_cloud"))
+    )
+    path = shipped.likeliest_loss()
     assert path is not None
     # All three zones at once.
     assert [step.brokers for step in path.steps] == [3]

@@ -146,8 +146,8 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 
 def test_its_views(found: Patching) -> None:
     """A sentence first; a table with caption and headings; a frame with a line for each choice."""
-    assert repr(found).startswith(found.verdict)
-    assert found.verdict.startswith("1 broker at once, waiting for the ISR: a partition refuses")
+    assert repr(found).startswith(found.summary)
+    assert found.summary.startswith("1 broker at once, waiting for the ISR: a partition refuses")
     page = found._repr_html_()
     assert page.count("<table>") == page.count("<caption>") == 1
     assert page.count("<tr>") == 17

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 from advisor import Cluster, Config, Workload, evaluate, load_model, simulate
+from advisor.reliability import measure_table
 from advisor.reliability.results.agreement import Deviation, deviations, table
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.plan_reader import plan_for
 from configuration_grid import Case, grid
 from sampled_runs import FAR
@@ -78,20 +78,20 @@ def test_no_score_is_far_off(compared: Compared) -> None:
 def test_every_measure_is_compared(compared: Compared) -> None:
     """Each measure is compared often enough to show a drift, and losses of three replicas too."""
     scores = by_measure(compared)
-    assert set(scores) == set(MEASURES)
+    assert set(scores) == set(measure_table.names())
     assert min(map(len, scores.values())) >= 12, {name: len(z) for name, z in scores.items()}
     triples = [d for name, d in compared if "replication_factor=3" in name]
     assert sum(d.measure == "loss_events_per_year" for d in triples) >= 6
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", measure_table.names())
 def test_no_measure_drifts(compared: Compared, measure: str) -> None:
     """The mean of a measure's z-scores is within four standard errors of nought."""
     scores = by_measure(compared)[measure]
     assert abs(math.fsum(scores)) / math.sqrt(len(scores)) < FAR, "\n" + table(compared)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", measure_table.names())
 def test_no_measure_scatters_wrongly(compared: Compared, measure: str) -> None:
     """The squares of a measure's z-scores add up as chi-square has it; the scores are normal."""
     scores = by_measure(compared)[measure]
@@ -137,7 +137,7 @@ def test_too_few_events_are_not_compared() -> None:
     sampled = simulate(*CASE[1:], years=120, seed=1, engine="local")
     # Once in 1.7 years: 72 losses.
     assert 50 < 120 / exact.mean_years_to_loss < 100
-    assert not {d.measure for d in deviations(exact, sampled)} & set(MEASURES[:4])
+    assert not {d.measure for d in deviations(exact, sampled)} & set(measure_table.names()[:4])
 
 
 def test_the_table_puts_the_farthest_first() -> None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, catalog, evaluate, load_model
-from advisor.reliability.failures.mechanisms import table
+from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.failures.transition_rates import Pick
 
 MINUTES_PER_YEAR = 365 * 24 * 60
@@ -88,7 +88,7 @@ def test_each_is_put_down_to_entries_of_the_table() -> None:
     """No incident names a mechanism that does not exist."""
     named = {name for row in ROWS for name in row["mechanism"].split(";") if name}
     assert named <= set(table().names)
-    new = {entry.name for entry in table().entries if entry.beyond_settings}
+    new = {entry.name for entry in table().entries if entry.scope is Scope.CLUSTER}
     assert new - named == {"cluster.destroyed"}, "no public incident of Kafka took a whole site"
 
 

@@ -15,7 +15,7 @@ from advisor.advice.kafka_version import session_timeout
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
-from advisor.formatting import as_given, percent, significant
+from advisor.formatting import as_given, is_rare, percent, significant
 from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config, effective_min_isr
 from advisor.protocol.rules.versions import parse_version
@@ -23,7 +23,6 @@ from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import beyond
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -180,7 +179,8 @@ def check_delivery_timeout(
     """Yield a finding if producers give up more records than the goals accept.
 
     The goal for refused records counts. Without one it is that for time without writes, as a share
-    of all records, and there is no finding if most of what is written during outages gets through.
+    of all records, by default a ten-thousandth; and there is no finding if most of what is written
+    during outages gets through.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def check_delivery_timeout(
     goals : Goals
     refused : mapping of int to float, optional
         ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
-        setting, as far as settings decide.
+        setting.
     topic : str
         Topic of the result; "" for all topics.
     """
@@ -200,10 +200,10 @@ def check_delivery_timeout(
     if limit is None:
         share = goals.write_unavailability
         limit = written * (_USUAL_UNAVAILABILITY if share is None else share)
-    given_up = result.by_settings("records_refused_per_year")
+    given_up = result.records_refused_per_year
     if timeout_ms is None or given_up <= limit:
         return
-    stopped = result.by_settings("write_unavailability") + result.by_settings("write_stalled")
+    stopped = result.write_unavailability + result.write_stalled
     part = min(given_up / (stopped * written), 1.0) if stopped else 1.0
     if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
@@ -212,26 +212,25 @@ def check_delivery_timeout(
         "KRA402",
         f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: {significant(given_up)} "
         f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
-        f"{_refused_by_timeout(refused or {}, result.model)}",
+        f"{_refused_by_timeout(refused or {})}",
     )
 
 
-def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> str:
+def _refused_by_timeout(refused: Mapping[int, float]) -> str:
     """Return how many records each delivery timeout gives up; "" for fewer than two timeouts."""
     if len(refused) < 2:
         return ""
     parts = [
         f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
-    decided = ", counting only what settings decide" if beyond(model) else ""
-    return f" Failed sends a year with the recommended setting{decided}: {listed(parts)}."
+    return f" Failed sends a year with the recommended setting: {listed(parts)}."
 
 
 def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:
-    """Yield a finding if losses by an empty, replaced broker that leads matter for a goal.
+    """Yield a finding if losses by an empty, replaced broker that leads matter.
 
     They do if they alone use up half of what a goal for losses allows, or, where that goal is
-    missed, if a tenth of the losses are of this kind.
+    missed or there is none, if a tenth of the losses are of this kind and these are not rare.
 
     Parameters
     ----------
@@ -240,21 +239,27 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
     topic : str
         Topic of the result; "" for all topics.
     """
-    share = result.decided.empty_leader_share() or 0.0
-    for measure in _LOSSES:
-        limit = goals.limits.get(measure)
-        if limit is None or not share:
-            continue
-        value = result.by_settings(measure)
-        part, least = share * value, _LEAST_SHARE_OF_LIMIT * limit
-        if share >= _LEAST_SHARE_OF_MISSED if value > limit else part > least:
-            whose = f" of {topic}" if topic else ""
-            yield finding(
-                "KRA312",
-                f"{percent(share)} of the modelled losses{whose} are due to a broker that leads "
-                "empty.",
-            )
-            return
+    share = result.empty_leader_share() or 0.0
+    if _matters(share, result, goals):
+        whose = f" of {topic}" if topic else ""
+        yield finding(
+            "KRA312",
+            f"{percent(share)} of the modelled losses{whose} are due to a broker that leads empty.",
+        )
+
+
+def _matters(share: float, result: Reliability, goals: Goals) -> bool:
+    """Whether a share of the losses uses up a goal, or is large where none is met."""
+    limits = {name: limit for name in _LOSSES if (limit := goals.limits.get(name)) is not None}
+    if not limits:
+        return share >= _LEAST_SHARE_OF_MISSED and not is_rare(result.mean_years_to_loss)
+    for name, limit in limits.items():
+        value = getattr(result, name)
+        if value > limit and share >= _LEAST_SHARE_OF_MISSED:
+            return True
+        if value <= limit and share * value > _LEAST_SHARE_OF_LIMIT * limit:
+            return True
+    return False
 
 
 def _copies_of(

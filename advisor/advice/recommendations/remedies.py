@@ -5,19 +5,19 @@ The recommended setting is evaluated again on a changed cluster or card.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import cycle
 
-from advisor.advice.choice import GOAL_WORDS, Choice, choose, decided_measures
-from advisor.advice.goals import MOST, Goals, decades_short
+from advisor.advice.candidate import GOAL_WORDS, Candidate, choose, measures_of
+from advisor.advice.goals import MEASURES, MOST, Goals, decades_short, limit_words
 from advisor.advice.phrases import listed
-from advisor.advice.recommendations.reasons import IN_WORDS
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.kraft_quorum import fatal_zones
+from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import PER_YEAR, BrokerEvent, Scope, table
 from advisor.reliability.results.reliability import Reliability
@@ -31,6 +31,14 @@ _FLUSH_EVERY_SECOND = (
     "broker, which needs a restart and costs throughput)"
 )
 _ENOUGH_RACKS = 3
+# Flushing shortens only losses of what was not on disk yet; others must not be larger than these.
+_LEAST_TAILS = 0.5
+# In a cloud nobody buys power.
+_OWN_POWER = ("own", "")
+IN_WORDS: Mapping[str, Callable[[float], str]] = {
+    **{name: measure_table.measure(name).say for name in MEASURES},
+    "loss_probability_per_year": limit_words,
+}
 
 
 @dataclass(frozen=True)
@@ -41,13 +49,13 @@ class Remedy:
     ----------
     what : str
         The change, such as "spread the brokers over three racks".
-    before, after : Choice
+    before, after : Candidate
         The setting without and with it.
     """
 
     what: str
-    before: Choice
-    after: Choice
+    before: Candidate
+    after: Candidate
 
     @property
     def flushes(self) -> bool:
@@ -65,18 +73,18 @@ class Remedy:
                 effects.append(f"the goal for {GOAL_WORDS[goal]} is {met}")
                 continue
             then, now = (
-                IN_WORDS[goal](choice.reliability.by_settings(goal))
+                IN_WORDS[goal](float(getattr(choice.reliability, goal)))
                 for choice in (self.after, self.before)
             )
             effects.append(f"{GOAL_WORDS[goal]}: {then} instead of {now}")
         head = f"To meet every goal, {self.what}"
         if not self.after.meets_all:
             head = f"Nothing tried meets every goal; it helps most to {self.what}"
-        return f"{head} ({listed(effects)}, by what settings decide)."
+        return f"{head} ({listed(effects)})."
 
 
 def cheapest(
-    best: Choice,
+    best: Candidate,
     evaluated: Evaluate,
     cluster: Cluster,
     model: FailureModel,
@@ -91,7 +99,7 @@ def cheapest(
     if best.meets_all:
         return None
     nearest, found = _distance(best, goals), None
-    for what, other, card in _changes(cluster, model):
+    for what, other, card in _changes(cluster, model, best.reliability):
         config = best.config
         if len(other.racks) > len(cluster.racks):
             config = config.changed(replication_factor=3, min_insync_replicas=2)
@@ -105,27 +113,30 @@ def cheapest(
     return found
 
 
-def _distance(choice: Choice, goals: Goals) -> tuple[int, float]:
+def _distance(choice: Candidate, goals: Goals) -> tuple[int, float]:
     """Return the number of missed goals, and by how many decades, to a tenth."""
-    short = decades_short(goals, decided_measures(choice.reliability))
+    short = decades_short(goals, measures_of(choice.reliability))
     return len(choice.unmet), round(short, 1)
 
 
-def _changes(cluster: Cluster, model: FailureModel) -> Iterator[tuple[str, Cluster, FailureModel]]:
+def _changes(
+    cluster: Cluster, model: FailureModel, result: Reliability
+) -> Iterator[tuple[str, Cluster, FailureModel]]:
     """Each change in words, with the cluster and the card that it makes; cheap ones first."""
     racks = cluster.racks
     if _one_rack_stops_elections(cluster) and len(racks) >= _ENOUGH_RACKS:
         spread = f"place the controllers in {_ENOUGH_RACKS} racks, as evenly as they go"
         yield spread, replace(cluster, controllers=_spread(cluster.controllers or {}, racks)), model
-    if model.get(_FLUSH, 0.0) > _FLUSHED_SECONDS:
+    if model.get(_FLUSH, 0.0) > _FLUSHED_SECONDS and _tails(result) >= _LEAST_TAILS:
         flushed = model.with_values({_FLUSH: _FLUSHED_SECONDS})
         yield _FLUSH_EVERY_SECOND, cluster, flushed
-    rates = _power_of_racks(model)
-    if rates:
+    rates = _power_failures(model, one_rack=len(racks) <= 1)
+    if rates and model.hosting in _OWN_POWER:
+        given = "give racks a second power feed" if len(racks) > 1 else "give the rack a UPS"
         halved = model.with_values({path: rate / 2.0 for path, rate in rates.items()})
-        yield "give racks a second power feed that halves their power failures", cluster, halved
+        yield f"{given} that halves power failures", cluster, halved
         never = model.with_values(dict.fromkeys(rates, 0.0))
-        yield "give racks a second power feed that prevents their power failures", cluster, never
+        yield f"{given} that prevents power failures", cluster, never
     if racks and len(racks) < _ENOUGH_RACKS <= len(cluster.brokers):
         names = [*racks, *(f"new rack {n}" for n in range(len(racks) + 1, _ENOUGH_RACKS + 1))]
         voters = cluster.controllers
@@ -147,20 +158,29 @@ def _spread(nodes: Iterable[int], racks: Sequence[str]) -> dict[int, str | None]
     return dict(zip(sorted(nodes), cycle(racks), strict=False))
 
 
-def _power_of_racks(model: FailureModel) -> dict[str, float]:
-    """Rates of power failures of racks, by their path in the card."""
+def _tails(result: Reliability) -> float:
+    """Share of the lost records that were not on disk yet when power failed."""
+    parts = result.causes["acked_records_lost_per_year"]
+    cut = {entry.name for entry in table().entries if entry.effect is BrokerEvent.POWER}
+    whole = sum(parts.values())
+    return sum(part for cause, part in parts.items() if cause in cut) / whole if whole else 0.0
+
+
+def _power_failures(model: FailureModel, one_rack: bool) -> dict[str, float]:
+    """Rates of power failures of racks, of one rack with its site, by their path in the card."""
+    scopes = (Scope.RACK, Scope.CLUSTER) if one_rack else (Scope.RACK,)
     paths = [
         entry.path(PER_YEAR)
         for entry in table().entries
-        if entry.scope is Scope.RACK and entry.effect is BrokerEvent.POWER
+        if entry.scope in scopes and entry.effect is BrokerEvent.POWER
     ]
     return {path: rate for path in paths if (rate := model.get(path, 0.0)) > 0.0}
 
 
-def softer_goals(best: Choice, goals: Goals) -> str:
+def softer_goals(best: Candidate, goals: Goals) -> str:
     """Return which limits the setting meets in place of those that it misses; "" for none."""
     limits = {
-        goal: float(f"{1.05 * best.reliability.by_settings(goal):.1e}")
+        goal: float(f"{1.05 * getattr(best.reliability, goal):.1e}")
         for goal in best.unmet
         if goal in goals.limits
     }

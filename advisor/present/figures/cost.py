@@ -17,7 +17,6 @@ from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
 from advisor.present.labels import interval_label, once_in_years, short, time_per_year_label
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import BEYOND_SETTINGS
 
 _LOSS, _REFUSED = "mean_years_to_loss", "write_unavailability"
 # A tick says where it is, a value how often something happens.
@@ -140,7 +139,7 @@ def _measured(result: Reliability, measure: str) -> tuple[float, float, float]:
 def _floor(results: Sequence[Reliability], measure: str) -> float:
     """Return the best value that causes beyond settings leave to any setting."""
     if measure == _LOSS:
-        return max(result.years_between(BEYOND_SETTINGS) for result in results)
+        return max(result.beyond_settings(measure) for result in results)
     return min(result.beyond_settings(measure) for result in results)
 
 

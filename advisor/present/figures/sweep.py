@@ -16,7 +16,6 @@ from advisor.present.figures.chart import Chart
 from advisor.present.labels import interval_label, once_in_years, short, time_per_year_label
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import compute_intervals
-from advisor.reliability.results.settings_split import BY_SETTINGS
 
 _COLOURS = (style.DURABILITY, style.BEST, style.AVAILABILITY, style.TODAY, style.INK)
 _MARKERS = "osD^v"
@@ -36,7 +35,6 @@ def plot_sweep(
     lines: Mapping[str, Sequence[Reliability]],
     measure: str,
     *,
-    decided: bool = False,
     intervals: bool = True,
 ) -> Chart:
     """Draw a measure over one number that varies, a curve for each setting.
@@ -96,10 +94,10 @@ def plot_sweep(
         figure = Figure(figsize=(6.8, 3.1 + 0.17 * len(lines)))
         head = style.head_inches(len(lines)) / figure.get_figheight()
         ax = figure.add_axes((0.23, 0.17, 0.74, 1 - 0.17 - head))
-        title = _TITLES[measure] + decided * " (what settings decide)"
+        title = _TITLES[measure]
         said = [f"{title}, by {number}."]
         for index, (name, results) in enumerate(lines.items()):
-            drawn = [_value(result, measure, decided, intervals) for result in results]
+            drawn = [_value(result, measure, intervals) for result in results]
             _curve(ax, index, list(values.values()), drawn)
             said.append(_in_words(name, values, drawn, say))
         ax.set_title(title, pad=6)
@@ -113,21 +111,10 @@ def plot_sweep(
 Drawn = list[tuple[float, float, float]]
 
 
-def _value(
-    result: Reliability, measure: str, decided: bool, intervals: bool
-) -> tuple[float, float, float]:
-    """Return a measure, or the part that settings decide, with its interval on demand."""
-    years = decided and measure == "mean_years_to_loss"
-    part = BY_SETTINGS if decided else None
-    if years:
-        value = result.years_between(BY_SETTINGS)
-    else:
-        value = result.by_settings(measure) if decided else float(getattr(result, measure))
-    if not intervals:
-        return value, value, value
-    if years:
-        return (value, *result.years_between_interval(BY_SETTINGS))
-    return (value, *result.interval(measure, part))
+def _value(result: Reliability, measure: str, intervals: bool) -> tuple[float, float, float]:
+    """Return a measure with its interval on demand."""
+    value = float(getattr(result, measure))
+    return (value, *(result.interval(measure) if intervals else (value, value)))
 
 
 def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:

@@ -58,11 +58,11 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
 
 def _in_words(audit: Audit) -> Iterator[str]:
     """Describe the chart: the goals, and the worst topics with their numbers."""
-    yield f"Topics: durability against write availability. {audit.verdict}"
+    yield f"Topics: durability against write availability. {audit.quick_verdict.headline}"
     for topic in audit.topics[:MOST_ROWS]:
         result = topic.choice.reliability
-        lost = per_year(result.by_settings("loss_probability_per_year"))
-        refused = time_per_year_label(result.by_settings("write_unavailability"))
+        lost = per_year(result.loss_probability_per_year)
+        refused = time_per_year_label(result.write_unavailability)
         goals = "meets the goals" if topic.ok else "misses a goal"
         yield f"{topic.topic.name} {goals}: data loss {lost}, writes refused {refused}."
     yield more_rows(audit.topics, "topics", "to_frame()")
@@ -70,8 +70,8 @@ def _in_words(audit: Audit) -> Iterator[str]:
 
 def _draw(ax: Axes, audit: Audit) -> None:
     results = [topic.choice.reliability for topic in audit.topics]
-    refused = [r.by_settings("write_unavailability") for r in results]
-    lost = [r.by_settings("loss_probability_per_year") for r in results]
+    refused = [r.write_unavailability for r in results]
+    lost = [r.loss_probability_per_year for r in results]
     goals = audit.goals
     across = _axis(refused, goals.write_unavailability, refused_label, 4)
     upwards = _axis(lost, goals.loss_probability_per_year, loss_label, 6)

@@ -16,9 +16,10 @@ from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.labels import once_in_years, short, time_per_year_label
+from advisor.reliability import measure_table
+from advisor.reliability.measure_table import FRACTION
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado
-from advisor.reliability.results.units import FRACTIONS
 
 MOST_BARS = 10
 OUTSIDE = "beyond settings: wiped logs"
@@ -81,8 +82,8 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
     outside : bool
         Whether to add a hatched bar for wiped logs: people or automation that destroy the logs of
         several brokers (``cluster-wiped`` in ``data/failure_rates.csv``, known to a factor of ten).
-        For a card that counts such losses among its own it says the same twice. Software bugs and
-        the loss of a region are in no bar, since no source says how often they lose records.
+        For a card that counts such losses among its own it says the same twice. Software bugs are
+        in no bar, since no source says how often they lose records.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
     height = 0.3 * max(len(rows), 1) + 1.1
     if ax is None:
         figure = shown_figure(7.6, height)
-        figure.describe(tornado.verdict, *(_in_words(row, tornado) for row in rows))
+        figure.describe(tornado.summary, *(_in_words(row, tornado) for row in rows))
     with style.look():
         if figure is not None:
             ax = figure.add_axes((0.29, 0.55 / height, 0.67, 1 - 0.95 / height))
@@ -112,7 +113,7 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
             ends = "hollow: the assumption at its low, filled: at its high"
             ax.set_xlabel(f"{_axis(tornado)}; {ends}", fontsize=8)
         else:
-            ax.text(0, 0.5, tornado.verdict, va="center", color=style.INK)
+            ax.text(0, 0.5, tornado.summary, va="center", color=style.INK)
             ax.axis("off")
     return ax
 
@@ -138,7 +139,7 @@ def _say(measure: str) -> Callable[[float], str]:
     """Return how to word a measure: time a year, a chance a year, or a number."""
     if measure in _CHANCES:
         return _chance
-    return time_per_year_label if measure in FRACTIONS else short
+    return time_per_year_label if measure_table.measure(measure).unit == FRACTION else short
 
 
 def _chance(rate: float) -> str:
@@ -153,7 +154,7 @@ def _chance(rate: float) -> str:
 def _axis(tornado: Tornado) -> str:
     if tornado.measure in _CHANCES:
         return "chance a year"
-    return "time a year" if tornado.measure in FRACTIONS else tornado.unit
+    return "time a year" if tornado.unit == FRACTION else tornado.unit
 
 
 def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float, say: Callable[[float], str]) -> None:

@@ -233,9 +233,6 @@ class Mechanism:
         Someone has to come and end it: its repairs wait where the card limits the crews.
     outlasted : bool
         Producers are expected to retry for longer than it lasts (finding KRA402).
-    beyond_settings : bool
-        No replication setting within one cluster changes much of what it costs: it strikes
-        brokers of all racks at once. Goals are not held against that part of a measure.
     prolonged : bool
         Of an entry made for the second stage of its outages; see `Table.prolonged`.
     """
@@ -262,7 +259,6 @@ class Mechanism:
     with_zookeeper: Number | None = None
     by_hand: bool = False
     outlasted: bool = False
-    beyond_settings: bool = False
     prolonged: bool = False
 
     @cached_property

@@ -12,7 +12,7 @@ broker.crash"), or, where brokers or racks are struck by chance, how many of how
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -65,7 +65,6 @@ __all__ = [
     "Table",
     "Transition",
     "death_of",
-    "decided_by_settings",
     "pair_of",
     "picks",
     "picks_by_chance",
@@ -284,7 +283,6 @@ _ENTRIES = (
         condition=3,
         share=_NOT_RETURNING,
         turns_into="broker.destroyed",
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.destroyed",
@@ -293,7 +291,6 @@ _ENTRIES = (
         "destroyed sites",
         numbers=(PER_YEAR,),
         ends_as="broker.destroyed",
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.crash",
@@ -313,7 +310,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.rollout",
@@ -331,7 +327,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.disk_full",
@@ -349,7 +344,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.wiped",
@@ -367,7 +361,6 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
-        beyond_settings=True,
     ),
     Mechanism(
         "cluster.controller",
@@ -386,7 +379,6 @@ _ENTRIES = (
         with_zookeeper=_ZOOKEEPER_PER_YEAR,
         condition=15,
         variants=(Variant(_STOPS, BrokerEvent.QUORUM_STOPPED, 16),),
-        beyond_settings=True,
     ),
 )
 
@@ -429,19 +421,6 @@ def _transitions(known: Table, rates: tuple[str, ...]) -> tuple[Transition, ...]
     return tuple(transition_of(known, rate) for rate in rates)
 
 
-def decided_by_settings(cause: str) -> bool:
-    """Whether replication settings decide what a cause costs.
-
-    True for a cause that is not in the table, such as the configuration itself.
-
-    >>> decided_by_settings("rack.power"), decided_by_settings("cluster.power")
-    (True, False)
-    >>> decided_by_settings("configuration")
-    True
-    """
-    return cause not in _current or not _current[cause].beyond_settings
-
-
 def words(cause: str) -> str:
     """What a cause is called in a sentence.
 
@@ -451,21 +430,3 @@ def words(cause: str) -> str:
     if cause == CONFIGURATION:
         return "the configuration itself"
     return _current[cause].words if cause in _current else cause
-
-
-# What a user can count on their own cluster, by section of the card, and where.
-_LOGS = "the brokers' logs and the process supervisor"
-_TICKETS = "the provider's or the data centre's incidents"
-_ISR = "IsrShrinksPerSec and UnderReplicatedPartitions"
-HOW_MEASURED: Mapping[str, str] = {
-    "broker.crash": _LOGS,
-    "broker.power": _TICKETS,
-    "broker.destroyed": _TICKETS,
-    "broker.lag": _ISR,
-    "broker.restart": _LOGS,
-    "rack.network": _TICKETS,
-    "cluster.controller": "ActiveControllerCount",
-    "copy": "BytesIn of a broker that is being replaced",
-    "detection": "the time from a kill to the election in the controller's log",
-    "election": "the controller's log",
-}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from scipy import special
 
+from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import FailureModel
 
 Interval = tuple[float, float]
@@ -65,7 +66,8 @@ def lognormal_interval(sample: Sequence[float]) -> Interval:
 
 def fit_of(measure: str) -> Callable[[Sequence[float]], Interval]:
     """Return how the interval of a measure follows from draws: probabilities have their own."""
-    return _of_probability if measure == "loss_probability_per_year" else lognormal_interval
+    unit = measure_table.measure(measure).unit
+    return _of_probability if unit == measure_table.PROBABILITY else lognormal_interval
 
 
 def _of_probability(sample: Sequence[float]) -> Interval:

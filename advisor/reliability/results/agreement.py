@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from advisor.reliability import measure_table
 from advisor.reliability.failures import detection
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.transition_rates import stall_hours
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.units import MEASURES
 
 # With fewer events than this the sample's error is neither normal nor well known.
 _FEWEST_EVENTS = 100.0
@@ -54,7 +54,7 @@ def deviations(exact: Reliability, sampled: Sampled) -> tuple[Deviation, ...]:
     found = []
     # Bounds are equal too where a loss is certain.
     one_set = exact.bounds[0] == exact.bounds[1] < 1.0
-    for measure in MEASURES:
+    for measure in measure_table.names():
         if measure in ("loss_probability_per_year", "mean_years_to_loss") and not one_set:
             continue
         events = _events(exact, measure, sampled.years)

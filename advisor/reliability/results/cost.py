@@ -37,7 +37,7 @@ class Cost:
     acknowledgement_ms: float
 
     @property
-    def verdict(self) -> str:
+    def summary(self) -> str:
         """One sentence."""
         waits = "no acknowledgement waits for followers"
         if self.acknowledgement_ms:
@@ -61,10 +61,10 @@ class Cost:
         return asdict(self)
 
     def __repr__(self) -> str:
-        return self.verdict
+        return self.summary
 
     def _repr_html_(self) -> str:
-        return html_paragraphs([self.verdict]).text
+        return html_paragraphs([self.summary]).text
 
 
 def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) -> Cost:

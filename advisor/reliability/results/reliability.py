@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from advisor import formatting, plotting
-from advisor.reliability.failures.uncertainty import Interval
+from advisor.reliability import measure_table
 from advisor.reliability.results import explanation
 from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
-from advisor.reliability.results.settings_split import PARTS, WITHOUT_PARTS, Outlook
-from advisor.reliability.results.units import MEASURES, UNITS, WORDS, check_measure
 from advisor.tables import MeasureTable
+from advisor.verdicts import verdict_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,26 +105,43 @@ class Reliability(ExactMeasures, MeasureTable):
     3.81e-05
     """
 
-    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", *PARTS)
-    _HTML_COLUMNS = ("measure", "value", "95 % interval", "unit")
+    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit")
+    _HTML_COLUMNS = ("measure", "value", "95 % interval", "unit", "attribute")
+
+    @cached_property
+    def verdict(self) -> Any:
+        """What to set in place of this setting, or that it should stay: a `Verdict`.
+
+        ``str`` gives its headline and text. The first reading evaluates other settings, and each of
+        them in draws of the card: some seconds.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
+        ... )
+        >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
+        >>> print(result.verdict.headline)
+        Set RF 3, min ISR 1, acks=all.
+        """
+        return verdict_of("reliability", self)
 
     @property
-    def verdict(self) -> str:
-        """Data loss, downtime and main cause by what settings decide, in at most 25 words."""
-        return explanation.verdict(self.outlook)
+    def summary(self) -> str:
+        """Setting, data loss, time without writes and main cause, in at most 25 words."""
+        return explanation.summary(self.outlook)
 
     @property
-    def no_setting_changes(self) -> str:
-        """What causes beyond settings add, in one sentence."""
-        return explanation.no_setting_changes(self.outlook)
-
-    @property
-    def outlook(self) -> Outlook:
-        """The numbers behind the verdict."""
+    def outlook(self) -> explanation.Outlook:
+        """The numbers behind the summary."""
         return explanation.outlook_of(self)
 
     def explain(self) -> str:
-        """Return verdict, tolerated failures, causes, numerical error and assumptions as text.
+        """Return summary, measures, tolerated failures, causes and assumptions as text.
+
+        Without intervals: `interval` takes draws of the card.
 
         Returns
         -------
@@ -146,7 +163,7 @@ class Reliability(ExactMeasures, MeasureTable):
         >>> result.explain().split(", ")[0]
         'RF 1 with acks=1: no modelled data loss'
         """
-        return explanation.explain(self, self.tornado)
+        return explanation.explain(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return measures, intervals, causes and inputs as plain data.
@@ -171,12 +188,8 @@ class Reliability(ExactMeasures, MeasureTable):
         'custom'
         """
         return {
-            "measures": {name: getattr(self, name) for name in MEASURES},
-            "intervals": {name: list(self.interval(name)) for name in MEASURES},
-            **{part: {n: self._alone(n, part) for n in MEASURES} for part in PARTS},
-            "part_intervals": {
-                part: {n: list(self._interval_alone(n, part)) for n in MEASURES} for part in PARTS
-            },
+            "measures": {entry.name: entry.of(self) for entry in measure_table.entries()},
+            "intervals": {name: list(self.interval(name)) for name in measure_table.names()},
             "tolerates": vars(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "loss_probability_bounds": list(self.bounds),
@@ -190,59 +203,28 @@ class Reliability(ExactMeasures, MeasureTable):
             "model": self.model.name,
         }
 
-    def _alone(self, name: str, part: str) -> float:
-        """A part of a measure; of the mean years to a loss, those until this part alone loses."""
-        if name in WITHOUT_PARTS:
-            return self.years_between(part)
-        value: float = getattr(self, part)(name)
-        return value
-
-    def _interval_alone(self, name: str, part: str) -> Interval:
-        if name in WITHOUT_PARTS:
-            return self.years_between_interval(part)
-        return self.interval(name, part)
-
     def _frame_rows(self) -> list[tuple[object, ...]]:
         return [
-            (
-                name,
-                getattr(self, name),
-                *self.interval(name),
-                UNITS[name],
-                *(self._alone(name, part) for part in PARTS),
-            )
-            for name in MEASURES
+            (entry.name, entry.of(self), *self.interval(entry.name), entry.unit)
+            for entry in measure_table.entries()
         ]
-
-    def _html_columns(self) -> tuple[str, ...]:
-        parts = tuple(part.replace("_", " ") for part in PARTS)
-        return (*self._HTML_COLUMNS, *(() if self.decided is self else parts), "attribute")
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         say = formatting.significant
-        shown = () if self.decided is self else PARTS
-
-        def parts(name: str) -> list[str]:
-            if name in WITHOUT_PARTS:
-                return ["–" for _ in shown]
-            return [say(getattr(self, part)(name)) for part in shown]
-
         return [
             (
-                WORDS[name],
-                say(getattr(self, name)),
-                " to ".join(dict.fromkeys(map(say, self.interval(name)))),
-                UNITS[name],
-                *parts(name),
-                name,
+                entry.words,
+                say(entry.of(self)),
+                " to ".join(dict.fromkeys(map(say, self.interval(entry.name)))),
+                entry.unit,
+                entry.name,
             )
-            for name in MEASURES
+            for entry in measure_table.entries()
         ]
 
     def _paragraphs(self) -> tuple[str, ...]:
         tolerated = formatting.capital(tolerance_in_words(self.config))
         return (
-            self.no_setting_changes,
             *explanation.measured_lines(self),
             f"{tolerated}.",
             explanation.numerical_error(self),
@@ -286,10 +268,10 @@ class Reliability(ExactMeasures, MeasureTable):
         >>> round(result.tornado("write_unavailability").rows[0].factor, 2)
         4.0
         """
-        check_measure(measure)
+        measure_table.measure(measure)
         if not self.swings:
-            values = {name: getattr(self, name) for name in MEASURES}
-            self.swings.update(tornadoes(self.reevaluate, self.model, values, UNITS))
+            values = {entry.name: entry.of(self) for entry in measure_table.entries()}
+            self.swings.update(tornadoes(self.reevaluate, self.model, values))
         return self.swings[measure]
 
     def dependents(self) -> Dependents:
@@ -340,4 +322,4 @@ class Reliability(ExactMeasures, MeasureTable):
         return plotting.draw("reliability", self, ax)
 
     def __repr__(self) -> str:
-        return "\n".join([self.verdict, *self._paragraphs()])
+        return "\n".join([self.summary, *self._paragraphs()])

@@ -4,35 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results import explanation, units
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
 from advisor.reliability.results.fault_tolerance import tolerance_in_words as tolerated
-from advisor.reliability.results.settings_split import (
-    LOSSES,
-    PARTS,
-    STOPS,
-    WITHOUT_PARTS,
-    Outlook,
-    amount_of,
-    beyond,
-    beyond_causes,
-    main_cause,
-    years_of_parts,
-    years_within,
-)
-from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, check_measure
+from advisor.reliability.results.units import Estimate
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
+from advisor.verdicts import verdict_of
 
 if TYPE_CHECKING:
     from advisor.reliability.results.reliability import Reliability
@@ -55,8 +44,6 @@ class Sampled(MeasureTable):
     tolerates : Tolerance
     causes : mapping of measure to mapping of mechanism to float
         Events by mechanism.
-    parts : mapping of measure to (Estimate, Estimate)
-        The part that replication settings decide and the rest; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
     history : tuple of tuple of float
@@ -69,7 +56,7 @@ class Sampled(MeasureTable):
     why : str
         Why sampling stopped: "all years done", "interval narrow enough" or "time is up".
     breakdown : Breakdown
-        By mechanism and part; see `write_samples`.
+        By mechanism; see `write_samples`.
     method, why_method : str
         "crude", "importance" or "splitting"; and the reason, if the package chose it.
     weights : Weights, optional
@@ -103,7 +90,6 @@ class Sampled(MeasureTable):
     records_dropped_per_year: Estimate
     tolerates: Tolerance
     causes: Mapping[str, Mapping[str, float]]
-    parts: Mapping[str, tuple[Estimate, Estimate]]
     years: int
     seed: int
     blocks: int
@@ -123,8 +109,8 @@ class Sampled(MeasureTable):
     largest_weight: float | None = None
     failure_rates: tuple[float, ...] = ()
 
-    _FRAME_COLUMNS = ("measure", "value", "low", "high", "seen", "unit", "years", "method", *PARTS)
-    _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
+    _FRAME_COLUMNS = ("measure", "value", "low", "high", "seen", "unit", "years", "method")
+    _HTML_COLUMNS = ("measure", "sampled", "unit", "method", "attribute")
 
     def estimate(self, measure: str) -> Estimate:
         """A measure by name.
@@ -142,15 +128,13 @@ class Sampled(MeasureTable):
         >>> sampled.estimate("write_unavailability") == sampled.write_unavailability
         True
         """
-        check_measure(measure)
-        found: Estimate = getattr(self, measure)
-        return found
+        estimate: Estimate = measure_table.measure(measure).of(self)
+        return estimate
 
-    def by_settings(self, measure: str) -> Estimate:
-        """Return the part of a measure that replication settings decide.
+    def by_settings(self, measure: str) -> float:
+        """Return what another setting could save of a measure: the whole less `beyond_settings`.
 
-        See `Reliability.by_settings`. The values of both parts add up to the measure's, where
-        events of both were seen; of `mean_years_to_loss` each is the time until it alone loses.
+        Below 0 where chance made the sample better than the exact floor.
 
         Raises
         ------
@@ -163,31 +147,40 @@ class Sampled(MeasureTable):
         >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
         >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
         >>> whole = sampled.write_unavailability.value
-        >>> sampled.by_settings("write_unavailability").value <= whole
+        >>> sampled.by_settings("write_unavailability") <= whole
         True
         """
-        check_measure(measure)
-        return self.parts[measure][0]
+        return float(self._floor.by_settings(measure, self.estimate(measure).value))
 
-    def beyond_settings(self, measure: str) -> Estimate:
-        """Return the part of a measure that no replication setting changes.
+    def beyond_settings(self, measure: str) -> float:
+        """Return the part of a measure that no setting with as many replicas prevents, exactly.
+
+        Of the same question; see `Reliability.beyond_settings`.
 
         Raises
         ------
         InputError
             If `measure` is not the name of a measure.
+        NotComputedError
+            If the card has times that a Markov chain does not express.
 
         Examples
         --------
         >>> import advisor
         >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
         >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
-        >>> whole = sampled.write_unavailability.high
-        >>> sampled.beyond_settings("write_unavailability").value <= whole
+        >>> exact = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> measure = "write_unavailability"
+        >>> sampled.beyond_settings(measure) == exact.beyond_settings(measure)
         True
         """
-        check_measure(measure)
-        return self.parts[measure][1]
+        measure_table.measure(measure)
+        return float(self._floor.beyond_settings(measure))
+
+    @cached_property
+    def _floor(self) -> Any:
+        """What no setting prevents; the room above this one evaluates the other settings."""
+        return verdict_of("floor", self)
 
     def interval(self, measure: str) -> Interval:
         """95 % interval of a measure, for the sampling error alone.
@@ -210,40 +203,30 @@ class Sampled(MeasureTable):
         return assumptions(self.cluster, self.config, self.model, sampled=True)
 
     @property
-    def verdict(self) -> str:
-        """Data loss, downtime and main cause by what settings decide, in at most 25 words."""
-        return explanation.verdict(self.outlook)
+    def summary(self) -> str:
+        """Setting, data loss, time without writes and main cause, in at most 25 words."""
+        return explanation.summary(self.outlook)
 
     @property
-    def no_setting_changes(self) -> str:
-        """What causes beyond settings add, in one sentence."""
-        return explanation.no_setting_changes(self.outlook)
-
-    @property
-    def outlook(self) -> Outlook:
-        """The numbers behind the verdict."""
-        events, by = "loss_events_per_year", decided_by_settings
-        main = {
-            measure: main_cause({name: n for name, n in self.causes[key].items() if by(name)})
-            for measure, key in ((LOSSES, events), (STOPS, STOPS))
-        }
-        return Outlook(
+    def outlook(self) -> explanation.Outlook:
+        """The numbers behind the summary."""
+        losses, stops = explanation.LOSSES, explanation.STOPS
+        waited = self.mean_years_to_loss
+        return explanation.Outlook(
             config=self.config,
-            years=years_of_parts(self.mean_years_to_loss, self.parts["mean_years_to_loss"]),
-            stopped=(amount_of(self.parts[STOPS][0]), amount_of(self.parts[STOPS][1])),
-            dropped=amount_of(self.records_dropped_per_year),
-            main=main,
-            beyond={
-                LOSSES: beyond_causes(self.causes, events, self.model),
-                STOPS: beyond_causes(self.causes, STOPS, self.model),
+            years=explanation.Amount(waited.value if waited.seen else waited.low, waited.seen),
+            stopped=explanation.amount_of(self.write_unavailability),
+            dropped=explanation.amount_of(self.records_dropped_per_year),
+            main={
+                losses: explanation.main_cause(self.causes["loss_events_per_year"]),
+                stops: explanation.main_cause(self.causes[stops]),
             },
             simulated=self.years,
-            years_within=years_within(self.mean_years_to_loss, self.parts["mean_years_to_loss"]),
         )
 
     @property
     def measured_lines(self) -> list[str]:
-        """The numbers of the verdict with their 95 % intervals, and where they come from."""
+        """The numbers of the summary with their 95 % intervals, and where they come from."""
         never = never_writes(self.config)
         if never:
             return [f"{formatting.capital(never)}."]
@@ -253,7 +236,6 @@ class Sampled(MeasureTable):
         return [
             loss,
             f"Refused writes: {units.refused_words(self.write_unavailability)}.",
-            *(units.lines_of_parts(self, self.config.acks != 0) if beyond(self.model) else ()),
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
             *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
@@ -283,7 +265,7 @@ class Sampled(MeasureTable):
         )
 
     def explain(self) -> str:
-        """The verdict, every measure with its interval, the causes, and how it was sampled.
+        """The summary, every measure with its interval, the causes, and how it was sampled.
 
         Examples
         --------
@@ -293,13 +275,10 @@ class Sampled(MeasureTable):
         >>> "seed 7" in sampled.explain()
         True
         """
-        lines = [self.verdict, *self._paragraphs(), ""]
-        for name in MEASURES:
-            found = self.estimate(name)
-            lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
-            by, rest = self.parts[name]
-            if rest.high > 0.0 and name not in WITHOUT_PARTS:
-                lines.append(f"  by settings {by}, beyond settings {rest}")
+        lines = [self.summary, *self._paragraphs(), ""]
+        for entry in measure_table.entries():
+            name, estimate = entry.name, self.estimate(entry.name)
+            lines.append(f"{name} = {estimate} {entry.unit}; {estimate.method}")
             parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             lines += [
@@ -328,11 +307,7 @@ class Sampled(MeasureTable):
         20
         """
         return {
-            "measures": {name: asdict(self.estimate(name)) for name in MEASURES},
-            **{
-                part: {name: asdict(self.parts[name][half]) for name in MEASURES}
-                for half, part in enumerate(PARTS)
-            },
+            "measures": {name: asdict(self.estimate(name)) for name in measure_table.names()},
             "tolerates": asdict(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "years": self.years,
@@ -348,12 +323,10 @@ class Sampled(MeasureTable):
         }
 
     def _frame_rows(self) -> list[tuple[object, ...]]:
+        estimates = [(entry, self.estimate(entry.name)) for entry in measure_table.entries()]
         return [
-            (
-                *(name, e.value, e.low, e.high, e.seen, UNITS[name], e.n, e.method),
-                *(part.value for part in self.parts[name]),
-            )
-            for name, e in ((name, self.estimate(name)) for name in MEASURES)
+            (entry.name, e.value, e.low, e.high, e.seen, entry.unit, e.n, e.method)
+            for entry, e in estimates
         ]
 
     def plot(self, ax: Any = None, exact: Reliability | None = None) -> Any:
@@ -378,23 +351,15 @@ class Sampled(MeasureTable):
         return plotting.draw("sampled", self, ax, exact)
 
     def __repr__(self) -> str:
-        return "\n".join([self.verdict, *self._paragraphs()])
+        return "\n".join([self.summary, *self._paragraphs()])
 
     def _paragraphs(self) -> tuple[str, ...]:
         brokers = f"{formatting.capital(tolerated(self.config))}."
-        return self.no_setting_changes, *self.measured_lines, brokers
-
-    def _html_columns(self) -> tuple[str, ...]:
-        parts = tuple(part.replace("_", " ") for part in PARTS if beyond(self.model))
-        return (*self._HTML_COLUMNS, *parts, "attribute")
+        return *self.measured_lines, brokers
 
     def _html_rows(self) -> list[tuple[str, ...]]:
-        halves = (0, 1) if beyond(self.model) else ()
+        estimates = [(entry, self.estimate(entry.name)) for entry in measure_table.entries()]
         return [
-            (
-                *(WORDS[name], str(estimate), UNITS[name], estimate.method),
-                *("–" if name in WITHOUT_PARTS else str(self.parts[name][half]) for half in halves),
-                name,
-            )
-            for name, estimate in zip(MEASURES, map(self.estimate, MEASURES), strict=True)
+            (entry.words, str(estimate), entry.unit, estimate.method, entry.name)
+            for entry, estimate in estimates
         ]

@@ -6,7 +6,6 @@ The second is one-at-a-time sensitivity (tornado).
 from __future__ import annotations
 
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,18 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from advisor import formatting, plotting
 from advisor.progress import progress_bar
+from advisor.reliability import measure_table
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results import settings_split
-from advisor.reliability.results.units import MEASURES, WORDS
 from advisor.rendering import joined
 from advisor.tables import data_frame, html_table, html_verdict
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-_WELL_ABOVE = 1.2
 
 Evaluated = Callable[[FailureModel], Any]
 """From a card to a result that has every measure as an attribute."""
@@ -93,7 +89,7 @@ class Tornado:
         return len(self.rows)
 
     @property
-    def verdict(self) -> str:
+    def summary(self) -> str:
         """One sentence: the number that moves the measure most, and how far."""
         if not self.rows:
             return f"No number of the card has a range that could move {self.measure}."
@@ -110,10 +106,10 @@ class Tornado:
     @property
     def title(self) -> str:
         """The measure in words, with its unit."""
-        return f"What moves {WORDS.get(self.measure, self.measure)} most, {self.unit}"
+        return f"What moves {measure_table.measure(self.measure).words} most, {self.unit}"
 
     def explain(self) -> str:
-        """Return the verdict and a line for each number that moves the measure by 10 % or more.
+        """Return the summary and a line for each number that moves the measure by 10 % or more.
 
         Examples
         --------
@@ -123,7 +119,7 @@ class Tornado:
         >>> tornado.explain().splitlines()[0][:46]
         'The assumption that moves loss_events_per_year'
         """
-        lines = [self.verdict]
+        lines = [self.summary]
         lines += [
             f"  {row.path} from {formatting.as_given(row.low)} to {formatting.as_given(row.high)}: "
             f"{formatting.significant(row.result_at_low)} to "
@@ -197,7 +193,7 @@ class Tornado:
             }
             for row in self.rows
         ]
-        return joined(html_verdict(self.verdict), html_table(rows, self.title)).text
+        return joined(html_verdict(self.summary), html_table(rows, self.title)).text
 
 
 _COLUMNS = tuple(Swing.__dataclass_fields__)
@@ -211,31 +207,26 @@ def compute_intervals(results: Iterable[Any]) -> None:
             card = id(each.model), uncertainty.draws(each.states, each.load.partitions)
             together[card][id(each)] = each
     for group in (list(some.values()) for some in together.values()):
-        drawn, decided = _of_draws(group)
-        for place, each in enumerate(group):
-            one, other = ([row[place] for row in rows] for rows in (drawn, decided))
-            each.intervals.update(each.intervals_of_draws(one, other))
-            each.samples.update({name: tuple(getattr(r, name) for r in one) for name in MEASURES})
-            splits = [settings_split.Split(*pair) for pair in zip(one, other, strict=True)]
-            for name in MEASURES:
-                by = tuple(split.part(name, settings_split.BY_SETTINGS) for split in splits)
-                each.samples[f"{settings_split.BY_SETTINGS} {name}"] = by
+        drawn = _of_draws(group)
+        for place, result in enumerate(group):
+            sample = [row[place] for row in drawn]
+            result.intervals.update(result.intervals_of_draws(sample))
+            for entry in measure_table.entries():
+                result.samples[entry.name] = tuple(map(entry.of, sample))
 
 
-def _of_draws(group: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Results for each draw of their card, and the same without causes beyond settings."""
+def _of_draws(group: Sequence[Any]) -> list[list[Any]]:
+    """Results for each draw of their card."""
     first = group[0]
     size = first.states, first.load.partitions
     draws = [*uncertainty.parameter_draws(first.model, *size)] if first.model.uncertain else []
-    drawn, decided = [], []
+    drawn = []
     with progress_bar(len(draws), " draws", "95 % intervals") as done:
         # Draw by draw: settings that differ only in their producers share each solution.
         for draw in draws:
-            drawn.append([each.reevaluate(draw) for each in group])
-            card = settings_split.without_beyond(drawn[-1][0].model)
-            decided.append([each.decided.reevaluate(card) for each in group])
+            drawn.append([result.reevaluate(draw) for result in group])
             done(1)
-    return drawn, decided
+    return drawn
 
 
 def draws_below(one: Any, other: Any, measure: str, factor: float) -> tuple[int, int]:
@@ -259,36 +250,25 @@ def draws_below(one: Any, other: Any, measure: str, factor: float) -> tuple[int,
 
 
 def draws_within(result: Any, limits: Mapping[str, float]) -> tuple[int, int]:
-    """In how many draws of its card settings keep the limits, and the number of draws.
+    """In how many draws of its card a result keeps the limits, and the number of draws.
 
     Parameters
     ----------
     result : ExactMeasures
     limits : mapping of str to float
-        Measure to the most that settings may cause of it.
+        Measure to the most that it may be.
     """
     compute_intervals([result])
-    sample = {name: result.samples[f"{settings_split.BY_SETTINGS} {name}"] for name in limits}
+    sample = {name: result.samples[name] for name in limits}
     draws = len(next(iter(sample.values()), ()))
     kept = (all(sample[n][place] <= limits[n] for n in limits) for place in range(draws))
     return sum(kept), draws
-
-
-def median_well_above(result: Any, measure: str) -> float:
-    """Median of a measure over the draws of its card, if more than a fifth above its value; else 0.
-
-    Where many causes have long tails above, the sum of their medians is below the median of sums.
-    """
-    compute_intervals([result])
-    median = statistics.median(result.samples[measure])
-    return median if median > _WELL_ABOVE * getattr(result, measure) else 0.0
 
 
 def tornadoes(
     reevaluate: Evaluated,
     model: FailureModel,
     values: Mapping[str, float],
-    units: Mapping[str, str],
 ) -> dict[str, Tornado]:
     """Evaluate a card with each uncertain number at its low and at its high.
 
@@ -310,18 +290,15 @@ def tornadoes(
         for path in model.uncertain:
             ends[path] = _at_ends(reevaluate, model, path)
             done(1)
-    return {
-        measure: Tornado(
-            measure,
-            units[measure],
-            value,
-            _ordered(
-                _swing(model, path, *(getattr(found, measure) for found in (low, middle, high)))
-                for path, (low, high) in ends.items()
-            ),
+    by_measure = {}
+    for measure, value in values.items():
+        entry = measure_table.measure(measure)
+        rows = (
+            _swing(model, path, *map(entry.of, (low, middle, high)))
+            for path, (low, high) in ends.items()
         )
-        for measure, value in values.items()
-    }
+        by_measure[measure] = Tornado(measure, entry.unit, value, _ordered(rows))
+    return by_measure
 
 
 def _at_ends(reevaluate: Evaluated, model: FailureModel, path: str) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Names, units and sampled values of the measures that `evaluate` and `simulate` return.
+"""Sampled values of the measures that `simulate` returns: estimates, and shares by mechanism.
 
 Also the methods of sampling, the weights of sampled losses, and sentences about both.
 """
@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import copyreg
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from advisor import formatting
-from advisor.errors import InputError
 
 
 def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -22,33 +20,6 @@ def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 # Results hold read-only mappings, which Python cannot copy or pickle by itself.
 copyreg.pickle(MappingProxyType, lambda found: (_read_only, (dict(found),)))
-
-UNITS = {
-    "loss_probability_per_year": "probability",
-    "loss_events_per_year": "events/year",
-    "mean_years_to_loss": "years",
-    "acked_records_lost_per_year": "records/year",
-    "write_unavailability": "fraction of time",
-    "read_unavailability": "fraction of time",
-    "write_stalled": "fraction of time",
-    "records_refused_per_year": "records/year",
-    "records_dropped_per_year": "records/year",
-}
-
-MEASURES = tuple(UNITS)
-
-WORDS = {
-    "loss_probability_per_year": "chance of data loss in a year",
-    "loss_events_per_year": "data losses",
-    "mean_years_to_loss": "time to the first data loss",
-    "acked_records_lost_per_year": "acknowledged records lost",
-    "write_unavailability": "writes refused",
-    "read_unavailability": "reads not served",
-    "write_stalled": "writes waiting for a slow replica",
-    "records_refused_per_year": "failed sends",
-    "records_dropped_per_year": "records lost without an acknowledgement",
-}
-"""Name of each measure in tables."""
 
 CRUDE, IMPORTANCE, SPLITTING = "crude", "importance", "splitting"
 """Methods: unweighted years, cycles with more frequent failures, and years whose paths are split as
@@ -59,21 +30,6 @@ _METHOD_NAMES = {
     SPLITTING: "Splitting",
 }
 
-FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
-"""Measures that cannot exceed 1."""
-
-
-def check_measure(name: str) -> None:
-    """Reject a name that is not the name of a measure.
-
-    Raises
-    ------
-    InputError
-        The message lists the valid names.
-    """
-    if name not in MEASURES:
-        raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
-
 
 class Share(NamedTuple):
     """Contribution of a mechanism to a measure.
@@ -81,22 +37,19 @@ class Share(NamedTuple):
     Attributes
     ----------
     measure : str
-    part : {"settings", "beyond"}
-        Of what settings decide, or of what they do not.
     mechanism : str
     value : float
         In the measure's unit.
     """
 
     measure: str
-    part: str
     mechanism: str
     value: float
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The sampled measures by mechanism and part.
+    """The sampled measures by mechanism.
 
     Attributes
     ----------
@@ -176,14 +129,14 @@ class Estimate:
         return self.value
 
 
-def refused_words(part: Estimate) -> str:
+def refused_words(stopped: Estimate) -> str:
     """Time without writes with its interval."""
-    if part.high == 0.0:
+    if stopped.high == 0.0:
         return "none modelled"
-    if not part.seen:
-        return f"none seen, so less than {formatting.time_per_year(part.high)} (95 %)"
-    ends = formatting.interval(*map(formatting.time_per_year, (part.low, part.high)))
-    return f"{formatting.time_per_year(part.value)}{ends}"
+    if not stopped.seen:
+        return f"none seen, so less than {formatting.time_per_year(stopped.high)} (95 %)"
+    ends = formatting.interval(*map(formatting.time_per_year, (stopped.low, stopped.high)))
+    return f"{formatting.time_per_year(stopped.value)}{ends}"
 
 
 def loss_words(first: Estimate, years: int) -> str:
@@ -195,43 +148,6 @@ def loss_words(first: Estimate, years: int) -> str:
         return f"none in {years:,} simulated years, so {once} (95 %)"
     ends = formatting.once_interval(first.low, first.high)
     return f"{formatting.once_in(first.value)}{ends}"
-
-
-def part_words(waited: Estimate, part: Estimate) -> str:
-    """Frequency of one part of the losses, from the time until it alone makes one."""
-    if not waited.seen or math.isinf(part.low):
-        return "not seen"
-    if not part.seen:
-        return f"not seen, so {formatting.once_at_most(part.low)} (95 %)"
-    return f"{formatting.once_in(part.value)}{formatting.once_interval(part.low, part.high)}"
-
-
-def lines_of_parts(found: _Parted, acknowledged: bool) -> list[str]:
-    """One sentence each on what settings decide and what they do not, with intervals.
-
-    Parameters
-    ----------
-    found : Sampled
-    acknowledged : bool
-        Whether records are acknowledged; otherwise losses are left out.
-    """
-    lines = []
-    waits, stops = found.parts["mean_years_to_loss"], found.parts["write_unavailability"]
-    for half, name in enumerate(("Settings decide", "Causes beyond settings")):
-        loss = part_words(found.mean_years_to_loss, waits[half])
-        often = f"; data loss {loss}" if acknowledged else ""
-        lines.append(f"{name}: refused writes {refused_words(stops[half])}{often}.")
-    return lines
-
-
-class _Parted(Protocol):
-    """A sampled result whose measures have two parts."""
-
-    @property
-    def mean_years_to_loss(self) -> Estimate: ...
-
-    @property
-    def parts(self) -> Mapping[str, tuple[Estimate, Estimate]]: ...
 
 
 FEWEST_EFFECTIVE = 30.0
@@ -253,15 +169,11 @@ class Weights:
     largest_share : float
         Share of the heaviest loss in the total weight. Much more than 1 / ``effective`` means that
         a rare loss with a large weight may be missing.
-    parts : tuple of Weights
-        Of the losses that settings decide, and of the others; () where the method does not keep
-        them apart, as splitting does not.
     """
 
     losses: int
     effective: float
     largest_share: float
-    parts: tuple[Weights, ...] = ()
 
     @classmethod
     def of(cls, losses: int, total: float, variance: float, largest: float) -> Weights:
@@ -290,10 +202,6 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
     seen = "no loss was drawn"
     if weights.losses:
         seen, fewest = weights.in_words, weights.effective
-        parts = [part for part in weights.parts if part.losses]
-        if len(parts) > 1:
-            seen = f"{seen}. Of these, settings decide {parts[0].in_words}"
-            fewest = min(fewest, parts[0].effective)
         if fewest < FEWEST_EFFECTIVE:
             seen += (
                 ". These are too few: a rare kind of loss with a large weight may be missing, and "

@@ -38,11 +38,11 @@ _ENTRIES_IN_A_ROW = 100
 
 
 # To be raised when a field of `Row` changes its meaning: older checkpoints are then refused.
-_LAYOUT = 4
+_LAYOUT = 5
 # Places in `Row.cycles`.
 CYCLES, WEIGHTS, VARIANCE, LARGEST = range(4)
-# Of cycles; from the last place on, both parts of the first losses.
-TO_LOSS, AT_RISK_SQUARED, PARTS = 4, 5, 6
+# Of cycles.
+TO_LOSS, AT_RISK_SQUARED = 4, 5
 # Of paths that split.
 DUE, YEARS = 4, 5
 
@@ -70,8 +70,7 @@ class Row(NamedTuple):
         Loss events, records lost, unwritable and unreadable hours, records refused and stalled
         hours, summed over partitions, and first losses: for each of them the columns of
         `KernelState.totals`. Loss events and records lost are means given the failures, for
-        records at random moments. All of this twice: what replication settings decide, and what
-        they do not.
+        records at random moments.
     outages : tuple of float
         Write outages that ended, over partitions, by `KernelState.outages_by_length`.
     cycles : tuple of float
@@ -79,9 +78,7 @@ class Row(NamedTuple):
         above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
         there were; of all first losses the sum of the weights, its variance, and the largest;
         the years at risk before these losses, each from the end of the cycle before, and the sum of
-        the squares of the years at risk of every cycle, counted in the same way; and of the first
-        losses that settings decide, and of those that they do not, the number, the sum of the
-        weights, its variance, and the largest. Of
+        the squares of the years at risk of every cycle, counted in the same way. Of
         :mod:`advisor.reliability.sampler.splitting` the first four, with retrials for cycles, then
         the years with a loss, and the years that they are of.
     """
@@ -120,13 +117,13 @@ def run_block(plan: Plan, block: Block) -> Row:
         first_losses=int(control["first_losses"]),
         loss_moments=int(control["loss_moments"]),
         events=int(control["events"]),
-        causes=(*sim.totals.ravel().tolist(), *sim.other_totals.ravel().tolist()),
+        causes=tuple(sim.totals.ravel().tolist()),
         outages=tuple(sim.outages_by_length.tolist()),
     )
 
 
 class RollingRow(NamedTuple):
-    """Sums over rolling restarts that were sampled alone, of what settings decide.
+    """Sums over rolling restarts that were sampled alone.
 
     Attributes
     ----------

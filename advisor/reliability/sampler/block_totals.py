@@ -12,7 +12,7 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import CONFIGURATION
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability.sampler.block import PARTS, Row
+from advisor.reliability.sampler.block import LARGEST, VARIANCE, Row
 from advisor.reliability.sampler.compiled.memory_layout import (
     ENTRIES,
     FIRST_LOSSES,
@@ -37,9 +37,6 @@ from advisor.reliability.sampler.intervals.unseen import (
     with_unseen_outages,
 )
 from advisor.reliability.sampler.plan import Plan
-
-# Parts of the totals: what replication settings decide, and what they do not.
-BY_SETTINGS, BEYOND = 0, 1
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,7 @@ class BlockTotals:
 
     Attributes
     ----------
-    totals : array, shape (blocks, 2, ENTRIES, columns)
-        By part: BY_SETTINGS or BEYOND.
+    totals : array, shape (blocks, ENTRIES, columns)
     years : int
     years_as_one : float
         How many of the years count as one independent year.
@@ -89,8 +85,7 @@ class BlockTotals:
         do not make them likelier; 0 for other methods, whose intervals allow for them.
     missing : bool
         The pilot may have missed how most losses happen.
-    outages : (OutageShares, OutageShares)
-        Of the outages that mechanisms of either part begin.
+    outages : OutageShares
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
     fullness : float
@@ -100,7 +95,7 @@ class BlockTotals:
     def __init__(
         self, ordered: Sequence[Row], plan: Plan, model: FailureModel, retention_years: float
     ) -> None:
-        shape = (len(ordered), 2, ENTRIES, -1)
+        shape = (len(ordered), ENTRIES, -1)
         self.totals = np.array([row.causes for row in ordered]).reshape(shape)
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
@@ -112,9 +107,7 @@ class BlockTotals:
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
         self._dependent = plan.clumping is not None
-        self._weights = np.array([row.cycles[PARTS:] for row in ordered]).reshape(
-            len(ordered), -1, 4
-        )
+        self._cycles = [row.cycles for row in ordered]
         self._names = (*plan.table.names, CONFIGURATION)
         self._destroyed = transition_rates.shares_of_destruction(model)
         self.fullness = self._fullness(plan, retention_years)
@@ -131,35 +124,29 @@ class BlockTotals:
         """Losses that ended a stretch without any, while at risk."""
         return RateDefinition((FIRST_LOSSES,), self.at_risk, 1.0, largest=1.0)
 
-    def estimate(
-        self, measured: RateDefinition, parts: tuple[int, ...] = (BY_SETTINGS, BEYOND)
-    ) -> Estimate:
-        """Estimate a rate, or the part of it that settings decide, or do not."""
-        found = self._estimate(measured, parts)
+    def estimate(self, measured: RateDefinition) -> Estimate:
+        """Estimate a rate."""
+        found = self._estimate(measured)
         return replace(
             found, value=min(found.value, measured.ceiling), high=min(found.high, measured.ceiling)
         )
 
-    def _estimate(self, measured: RateDefinition, parts: tuple[int, ...]) -> Estimate:
-        found = rate(self.ratio(measured, parts), self.years)
+    def _estimate(self, measured: RateDefinition) -> Estimate:
+        found = rate(self.ratio(measured), self.years)
         if measured.of_outages:
-            found = with_unseen_outages(
-                found, measured.of_outages, [self.outages[part] for part in parts]
-            )
+            found = with_unseen_outages(found, measured.of_outages, self.outages)
         if RECORDS_LOST in measured.rows:
             found = with_shorter_logs(found, self.fullness)
         if self.missing:
-            return with_a_missing_kind(found, self.ratio(measured, parts).most)
+            return with_a_missing_kind(found, self.ratio(measured).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
         found = with_unseen_failures(found, self.unseen_failures * measured.largest)
         unseen = 0.0 if self.largest_weight else measured.unseen * self.years_as_one
         return with_the_unseen(found, unseen) if unseen else found
 
-    def ratio(
-        self, measured: RateDefinition, parts: tuple[int, ...] = (BY_SETTINGS, BEYOND)
-    ) -> Ratio:
+    def ratio(self, measured: RateDefinition) -> Ratio:
         """What the blocks counted."""
-        amounts = [math.fsum(block[list(parts)][:, measured.rows].ravel()) for block in self.totals]
+        amounts = [math.fsum(block[list(measured.rows)].ravel()) for block in self.totals]
         most = measured.most * self.years_as_one
         if self.largest_weight is not None:
             # Fewer cycles are drawn than begin in these years, and each may weigh more.
@@ -167,24 +154,23 @@ class BlockTotals:
         # Outages and records lost vary, and so do the weights of paths that split.
         varies = measured.of_outages or RECORDS_LOST in measured.rows
         heavier = HEAVIER if self.splits or (varies and self.largest_weight is None) else 1.0
-        events = self._events(parts) if measured.rows == (FIRST_LOSSES,) else None
+        events = self._events() if measured.rows == (FIRST_LOSSES,) else None
         return Ratio(amounts, measured.exposures, most, heavier, events)
 
-    def _events(self, parts: tuple[int, ...]) -> tuple[float, float] | None:
+    def _events(self) -> tuple[float, float] | None:
         """Variance and largest weight of the first losses; None if they are not independent."""
         if self._dependent:
             return None
         if self.largest_weight is None:
-            return math.fsum(self.totals[:, list(parts), FIRST_LOSSES].ravel()), 1.0
-        # Of both parts: number, weights, variance and largest.
-        known = self._weights[:, list(parts)]
-        return math.fsum(known[:, :, 2].ravel()), float(known[:, :, 3].max())
+            return math.fsum(self.totals[:, FIRST_LOSSES].ravel()), 1.0
+        variance = math.fsum(cycles[VARIANCE] for cycles in self._cycles)
+        return variance, max(cycles[LARGEST] for cycles in self._cycles)
 
     def by_cause(self, measured: RateDefinition) -> dict[str, float]:
         """Split a rate by mechanism."""
         exposure = math.fsum(measured.exposures)
         *column, no_disk = (
-            math.fsum(self.totals[:, :, measured.rows, cause].ravel()) / exposure
+            math.fsum(self.totals[:, measured.rows, cause].ravel()) / exposure
             for cause in range(len(self._names) + 1)
         )
         parts = dict(zip(self._names, column, strict=True))

@@ -1,6 +1,6 @@
-"""What each mechanism contributed to each measure, by what settings decide and what they do not.
+"""What each mechanism contributed to each measure.
 
-Shares are additive: over mechanisms and parts they sum up to the measure's value. They have no
+Shares are additive: over mechanisms they sum up to the measure's value. They have no
 intervals.
 """
 
@@ -30,13 +30,11 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.plan import Plan
 
-_PARTS = ("settings", "beyond")
-
 
 def breakdown(
     rows: Sequence[Row], plan: Plan, model: FailureModel, loss_probability: float
 ) -> Breakdown:
-    """Split what all blocks counted by measure, part and mechanism.
+    """Split what all blocks counted by measure and mechanism.
 
     Parameters
     ----------
@@ -48,17 +46,16 @@ def breakdown(
     loss_probability : float
         In a year; it is split as the first losses are.
     """
-    totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(2, ENTRIES, -1)
+    totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(ENTRIES, -1)
     names = (*plan.table.names, CONFIGURATION)
     destroyed = transition_rates.shares_of_destruction(model)
     shares = []
     for measure, (entries, scale) in _scales(rows, plan, totals, loss_probability).items():
-        for part, counted in zip(_PARTS, totals, strict=True):
-            *found, no_disk = counted[entries].sum(axis=0).tolist()
-            values = dict(zip(names, found, strict=True))
-            for mechanism, portion in destroyed.items():
-                values[mechanism] += portion * no_disk
-            shares += [Share(measure, part, n, v * scale) for n, v in values.items() if v > 0.0]
+        *counted, no_disk = totals[entries].sum(axis=0).tolist()
+        values = dict(zip(names, counted, strict=True))
+        for mechanism, portion in destroyed.items():
+            values[mechanism] += portion * no_disk
+        shares += [Share(measure, n, v * scale) for n, v in values.items() if v > 0.0]
     span_years = math.fsum(row.hours for row in rows) / HOURS_PER_YEAR
     return Breakdown(tuple(shares), _replica_sets(plan), span_years)
 
@@ -70,7 +67,7 @@ def _scales(
     hours = math.fsum(row.hours for row in rows)
     per_year = HOURS_PER_YEAR / hours
     of_time = 1.0 / (hours * sum(plan.partitions))
-    first = float(totals[:, FIRST_LOSSES].sum())
+    first = float(totals[FIRST_LOSSES].sum())
     unacknowledged = plan.constants.acks == 0
     found = {
         "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),

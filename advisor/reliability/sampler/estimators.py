@@ -16,18 +16,13 @@ import numpy as np
 
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.results.fault_tolerance import never_writes, tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.units import MEASURES, Weights
-from advisor.reliability.sampler.block import PARTS, WEIGHTS, Row, mark
-from advisor.reliability.sampler.block_totals import (
-    BEYOND,
-    BY_SETTINGS,
-    BlockTotals,
-    RateDefinition,
-)
+from advisor.reliability.results.units import Weights
+from advisor.reliability.sampler.block import LARGEST, VARIANCE, WEIGHTS, Row, mark
+from advisor.reliability.sampler.block_totals import BlockTotals, RateDefinition
 from advisor.reliability.sampler.breakdown import breakdown
 from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
@@ -40,7 +35,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     UNWRITABLE,
 )
 from advisor.reliability.sampler.intervals.loss_chance import loss_chance
-from advisor.reliability.sampler.intervals.rates import waiting_for, waiting_time
+from advisor.reliability.sampler.intervals.rates import waiting_time
 from advisor.reliability.sampler.intervals.unseen import most_lost_at_once, with_a_missing_kind
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.workload import Workload
@@ -51,9 +46,7 @@ _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 def history_of(rows: Sequence[Row]) -> tuple[tuple[float, ...], ...]:
     """Years and losses of each block, as `loss_chance` takes them."""
     if rows[0].cycles:
-        return tuple(
-            (row.at_risk_hours / HOURS_PER_YEAR, *row.cycles[WEIGHTS:PARTS]) for row in rows
-        )
+        return tuple((row.at_risk_hours / HOURS_PER_YEAR, *row.cycles[WEIGHTS:]) for row in rows)
     return tuple((row.years, row.lost_years) for row in rows)
 
 
@@ -104,7 +97,6 @@ def merge(
         **whole,
         tolerates=tolerance(config),
         causes=MappingProxyType({}),
-        parts=MappingProxyType({}),
         years=years,
         seed=blocks[0].seed,
         blocks=len(blocks),
@@ -126,25 +118,14 @@ def merge(
         found = _where_nothing_happens(found)
     elif not holds_records:
         found = _without_losses(found, "cannot happen: no record is ever acknowledged")
-    return replace(
-        found, causes=_causes(found, counted, rates), parts=_parts(found, counted, rates)
-    )
+    return replace(found, causes=_causes(found, counted, rates))
 
 
 def _weights(rows: Sequence[Row]) -> Weights:
     """How well the weighted losses stand for the real ones."""
-
-    def of_losses(numbers: Sequence[float], first: int) -> Weights:
-        # From its first place on, a row has the sum of the weights, its variance, and the largest.
-        total, varied, largest = zip(*(row.cycles[first : first + 3] for row in rows), strict=True)
-        return Weights.of(round(sum(numbers)), math.fsum(total), math.fsum(varied), max(largest))
-
-    width = len(rows[0].cycles)
-    parts = tuple(
-        of_losses([row.cycles[place] for row in rows], place + 1)
-        for place in range(PARTS, width, 4)
-    )
-    return replace(of_losses([row.first_losses for row in rows], WEIGHTS), parts=parts)
+    losses = round(sum(row.first_losses for row in rows))
+    total, varied = (math.fsum(row.cycles[at] for row in rows) for at in (WEIGHTS, VARIANCE))
+    return Weights.of(losses, total, varied, max(row.cycles[LARGEST] for row in rows))
 
 
 def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
@@ -213,9 +194,8 @@ def _without_losses(found: Sampled, why: str) -> Sampled:
 def _where_nothing_happens(found: Sampled) -> Sampled:
     """If every rate of the card is 0, what was not seen cannot happen."""
     why = "cannot happen: every rate of this card is 0"
-    known: dict[str, Any] = {
-        name: _never(found.years, why) for name in MEASURES if not found.estimate(name).seen
-    }
+    unseen = [name for name in measure_table.computed() if not found.estimate(name).seen]
+    known: dict[str, Any] = {name: _never(found.years, why) for name in unseen}
     known["mean_years_to_loss"] = _waits_for_ever(found.years, why)
     return replace(found, **known)
 
@@ -240,52 +220,3 @@ def _causes(
         name: part * scale for name, part in firsts.items() if scale
     }
     return MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()})
-
-
-def _parts(
-    found: Sampled, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
-) -> Mapping[str, tuple[Estimate, Estimate]]:
-    """Split each measure into what replication settings decide and what they do not.
-
-    Beyond settings is what happens from the strike of a mechanism that is, until all is healthy.
-    """
-    if all(map(decided_by_settings, found.model.mechanisms)):
-        why = "cannot happen: settings decide all that this card holds"
-        parts = {name: (found.estimate(name), _never(found.years, why)) for name in MEASURES}
-        waits = found.mean_years_to_loss, _waits_for_ever(found.years, why)
-        return MappingProxyType(parts | {"mean_years_to_loss": waits})
-    never = _never(found.years)
-    parts = {
-        name: (never, never)
-        if entry is None
-        else (counted.estimate(entry, (BY_SETTINGS,)), counted.estimate(entry, (BEYOND,)))
-        for name, entry in rates.items()
-    }
-    lost, waited = found.loss_probability_per_year, found.mean_years_to_loss
-    by, beyond = (counted.estimate(counted.first_losses, (part,)) for part in (BY_SETTINGS, BEYOND))
-    parts["loss_probability_per_year"] = (lost, lost)
-    parts["mean_years_to_loss"] = (waited, waited)
-    if waited.seen:
-        parts["mean_years_to_loss"] = waiting_for(by), waiting_for(beyond)
-    if lost.seen and waited.seen:
-        parts["loss_probability_per_year"] = _chances(lost, waited, by, beyond)
-    return MappingProxyType(parts)
-
-
-def _chances(
-    lost: Estimate, waited: Estimate, by: Estimate, beyond: Estimate
-) -> tuple[Estimate, Estimate]:
-    """Split the loss probability, from the rates of the first losses of both parts."""
-    # Where every year lost, the rate of the losses says more than that share of the years.
-    per_year = -math.log1p(-lost.value) if lost.value < 1.0 else 1.0 / waited.value
-
-    def chance(part: Estimate, of: float) -> Estimate:
-        value, low, high = (
-            -math.expm1(-per_year * waited.value * each) * of
-            for each in (part.value, part.low, part.high)
-        )
-        method = f"by its share of the first losses: {part.method}"
-        return Estimate(min(value, lost.high), low, min(high, lost.high), lost.n, method)
-
-    decided = chance(by, 1.0)
-    return decided, chance(beyond, 1.0 - decided.value)

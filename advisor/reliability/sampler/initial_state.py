@@ -104,7 +104,6 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
         touched=np.zeros(entries, dtype=np.int64),
         totals=np.zeros((ENTRIES, columns)),
         outages_by_length=np.zeros(OUTAGE_BINS),
-        other_totals=np.zeros((ENTRIES, columns)),
         traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
         isolated=np.zeros(isolated_kinds, dtype=ISOLATED),
         isolated_totals=np.zeros((isolated_kinds, ENTRIES)),
@@ -264,7 +263,6 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
         row["scope"] = SCOPES.index(entry.scope)
         row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
-        row["beyond_settings"] = entry.beyond_settings
         row["condition"], row["of_quorum"] = known.condition_of(entry), entry.effect.of_quorum
         if entry.exclusive:
             row["excluded"] = sum(1 << each.condition for each in known[entry.name].kinds)

@@ -14,6 +14,7 @@ from advisor.errors import NotComputedError
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.rules import ASYNCHRONOUS
+from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import any_loss
 from advisor.reliability.common_cause.placement import Brokers
@@ -24,7 +25,6 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.measures.first_losses import chances_along, picks
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.schemes.measures import SchemeSolution
 from advisor.reliability.schemes.quorum_rules import FLUSHED_MAJORITY, SCHEMES, Quorums
 from advisor.reliability.schemes.state_space import SchemeChain
@@ -55,7 +55,6 @@ _STAYS = (
     "records that were not yet replicated once more: about twice as many such loss events. The "
     "time to the first loss differs less."
 )
-_SHARES = ("probability", "fraction of time")
 # Share of a measure that the states left out of draws may add with the card's own values.
 _LEFT_OUT = 1e-6
 
@@ -175,7 +174,7 @@ def rows_beside(result: Reliability) -> tuple[SchemeRow, ...]:
         name=KAFKA,
         rule=rule if config.acks == "all" else _RULES[int(config.acks)],
         note=_own_note(result),
-        **{measure: getattr(result, measure) for measure in MEASURES},
+        **{measure: getattr(result, measure) for measure in measure_table.names()},
     )
     case = _case_of(result)
     return (kafka, *(scheme_row(name, case) for name in SCHEMES))
@@ -206,9 +205,9 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
     together add at most a millionth to any measure there.
     """
     if row.name == KAFKA:
-        return {measure: result.interval(measure) for measure in MEASURES}
+        return {measure: result.interval(measure) for measure in measure_table.names()}
     if not result.model.uncertain:
-        return {measure: (getattr(row, measure),) * 2 for measure in MEASURES}
+        return {measure: (getattr(row, measure),) * 2 for measure in measure_table.names()}
     case = _case_of(result)
     drawn = uncertainty.parameter_draws(result.model, result.states, result.load.partitions)
     cases = [case.roughly(model) for model in drawn]
@@ -219,10 +218,10 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
             chains[found.chain.mechanisms] = chains_that_matter(row.name, found)
     draws = [scheme_row(row.name, found, chains[found.chain.mechanisms]) for found in cases]
     intervals = {}
-    for measure in MEASURES:
+    for measure in measure_table.names():
         value = getattr(row, measure)
         low, high = uncertainty.fit_of(measure)([getattr(draw, measure) for draw in draws])
-        most = 1.0 if UNITS[measure] in _SHARES else math.inf
+        most = 1.0 if measure_table.measure(measure).is_share else math.inf
         intervals[measure] = (min(low, value), min(max(high, value), most))
     return intervals
 

@@ -21,6 +21,7 @@ from advisor.present.report.schemes import records_in_words, schemes_compared
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.cost import in_bytes
+from advisor.reliability.results.explanation import measured_lines
 from advisor.reliability.schemes.comparison import rows_beside
 
 
@@ -193,14 +194,15 @@ def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> No
     assert result.loss_probability_per_year > 0.9
     told = once_in(result.mean_years_to_loss)
     low, high = map(years, result.interval("mean_years_to_loss"))
-    assert f"data loss {told} (main cause: lost disks)" in result.verdict
-    assert f"Data loss: {told} (95 %: {span(low, high)})" in repr(result)
+    assert f"data loss {told} (main cause: lost disks)" in result.summary
+    line = measured_lines(result, intervals=True)[0]
+    assert line.startswith(f"Data loss: {told} (95 %: {span(low, high)})")
     lost = outcomes(result)[0]
     assert lost.brief == told
     assert lost.value.endswith(f" / year, {told}")
     assert lost.interval == f"95 %: once in {low} to {high}"
     assert schemes_compared(result)[0]["measures"][0] == (told, lost.interval)
-    assert told in result.verdict
+    assert told in result.summary
     assert largest_swings(result)[0]["low"].startswith("once in ")
     assert not re.search(r"[0-9]%", result.explain())
     assert re.search(r"[0-9] %  lost disks", result.explain())

@@ -7,7 +7,7 @@ import pytest
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import RACK_REPAIR, RackOutage, racks_at_once
-from advisor.reliability.results.settings_split import without_beyond
+from advisor.reliability.patching import without_cluster_wide
 from sampled_runs import ELSEWHERE, card
 
 UP, RACK_OUT = RackOutage(1, 0, False), RackOutage(1, 0, True)
@@ -18,7 +18,7 @@ EIGHT = tuple((one, two, three) for one in (0, 1) for two in (2, 3) for three in
 
 def often(name: str, *, only: str = "") -> FailureModel:
     """A card whose racks and disks are lost 600 times as often; if asked, nothing but one kind."""
-    model = without_beyond(load_model(name))
+    model = without_cluster_wide(load_model(name))
     rates = [f"{each}.per_year" for each in model.mechanisms]
     more = ("rack.power.per_year", "rack.destroyed.per_year", "broker.destroyed.per_year")
     model = model.with_values({each: 600.0 * model[each] for each in more})

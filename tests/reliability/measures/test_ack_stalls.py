@@ -67,14 +67,14 @@ def test_acks_0_drops_and_does_not_lose() -> None:
     down = PER_HOUR / (1.0 + PER_HOUR)
     assert found.records_dropped_per_year == pytest.approx(8760.0 * 3600.0 * down, rel=1e-12)
     assert found.acked_records_lost_per_year == 0.0
-    assert ": nothing acknowledged, 36,000 records lost a year, " in found.verdict
-    assert "data loss" not in found.verdict
+    assert ": nothing acknowledged, 36,000 records lost a year, " in found.summary
+    assert "data loss" not in found.summary
     assert set(found.causes["records_dropped_per_year"]) == {"broker.crash"}
     sampled = simulate(Cluster.uniform(1, 1), config, model, LOAD, years=50, seed=1, engine="local")
     assert sampled.acked_records_lost_per_year.high == 0.0
     assert sampled.records_dropped_per_year.seen
-    assert ": nothing acknowledged, " in sampled.verdict
-    assert " records lost a year, " in sampled.verdict
+    assert ": nothing acknowledged, " in sampled.summary
+    assert " records lost a year, " in sampled.summary
 
 
 @pytest.mark.parametrize("acks", ["all", 1])

@@ -228,9 +228,6 @@ def test_a_range_of_shapes_is_drawn_where_it_can_be_solved():
     assert "broker.destroyed.shape" in {
         row.path for row in found.tornado("mean_years_to_loss").rows
     }
-    by = found.by_settings("write_unavailability")
-    by += found.beyond_settings("write_unavailability")
-    assert by == pytest.approx(found.write_unavailability)
     exponential = answer(
         2,
         FailureModel.from_dict(

@@ -7,11 +7,11 @@ import pytest
 
 from advisor import Cluster, Config, evaluate
 from advisor.formatting import significant
+from advisor.reliability import measure_table
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import records_lost, solved_chain
-from advisor.reliability.results.settings_split import without_beyond
-from advisor.reliability.results.units import MEASURES
+from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 from replica_sets import measure_set
@@ -113,7 +113,7 @@ def test_an_interval_includes_the_errors_of_its_draws(found):
 
 def test_draws_without_a_bound_count_as_they_are(found):
     """An infinite bound adds nothing, instead of an interval without an end."""
-    endless = MappingProxyType(dict.fromkeys(MEASURES, float("inf")))
+    endless = MappingProxyType(dict.fromkeys(measure_table.names(), float("inf")))
     unbounded = replace(
         found,
         reevaluate=lambda card: replace(found.reevaluate(card), error_bounds=endless),
@@ -128,7 +128,7 @@ def test_draws_without_a_bound_count_as_they_are(found):
 
 def off_by(result, share):
     """The same result, every error bound this share of its value."""
-    bounds = {name: share * getattr(result, name) for name in MEASURES}
+    bounds = {name: share * getattr(result, name) for name in measure_table.names()}
     result.interval("loss_events_per_year")
     return replace(
         result,
@@ -140,18 +140,15 @@ def off_by(result, share):
 
 def test_the_numerical_error_is_stated(found):
     """Which values are off, by how much in two digits, and that no other is."""
-    bounds = dict.fromkeys(MEASURES, 0.0)
+    bounds = dict.fromkeys(measure_table.names(), 0.0)
     exact = replace(found, error_bounds=MappingProxyType(bounds), truncated_entries_per_year=0.0)
     none = "Numerical error: no state is left out; no value is off by more than a millionth of"
-    alone = "; of what settings decide alone, loss_probability_per_year may be off by "
-    assert repr(exact).splitlines()[-1].startswith(f"{none} itself{alone}")
-    # Of a card without causes beyond settings nothing is said twice.
-    assert "settings decide alone" not in repr(found.decided)
+    assert repr(exact).splitlines()[-1].startswith(f"{none} itself.")
     bounds |= {"write_unavailability": 1.234e-3, "read_unavailability": 5.67e-3}
     off = replace(exact, error_bounds=MappingProxyType(bounds))
     assert (
         "left out; write_unavailability may be off by 0.0012, read_unavailability by 0.0057, and "
-        "any other value by a millionth of itself at most; of what settings decide alone, "
+        "any other value by a millionth of itself at most."
     ) in repr(off)
 
 
@@ -182,7 +179,6 @@ def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
     ("least", "said"),
     [
         (1e-2, "Data loss: less than once in 100 years"),
-        # Against once in 200 years by people.
         (2e-8, "Data loss: at least 250,000 times rarer"),
         (2e-9, "Data loss: more than a million times rarer"),
     ],
@@ -190,7 +186,7 @@ def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
 def test_no_loss_found_states_a_bound(least, said):
     """No loss in the kept states: truncated ones may still lose once in so many years."""
     at = Cluster.uniform(brokers=3, racks=3)
-    card = without_beyond(load_model("three_az_cloud"))
+    card = without_cluster_wide(load_model("three_az_cloud"))
     found = evaluate(at, Config(replication_factor=3), card, LOAD)
     none = replace(found, loss_events_per_year=0.0, mean_years_to_loss=float("inf"))
     bounds = {**found.error_bounds, "loss_events_per_year": least}
@@ -198,6 +194,6 @@ def test_no_loss_found_states_a_bound(least, said):
     missed = replace(none, error_bounds=MappingProxyType(bounds))
     assert said in missed.explain()
     assert "mean_years_to_loss" not in missed.explain().partition("digit:")[2]
-    nothing = dict.fromkeys(MEASURES, 0.0)
+    nothing = dict.fromkeys(measure_table.names(), 0.0)
     sure = replace(none, error_bounds=MappingProxyType(nothing))
-    assert ": no modelled data loss, " in sure.verdict
+    assert ": no modelled data loss, " in sure.summary

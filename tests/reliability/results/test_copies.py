@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import advisor
-from advisor.reliability.results.units import MEASURES
+from advisor.reliability import measure_table
 
 
 def test_a_result_can_be_copied_and_sent_to_another_process() -> None:
@@ -16,8 +16,8 @@ def test_a_result_can_be_copied_and_sent_to_another_process() -> None:
     found = advisor.evaluate(*inputs)
     for other in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
         assert other == found
-        for name in MEASURES:
-            again = getattr(other.decided, name)
-            assert again == pytest.approx(getattr(found.decided, name), rel=1e-9)
+        for name in measure_table.names():
+            again = other.beyond_settings(name)
+            assert again == pytest.approx(found.beyond_settings(name), rel=1e-9)
     sampled = advisor.simulate(*inputs, years=32, engine="local", method="crude")
     assert pickle.loads(pickle.dumps(sampled)).to_dict() == sampled.to_dict()

@@ -54,8 +54,8 @@ def test_acks_0_and_1_do_not_wait_for_followers(acks: int) -> None:
     where = place(cluster, config(3), 5)
     every, fewer = (cost_of(config(3, one), LOAD, where, cluster) for one in ("all", acks))
     assert (fewer.acknowledgement_ms, every.acknowledgement_ms) == (0.0, 2.0)
-    assert "acks=all adds about 2 ms" in every.verdict
-    assert fewer.verdict.endswith("; no acknowledgement waits for followers.")
+    assert "acks=all adds about 2 ms" in every.summary
+    assert fewer.summary.endswith("; no acknowledgement waits for followers.")
     assert fewer.bytes_stored == every.bytes_stored
     assert fewer.bytes_per_second_between_racks == every.bytes_per_second_between_racks
 
@@ -68,7 +68,7 @@ def test_a_result_carries_its_cost() -> None:
     assert result.cost.bytes_per_second_between_racks == 0.0
     assert result.cost.acknowledgement_ms == 0.5
     assert result.to_dict()["cost"] == result.cost.to_dict()
-    assert result.cost.verdict in result.explain()
+    assert result.cost.summary in result.explain()
     assert "kB/s" in result.cost._repr_html_()
 
 
@@ -78,7 +78,7 @@ def test_unknown_racks_are_not_priced() -> None:
     found = cost_of(config(2), LOAD, place(cluster, config(2), 5), cluster)
     assert found.bytes_per_second_between_racks is None
     assert found.acknowledgement_ms == 2.0
-    assert "racks unknown" in found.verdict
+    assert "racks unknown" in found.summary
 
 
 def test_bytes_in_words() -> None:
@@ -97,7 +97,7 @@ def test_every_number_has_its_place_in_the_sentence() -> None:
         bytes_per_second_between_racks=4e3,
         acknowledgement_ms=5.0,
     )
-    assert cost.verdict == (
+    assert cost.summary == (
         "2 GB stored; followers fetch 3 MB/s, 4 kB/s of it across racks; acks=all adds about 5 ms "
         "of latency (round trips only)."
     )

@@ -8,11 +8,11 @@ import pytest
 import advisor
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import tornadoes
-from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.solver.generator import ROUGH
 
 CARD = FailureModel.from_dict(
@@ -65,7 +65,7 @@ def product(model: FailureModel) -> Product:
 
 def test_the_swings_of_a_formula_are_the_formula() -> None:
     """The factors are (high/low), its square and its inverse, and order the rows."""
-    found = tornadoes(product, CARD, {"loss_events_per_year": 2 * 0.01 / 12}, UNITS)
+    found = tornadoes(product, CARD, {"loss_events_per_year": 2 * 0.01 / 12})
     rows = found["loss_events_per_year"].rows
     assert [(row.path, row.factor) for row in rows] == [
         ("broker.destroyed.per_year", pytest.approx(8.0**2)),
@@ -99,7 +99,7 @@ def test_a_bend_between_the_ends_counts() -> None:
     def bent(model: FailureModel) -> Product:
         return Product(3.0 if model["broker.crash.per_year"] == 2 else 1.0)
 
-    rows = tornadoes(bent, CARD, {"loss_events_per_year": 3.0}, UNITS)["loss_events_per_year"]
+    rows = tornadoes(bent, CARD, {"loss_events_per_year": 3.0})["loss_events_per_year"]
     assert rows.rows[0].factor == pytest.approx(3.0)
 
 
@@ -118,7 +118,7 @@ def test_it_says_it_in_words_and_tables(result: Reliability) -> None:
     """The sentence is in `explain`; the table has a row a number; foreign text stays text."""
     found = result.tornado("loss_events_per_year")
     first = found.rows[0]
-    assert f"moves loss_events_per_year most is {first.path}: " in result.explain()
+    assert f"moves loss_events_per_year most is {first.path}: " in found.explain()
     assert list(found.to_frame()["path"]) == [row.path for row in found]
     assert found.to_dict()["rows"][0]["evidence"] == first.evidence
     assert "own: &lt;b&gt;" in found._repr_html_()
@@ -140,12 +140,13 @@ def test_without_ranges_nothing_moves() -> None:
     exact = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1, "hours": 5}}})
     found = evaluate(CLUSTER, CONFIG, exact).tornado("write_unavailability")
     assert len(found) == 0
-    assert "No number" in found.verdict
+    assert "No number" in found.summary
     assert found.plot().texts
 
 
 def test_every_measure_and_only_a_measure_has_one(result: Reliability) -> None:
-    """All names of `MEASURES` are answered; another name is refused with the list."""
-    assert {result.tornado(name).measure for name in MEASURES} == set(MEASURES)
+    """All names are answered; another name is refused with the list."""
+    names = measure_table.names()
+    assert [result.tornado(name).measure for name in names] == [*names]
     with pytest.raises(InputError, match="is no measure; there are"):
         result.tornado("durability")

@@ -38,7 +38,7 @@ def test_what_is_never_seen_is_bounded() -> None:
     assert wait.low == wait.value == pytest.approx(50.0 / 3.0, rel=0.01)
     assert wait.high == math.inf
     assert not chance.seen
-    assert "data loss less than once in 17 years" in found.verdict
+    assert "data loss less than once in 17 years" in found.summary
     assert "none in 50 simulated years, so less than once in 17 years (95 %)" in repr(found)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from advisor import Cluster, Config, Workload, evaluate
+from advisor.reliability import measure_table
 from advisor.reliability.results.agreement import deviations, table
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled.memory_layout import ENTRIES, UNWRITABLE
 from advisor.reliability.sampler.plan import Block
@@ -35,7 +35,7 @@ def test_few_records_are_lost_as_often_as_computed() -> None:
     scores = defaultdict(list)
     for _, deviation in found:
         scores[deviation.measure].append(deviation.z)
-    for measure in MEASURES[:3]:
+    for measure in measure_table.names()[:3]:
         assert len(scores[measure]) >= 6
         assert abs(math.fsum(scores[measure])) < FAR * math.sqrt(len(scores[measure]))
     assert all(abs(deviation.z) < FAR for _, deviation in found), "\n" + table(found)
@@ -52,7 +52,7 @@ def test_partitions_on_one_set_lose_first_as_often_as_computed(partitions: int) 
     events = 20.0 * partitions * -math.expm1(-per_hour * flush)
     assert exact.loss_events_per_year == pytest.approx(events, rel=1e-4)
     assert exact.mean_years_to_loss == pytest.approx(1.0 / -math.expm1(-0.06) / 20.0, rel=1e-4)
-    for name in MEASURES[:4]:
+    for name in measure_table.names()[:4]:
         assert abs(off_by(found.estimate(name), getattr(exact, name))) < FAR, name
     assert found.loss_events_per_year.value <= found.acked_records_lost_per_year.value
 

@@ -10,8 +10,8 @@ import simpy
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.errors import InputError
+from advisor.reliability import measure_table
 from advisor.reliability.partition.transition_table import partition_transition_table
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.compiled import transition_tables
@@ -219,7 +219,7 @@ def test_the_chain_and_the_sampler_agree(case: str) -> None:
     cluster, config, model, load = CASES[case]
     exact = evaluate(cluster, config, model, load)
     found, _ = sample(cluster, config, model, load, years=1500)
-    for name in MEASURES:
+    for name in measure_table.names():
         one, truth = found.estimate(name), getattr(exact, name)
         if not one.seen or truth in (0.0, math.inf):
             assert one.low <= truth <= one.high, (name, one, truth)

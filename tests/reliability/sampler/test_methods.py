@@ -1,13 +1,10 @@
 """Which method samples a plan: the one that was asked for, or the one that its losses need."""
 
-from dataclasses import replace
-
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.errors import InputError
-from advisor.reliability.results.settings_split import without_beyond
-from advisor.reliability.results.units import Weights, method_lines
+from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.sampler import methods
 from advisor.reliability.sampler.intervals.rates import fullness
 from advisor.reliability.sampler.methods import with_method
@@ -55,7 +52,7 @@ def test_cycles_leave_nothing_else_unknown(monkeypatch: pytest.MonkeyPatch) -> N
     # Even a run of a tenth of a second gets a pilot here.
     monkeypatch.setattr(methods, "_SHORT_S", 0.1)
     cluster, load = Cluster.uniform(6, 3), Workload(partitions=12)
-    card = without_beyond(load_model("three_az_cloud"))
+    card = without_cluster_wide(load_model("three_az_cloud"))
     some = plan_for(cluster, TRIO, card, load)
     few, why = with_method(some, None, 20_000, 7)
     assert (few.method, why) == (
@@ -176,29 +173,3 @@ def test_a_pilot_that_takes_all_the_time_is_said() -> None:
     found = simulate(*asked, method="importance", seconds=1e-6)
     assert found.why == "time is up; the pilot took all of it"
     assert simulate(*asked, method="crude", seconds=1e-6).why == "time is up"
-
-
-def test_losses_that_settings_decide_have_weights_of_their_own() -> None:
-    """Frequent losses beyond settings do not hide that those by settings are too few."""
-    card = FailureModel.from_dict(
-        {
-            "broker": {"destroyed": {"per_year": 0.1, "hours": 24.0}},
-            "cluster": {"wiped": {"per_year": 0.01, "brokers": 1.0, "hours": 5.0}},
-        }
-    )
-    found = simulate(
-        THREE, TRIO, card, Workload(partitions=1), 10**6, 7, "local", method="importance"
-    )
-    assert found.weights is not None
-    by, beyond = found.weights.parts
-    assert by.losses + beyond.losses == found.weights.losses
-    assert min(by.losses, beyond.losses) > 0
-    assert max(by.largest_share, beyond.largest_share) > found.weights.largest_share
-    # Every wiped cluster loses, so that their number does not vary: a cycle counts as one.
-    assert beyond.effective == beyond.losses
-    assert by.effective < by.losses
-    assert found.weights.effective > min(by.effective, beyond.effective)
-    assert f"Of these, settings decide {by.losses:,} weighted losses" in repr(found)
-    few = Weights(900, 500.0, 0.01, (Weights(10, 4.0, 0.6), Weights(890, 496.0, 0.01)))
-    assert "too few" in method_lines("importance", "", few)[0]
-    assert "too few" not in method_lines("importance", "", replace(few, parts=()))[0]

@@ -10,8 +10,8 @@ from numba import njit
 from scipy import integrate, stats
 
 from advisor import Cluster, Config, evaluate
+from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler import jit
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled import renewal_kernel
@@ -264,7 +264,7 @@ def test_a_weibull_of_shape_1_is_the_exponential(names: tuple[str, ...]) -> None
     exact = evaluate(cluster, TRIO, card(**plain), QUIET)
     found, rows = sample(cluster, TRIO, card(**clocks), years=1500)
     assert found.clumping == 1.0
-    for name in MEASURES:
+    for name in measure_table.names():
         one, truth = found.estimate(name), getattr(exact, name)
         assert agrees(one, truth), (name, one, truth)
     assert sum(row.events for row in rows) > 10_000

@@ -9,11 +9,11 @@ import advisor
 import conditions
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.transition_rates import Sizes
 from advisor.reliability.partition.reduced_state import EMPTY
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.schemes.comparison import (
     SchemeRow,
     compare_schemes,
@@ -95,7 +95,7 @@ def test_where_only_logs_are_lost_a_scheme_is_an_isr_of_its_quorum(
     result = evaluate(cluster, config, model, Workload(partitions=partitions))
     found = {row.name: row for row in rows_beside(result)}
     assert result.loss_probability_per_year < 1
-    for measure in set(MEASURES) - {"read_unavailability"}:
+    for measure in set(measure_table.names()) - {"read_unavailability"}:
         same = pytest.approx(getattr(result, measure), rel=off)
         assert getattr(found[name], measure) == same
 

@@ -4,11 +4,11 @@ import pytest
 
 import advisor
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.schemes.comparison import (
     chains_that_matter,
     compare_schemes,
@@ -32,7 +32,7 @@ def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
     row = rows_beside(result)[0]
     assert row == compare_schemes(cluster, config, CLOUD, Workload(partitions=12))[0]
     intervals = scheme_intervals(row, result)
-    for measure in MEASURES:
+    for measure in measure_table.names():
         assert getattr(row, measure) == getattr(result, measure)
         assert intervals[measure] == result.interval(measure)
 
@@ -48,7 +48,7 @@ def test_draws_are_solved_to_a_thousandth_on_the_states_that_matter(name: str) -
     assert len(chain.keys) < 1000
     for draw in model.draws(3, seed=0):
         whole, part = (scheme_row(name, case.roughly(draw), each) for each in (None, chains))
-        for measure in MEASURES:
+        for measure in measure_table.names():
             assert getattr(part, measure) == pytest.approx(getattr(whole, measure), rel=1e-3)
 
 

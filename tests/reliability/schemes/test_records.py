@@ -10,13 +10,13 @@ from scipy import integrate
 import conditions
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.formatting import significant
+from advisor.reliability import measure_table
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.failures.mechanisms import BrokerEvent
 from advisor.reliability.measures import records_lost
-from advisor.reliability.results.units import MEASURES
 from advisor.reliability.schemes.comparison import SchemeRow, compare_schemes, rows_beside
 from advisor.reliability.schemes.quorum_rules import SCHEMES, Outage, Quorums, early_end, settle
 from advisor.reliability.schemes.state_space import explored
@@ -57,7 +57,7 @@ def test_with_one_replica_all_schemes_are_kafka() -> None:
     for flush, names in (({"seconds": 30}, UNFLUSHED), ({"seconds": 0}, SCHEMES)):
         found = rows(card(**mechanisms, flush=flush), replicas=1)
         for name in names:
-            for measure in MEASURES:
+            for measure in measure_table.names():
                 own, same = getattr(found[name], measure), getattr(found["isr"], measure)
                 assert own == pytest.approx(same, rel=records_lost.ACCURACY), (name, measure)
         assert found["isr"].acked_records_lost_per_year > 0

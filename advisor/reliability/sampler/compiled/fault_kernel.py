@@ -169,7 +169,6 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
     control.event = struck.event
     control.second_event = struck.turned_event
     control.failover_hours = struck.failover_hours
-    control.struck_beyond_settings = struck.beyond_settings
     if struck.of_quorum:
         quorum = len(sim.brokers) - 1
         if sim.brokers[quorum].condition == _WELL:

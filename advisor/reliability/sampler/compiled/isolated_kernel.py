@@ -29,7 +29,7 @@ _WELL = WELL
 # Of `ISOLATED.state`.
 _UNKNOWN, _KNOWN, _REPLAYED = range(3)
 _NONE = 0
-_BROKER = SCOPES.index(Scope.BROKER)
+_BROKER, _CLUSTER = SCOPES.index(Scope.BROKER), SCOPES.index(Scope.CLUSTER)
 # Of `control.drawn_as`: why a failure of a kind that is skipped was not. Another comes before its
 # outage is over, or it strikes a second broker.
 NOT_DRAWN, OUTLASTS, STRIKES_SECOND = range(3)
@@ -191,7 +191,7 @@ def is_accounted_for(sim: KernelState, kind: int, until: float) -> bool:
         return False
     b = sim.brokers[0].marked
     outage = sim.outages[sim.brokers[b].condition]
-    if outage.first_clock >= 0 or outage.dies > 0.0 or sim.strikes[kind].beyond_settings:
+    if outage.first_clock >= 0 or outage.dies > 0.0 or sim.strikes[kind].scope == _CLUSTER:
         return False
     if sim.clocks[b].due >= min(control.next_strike, until) or sim.brokers[b].struck != 1:
         return False

@@ -76,10 +76,6 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
                     return FINISHED
                 take_turn(rng, sim, is_well(sim))
             control.event_pending = 1
-            if control.struck_beyond_settings == 1 and control.beyond_settings == 0:
-                control.beyond_settings = 1
-                _switch_totals(table, sim)
-            control.struck_beyond_settings = 0
         if not all_known(table, sim):
             return MISSING
         apply_to_all(rng, table, sim)
@@ -90,9 +86,6 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
         if control.lost_since_healthy == 1 and is_well(sim):
             control.lost_since_healthy = 0
             control.at_risk_since = control.now
-        if control.beyond_settings == 1 and is_well(sim):
-            control.beyond_settings = 0
-            _switch_totals(table, sim)
         if control.roll_state == WAITING and is_well(sim):
             go_on(sim)
     return RECOVERED
@@ -116,22 +109,6 @@ def apply_to_all(rng: Generator, table: Table, sim: KernelState) -> None:
 def is_well(sim: KernelState) -> bool:
     """Whether every broker and replica is healthy."""
     return bool(sim.control[0].brokers_in_outage == 0 and sim.control[0].sets_not_healthy == 0)
-
-
-@called
-def _switch_totals(table: Table, sim: KernelState) -> None:
-    """Switch between the totals of what settings decide and of what they do not.
-
-    What a mechanism beyond settings starts is beyond them until every broker and replica is healthy
-    again: without it, nothing of that would have happened.
-    """
-    for s in range(len(sim.sets)):
-        account(table, sim, s)
-    for row in range(sim.totals.shape[0]):
-        for column in range(sim.totals.shape[1]):
-            kept = sim.totals[row, column]
-            sim.totals[row, column] = sim.other_totals[row, column]
-            sim.other_totals[row, column] = kept
 
 
 @called
@@ -169,7 +146,7 @@ def _begin_alone(rng: Generator, table: Table, sim: KernelState) -> None:
 
 @called
 def _end_alone(table: Table, sim: KernelState) -> None:
-    """Add what settings decide of a rolling restart, weighted, to the sums."""
+    """Add what was counted of a rolling restart, weighted, to the sums."""
     control = sim.control[0]
     for s in range(len(sim.sets)):
         account(table, sim, s)
@@ -205,7 +182,6 @@ def _reset_totals(table: Table, sim: KernelState) -> None:
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
             sim.totals[row, column] = 0.0
-            sim.other_totals[row, column] = 0.0
 
 
 def _years(rng: Generator, table: Table, sim: KernelState) -> int:

@@ -53,7 +53,6 @@ _CURRENT_EVENT: list[tuple[str, type]] = [
     ("event_pending", _WHOLE),  # Flag: the event was taken and has yet to be applied to the sets.
     ("struck_count", _WHOLE),  # Brokers that the event strikes.
     ("touched_count", _WHOLE),  # Sets and groups that it strikes.
-    ("struck_beyond_settings", _WHOLE),  # Flag: its mechanism is beyond replication settings.
     ("new_losses", _WHOLE),  # Losses of records by it, as drawn; 0 for none.
     ("deferred_step", _WHOLE),  # What follows at this instant: of brokers, of the quorum, or 0.
     ("deferred_event", _WHOLE),  # `event` of the deferred step of the brokers.
@@ -88,7 +87,6 @@ _YEARS: list[tuple[str, type]] = [
     ("lost_this_year", _WHOLE),  # Flag: a record was lost in this year.
     ("lost_since_healthy", _WHOLE),  # Flag: one was lost, and not all has been healthy since.
     ("at_risk_since", _REAL),  # When all was first healthy after the last loss.
-    ("beyond_settings", _WHOLE),  # Flag: a mechanism beyond them struck since all was healthy.
     ("counted", _WHOLE),  # Bits: what was added to since cycles or paths collected it last.
 ]
 _TOTALS: list[tuple[str, type]] = [
@@ -182,7 +180,7 @@ CONTROL = np.dtype(
 
 STRIKE = record_dtype(
     "cause targets scope event reach condition excluded by_chance turned turned_reach turned_event "
-    "of_quorum beyond_settings known skipped",
+    "of_quorum known skipped",
     "per_hour probability failover_hours share every spreads overlaps biased_share biased_every "
     "biased_spreads biased_overlaps skipped_per_hour",
 )
@@ -293,13 +291,10 @@ class KernelState(NamedTuple):
     touched : array of int, shape (sets + groups,)
         The sets and groups that the event strikes, ``control.touched_count`` of them.
     totals : array of float, shape (ENTRIES, columns)
-        What settings decide; while ``control.beyond_settings`` is set, what they do not.
         Measures summed over partitions, by cause: a mechanism, NO_CAUSE (the configuration) or
         NO_DISK (a replica that is destroyed or copies, whichever mechanism destroyed it).
     outages_by_length : array of float, shape (OUTAGE_BINS,)
         Write outages that have ended, of all partitions.
-    other_totals : array of float, shape (ENTRIES, columns)
-        What settings do not decide; while that flag is set, what they decide.
     traffic : array of float, shape (25,)
         Hours of mean traffic from midnight to each full hour.
     isolated : array of ISOLATED, shape (kinds * brokers,)
@@ -336,7 +331,6 @@ class KernelState(NamedTuple):
     touched: NDArray[np.int64]
     totals: NDArray[np.float64]
     outages_by_length: NDArray[np.float64]
-    other_totals: NDArray[np.float64]
     traffic: NDArray[np.float64]
     isolated: NDArray[Any]
     isolated_totals: NDArray[np.float64]

@@ -46,11 +46,7 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
     # Mean hours from the end of a cycle until the next one begins.
     well = 1.0 / control["strikes_per_hour"]
     waited = float(cycle["done"]) * well
-    of_parts = [_sum_losses(part, begun) for part in done.first_losses]
-    either = done.first_losses.sum(axis=0)
-    either[:, LARGEST] = done.first_losses[:, :, LARGEST].max(axis=0)
-    of_all = _sum_losses(either, begun)
-    number, weights, *_ = of_all
+    number, weights, *spread = _sum_losses(done.first_losses, begun)
     to_loss = weights * well + cycle["to_loss"]
     at_risk_squared = 2.0 * well * (waited + cycle["at_risk"]) + cycle["at_risk_squared"]
     return Row(
@@ -66,10 +62,9 @@ def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
         causes=tuple(done.totals.ravel().tolist()),
         outages=tuple(done.outages_by_length.tolist()),
         cycles=(
-            *(float(cycle["done"]), *of_all[WEIGHTS:]),
+            *(float(cycle["done"]), weights, *spread),
             float(to_loss / HOURS_PER_YEAR),
             float(at_risk_squared / HOURS_PER_YEAR**2),
-            *(sum_ for part in of_parts for sum_ in part),
         ),
     )
 

@@ -39,15 +39,14 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     UNWRITABLE,
     KernelState,
 )
-from advisor.reliability.sampler.compiled.partition_kernel import account, all_known
+from advisor.reliability.sampler.compiled.partition_kernel import all_known
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.renewal_kernel import draw_length_biased
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles import memory, next_failure_kernel
 from advisor.reliability.sampler.cycles.memory import (
     LARGEST,
-    LOST_BEYOND,
-    LOST_BY_SETTINGS,
+    LOST,
     NO_WRITES,
     NUMBER,
     RECORDS,
@@ -97,9 +96,6 @@ def _take_next(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycle
     if control.bias_mode != UNBIASED:
         _weigh(sim, all_cycles)
     control.event_pending = 1
-    if control.struck_beyond_settings == 1 and cycle.beyond_settings == 0:
-        _go_beyond(table, sim, all_cycles)
-    control.struck_beyond_settings = 0
     return _TAKEN
 
 
@@ -117,7 +113,7 @@ def _begin(rng: Generator, sim: KernelState, all_cycles: Cycles) -> bool:
     control.bias_mode = PLAIN if rng.random() < cycle.plain_share else BIASED
     control.likelihood_ratio, cycle.base_weight = 1.0, all_cycles.base[cycle.first_kind]
     kind = cycle.first_kind
-    cycle.later_failures, cycle.lost, cycle.beyond_settings = 0, 0, 0
+    cycle.later_failures, cycle.lost = 0, 0
     cycle.rarest_kind = kind
     all_cycles.struck[:] = 0
     _strike_target(rng, sim, all_cycles, kind, any_target(rng, sim, kind))
@@ -241,31 +237,18 @@ def _weigh(sim: KernelState, all_cycles: Cycles) -> None:
 
 
 @called
-def _go_beyond(table: Table, sim: KernelState, all_cycles: Cycles) -> None:
-    """From here on, until all is healthy, nothing is decided by settings."""
-    control = sim.control[0]
-    if all_cycles.cycle[0].later_failures > 0:
-        for s in range(len(sim.sets)):
-            account(table, sim, s)
-        if control.counted != 0:
-            _collect(sim, all_cycles)
-    all_cycles.cycle[0].beyond_settings = 1
-
-
-@called
 def _collect(sim: KernelState, all_cycles: Cycles) -> None:
     """Move what was counted to the totals, by the weight that the cycle has now."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     if control.counted & TOTALS_COUNTED:
-        onto = all_cycles.totals[cycle.beyond_settings]
         for row in range(sim.totals.shape[0]):
             for column in range(sim.totals.shape[1]):
                 found = sim.totals[row, column]
                 if found != 0.0:
-                    onto[row, column] += cycle.weight * found
-                    if row == UNWRITABLE and cycle.beyond_settings == 0:
+                    all_cycles.totals[row, column] += cycle.weight * found
+                    if row == UNWRITABLE:
                         _score(all_cycles, NO_WRITES, cycle.weight * found)
-                    elif row == RECORDS_LOST and cycle.beyond_settings == 0:
+                    elif row == RECORDS_LOST:
                         _score(all_cycles, RECORDS, cycle.weight * found)
                     sim.totals[row, column] = 0.0
     if control.counted & OUTAGES_COUNTED:
@@ -290,17 +273,16 @@ def _note_loss(sim: KernelState, all_cycles: Cycles) -> None:
     control, cycle = sim.control[0], all_cycles.cycle[0]
     cycle.lost = 1
     weight, hours = cycle.weight, control.now - cycle.begun_at
-    all_cycles.totals[cycle.beyond_settings, FIRST_LOSSES, control.cause] += weight
+    all_cycles.totals[FIRST_LOSSES, control.cause] += weight
     cycle.to_loss += weight * hours
     cycle.at_risk += weight * hours
     cycle.at_risk_squared += weight * hours * hours
-    losses = all_cycles.first_losses[cycle.beyond_settings, cycle.first_kind]
+    losses = all_cycles.first_losses[cycle.first_kind]
     losses[NUMBER] += 1.0
     losses[WEIGHTS] += weight
     losses[SQUARES] += weight * weight
     losses[LARGEST] = max(losses[LARGEST], weight)
-    objective = LOST_BEYOND if cycle.beyond_settings == 1 else LOST_BY_SETTINGS
-    _score(all_cycles, objective, weight)
+    _score(all_cycles, LOST, weight)
     # A loss is what the bias is for; after it the cycle goes on at natural rates.
     control.bias_mode = UNBIASED
 

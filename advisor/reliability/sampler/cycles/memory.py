@@ -15,10 +15,9 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.plan import Bias
 
-# What the bias is for, and what the pilot learns from: losses that settings decide, losses that
-# they do not; records lost and hours without writes, as settings decide.
-LOST_BY_SETTINGS, LOST_BEYOND, RECORDS, NO_WRITES = range(4)
-OBJECTIVES = 4
+# What the bias is for, and what the pilot learns from: losses, records lost, hours without writes.
+LOST, RECORDS, NO_WRITES = range(3)
+OBJECTIVES = 3
 # Columns of `Cycles.first_losses`.
 NUMBER, WEIGHTS, SQUARES, LARGEST = range(4)
 # After this number of failures beyond the first, a cycle goes on without bias.
@@ -56,7 +55,7 @@ _USUAL = Strength(0.75, 0.5, 0.7, 0.3, 0.5)
 _BY_STAGE = Strength(0.85, 0.35, 0.9, 0.1, 0.65)
 
 CYCLE = record_dtype(
-    "running first_kind later_failures rarest_kind next_kind next_target lost beyond_settings done "
+    "running first_kind later_failures rarest_kind next_kind next_target lost done "
     "has_power_failures last_stage context",
     "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps "
     + " ".join(Strength._fields),
@@ -71,17 +70,17 @@ class Cycles(NamedTuple):
     ----------
     cycle : array of CYCLE, shape (1,)
         The current cycle: whether it runs, its first kind, how many failures followed the first,
-        the rarest kind of all, kind and target of the next, whether it ``lost`` and is
-        ``beyond_settings``, when it began; the weight of its first kind (``base_weight``), and
+        the rarest kind of all, kind and target of the next, whether it ``lost``, when it began; the
+        weight of its first kind (``base_weight``), and
         its weight now; the row of the bias for the next failure (``context``). Constants: the
         share of cycles without bias (``plain_share``), whether the model ``has_power_failures``,
         the ``last_stage`` of a bias (0 if it has none), and its `Strength`. Totals: cycles that
         are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours ``at_risk``
         and the sum of their squares over the cycles (``at_risk_squared``), hours with an outage,
         and cycles with ``overlaps`` of outages.
-    first_losses : array of float, shape (2, kinds, 4)
-        First losses of cycles, which settings decide and which they do not, by the first kind:
-        their NUMBER, the sum of their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
+    first_losses : array of float, shape (kinds, 4)
+        First losses of cycles by the first kind: their NUMBER, the sum of their WEIGHTS and of the
+        SQUARES of these, and the LARGEST weight.
     left : array of int, shape (kinds,)
         Cycles still to be begun by each kind.
     base : array of float, shape (kinds,)
@@ -108,8 +107,8 @@ class Cycles(NamedTuple):
         Sum of the values.
     scores : array of float, shape (OBJECTIVES, contexts, kinds)
         Values of the cycles in which a forced failure of a kind came, by its context.
-    totals : array of float, shape (2, ENTRIES, columns)
-        What settings decide and what they do not, by weight; see `KernelState.totals`.
+    totals : array of float, shape (ENTRIES, columns)
+        By weight; see `KernelState.totals`.
     outages_by_length : array of float, shape (OUTAGE_BINS,)
         By weight; see `KernelState.outages_by_length`.
     """
@@ -174,7 +173,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     base[some] = natural[some] * cycles / begun_by[some]
     return Cycles(
         cycle=cycle,
-        first_losses=np.zeros((2, kinds, 4)),
+        first_losses=np.zeros((kinds, 4)),
         left=begun_by.copy(),
         base=base,
         natural=natural,
@@ -189,6 +188,6 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         second_moments=np.zeros((OBJECTIVES, kinds)),
         means=np.zeros(OBJECTIVES),
         scores=np.zeros((OBJECTIVES, len(following), kinds)),
-        totals=np.zeros((2, *sim.totals.shape)),
+        totals=np.zeros(sim.totals.shape),
         outages_by_length=np.zeros(OUTAGE_BINS),
     )

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from advisor.progress import ignore
 from advisor.reliability.sampler.cycles.block import begun_by, sample
 from advisor.reliability.sampler.cycles.memory import (
-    LOST_BEYOND,
-    LOST_BY_SETTINGS,
+    LOST,
     NO_WRITES,
     RECORDS,
     Cycles,
@@ -53,8 +52,8 @@ _PLAIN = 0.2
 _ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
 # Weight of what a run has seen against what was known: with 1, one lucky loss would mislead.
 _LEARNED = 0.5
-# Where these objectives are never reached, losses that settings do not decide take their place.
-_RARE = (LOST_BY_SETTINGS, RECORDS)
+# The bias is for these objectives; those never reached are left out.
+_RARE = (LOST, RECORDS)
 # Of each probability: as it is, the same for all, and the rest as losses have it. Of those that
 # follow a kind, some as losses have it after any kind: after a kind that seldom leads to a
 # loss, the pilot may have seen none.
@@ -71,7 +70,7 @@ class Found(NamedTuple):
     ----------
     bias : Bias
     losses_per_year : float
-        Of the rarest kind of loss that it saw; 0 if it saw none.
+        0 if it saw none.
     """
 
     bias: Bias
@@ -135,10 +134,7 @@ class _Knowledge:
 
     def and_of(self, done: Cycles, events: int) -> _Knowledge:
         """Add what a run has seen."""
-        seen = [objective for objective in _RARE if done.means[objective] > 0.0] or [LOST_BEYOND]
-        objectives = [
-            _Seen.of(done, objective) for objective in seen if done.means[objective] > 0.0
-        ]
+        objectives = [_Seen.of(done, name) for name in _RARE if done.means[name] > 0.0]
         cycles = float(done.cycle[0]["done"])
         # If none had any, it may still be one in as many.
         overlaps = min((float(done.cycle[0]["overlaps"]) or 1.0) / cycles, 1.0)
@@ -235,12 +231,7 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
         note(1)
         if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
             break
-    seen = [
-        done.means[objective]
-        for objective in (LOST_BY_SETTINGS, LOST_BEYOND)
-        if done.means[objective] > 0.0
-    ]
-    per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
+    per_cycle = float(done.means[LOST] / done.cycle[0]["done"])
     return Found(known.bias, per_cycle * plan.strikes_per_year)
 
 

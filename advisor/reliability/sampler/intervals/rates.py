@@ -156,12 +156,7 @@ def rate(found: Ratio, n: int) -> Estimate:
 
 def waiting_time(found: Ratio, n: int) -> Estimate:
     """Mean years until the first loss: time at risk over losses, both of each block."""
-    return waiting_for(rate(found, n))
-
-
-def waiting_for(often: Estimate) -> Estimate:
-    """Mean years until what comes so often a year."""
-    n = often.n
+    often = rate(found, n)
     if not often.seen:
         low = 1.0 / often.high if often.high else math.inf
         return Estimate(low, low, math.inf, n, f"no loss in {n:,} years: one-sided lower bound")

@@ -27,7 +27,7 @@ class OutageShares(NamedTuple):
     Attributes
     ----------
     all : float
-        By all mechanisms of a part.
+        By all mechanisms.
     unseen : float
         By those expected less than five times in the sampled years.
     """
@@ -36,8 +36,8 @@ class OutageShares(NamedTuple):
     unseen: float
 
 
-def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
-    """Shares of time by the mechanisms that settings decide about, and by the others.
+def outage_shares(plan: Plan, years: int) -> OutageShares:
+    """Shares of time with an outage, by all mechanisms and by those too rare to be surely seen.
 
     A mechanism with rate r and mean duration d, which strikes n replicas of a partition at once,
     has one of them out for r d (1 + 1/2 + ... + 1/n) of the time at most. Whatever d is, each of
@@ -51,24 +51,21 @@ def outage_shares(plan: Plan, years: int) -> tuple[OutageShares, OutageShares]:
     harmonic = sum(1.0 / n for n in range(1, plan.replicas + 1))
     # Restarts by a calendar, repairs that wait and operators add to what the card's numbers say.
     adds = plan.rolling is not None or plan.crews > 0 or plan.decisions_per_hour > 0.0
-    shares = []
-    for beyond in (False, True):
-        every = unseen = 0.0
-        for kind in plan.table.kinds:
-            per_hour = plan.parameters_of(kind).per_hour * plan.targets(kind.scope)
-            if kind.beyond_settings is not beyond or per_hour == 0.0:
-                continue
-            struck = 1 if kind.scope is Scope.BROKER else plan.replicas
-            hours = _hours(plan, kind) * harmonic + struck * _waits(plan, kind)
-            share = per_hour * hours
-            if kind.scope is Scope.BROKER:
-                # Of those brokers that a partition has.
-                share *= plan.replicas / len(plan.racks)
-            every += share
-            if plan.bias is None and per_hour * HOURS_PER_YEAR * years < _SURELY_SEEN:
-                unseen += share
-        shares.append(OutageShares(1.0 if adds else min(every, 1.0), min(unseen, 1.0)))
-    return shares[0], shares[1]
+    every = unseen = 0.0
+    for kind in plan.table.kinds:
+        per_hour = plan.parameters_of(kind).per_hour * plan.targets(kind.scope)
+        if per_hour == 0.0:
+            continue
+        struck = 1 if kind.scope is Scope.BROKER else plan.replicas
+        hours = _hours(plan, kind) * harmonic + struck * _waits(plan, kind)
+        share = per_hour * hours
+        if kind.scope is Scope.BROKER:
+            # Of those brokers that a partition has.
+            share *= plan.replicas / len(plan.racks)
+        every += share
+        if plan.bias is None and per_hour * HOURS_PER_YEAR * years < _SURELY_SEEN:
+            unseen += share
+    return OutageShares(1.0 if adds else min(every, 1.0), min(unseen, 1.0))
 
 
 def _hours(plan: Plan, entry: Mechanism) -> float:
@@ -103,26 +100,23 @@ def _waits(plan: Plan, entry: Mechanism) -> float:
     return hours
 
 
-def with_unseen_outages(
-    found: Estimate, of_outages: float, parts: Sequence[OutageShares]
-) -> Estimate:
+def with_unseen_outages(found: Estimate, of_outages: float, shares: OutageShares) -> Estimate:
     """Let the upper end allow for outages too rare to occur; cut it at what all can add.
 
     Parameters
     ----------
     of_outages : float
         What a year of outage adds.
-    parts : sequence of OutageShares
-        Of the parts that the estimate is of.
+    shares : OutageShares
     """
     if not found.seen:
-        bound = min(found.high, of_outages * sum(part.all for part in parts))
+        bound = min(found.high, of_outages * shares.all)
         return replace(found, value=bound, high=bound)
-    unseen = sum(part.unseen for part in parts)
-    if unseen == 0.0:
+    if shares.unseen == 0.0:
         return found
     why = "the upper end allows for outages too rare to occur in these years"
-    return replace(found, high=found.high + of_outages * unseen, method=f"{found.method}; {why}")
+    high = found.high + of_outages * shares.unseen
+    return replace(found, high=high, method=f"{found.method}; {why}")
 
 
 def most_lost_at_once(plan: Plan) -> float:

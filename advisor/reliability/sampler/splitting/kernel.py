@@ -57,7 +57,7 @@ def _years(rng: Generator, table: Table, sim: KernelState, paths: Paths) -> int:
         if control.new_losses > 0:
             _note_loss(sim, paths)
         if is_well(sim):
-            _be_well(table, sim, paths)
+            control.lost_since_healthy = 0
         _follow_level(rng, sim, paths)
 
 
@@ -90,10 +90,6 @@ def _take_next(rng: Generator, table: Table, sim: KernelState, paths: Paths) -> 
         control.phase = 2
     control.event_pending = 1
     _be_at_risk(sim, paths)
-    if control.struck_beyond_settings == 1 and control.beyond_settings == 0:
-        _account_for_all(table, sim, paths)
-        control.beyond_settings = 1
-    control.struck_beyond_settings = 0
     return _TAKEN
 
 
@@ -142,16 +138,6 @@ def _set_level(table: Table, sim: KernelState, paths: Paths, s: int) -> None:
 
 
 @called
-def _be_well(table: Table, sim: KernelState, paths: Paths) -> None:
-    """All is healthy: years are at risk again, and what settings decide is counted again."""
-    control = sim.control[0]
-    control.lost_since_healthy = 0
-    if control.beyond_settings == 1:
-        _account_for_all(table, sim, paths)
-        control.beyond_settings = 0
-
-
-@called
 def _account_for_all(table: Table, sim: KernelState, paths: Paths) -> None:
     for s in range(len(sim.sets)):
         account(table, sim, s)
@@ -166,9 +152,7 @@ def _collect(sim: KernelState, paths: Paths) -> None:
     if control.counted & TOTALS_COUNTED:
         for row in range(sim.totals.shape[0]):
             for column in range(sim.totals.shape[1]):
-                paths.totals[control.beyond_settings, row, column] += (
-                    weight * sim.totals[row, column]
-                )
+                paths.totals[row, column] += weight * sim.totals[row, column]
                 sim.totals[row, column] = 0.0
     if control.counted & OUTAGES_COUNTED:
         for place in range(len(sim.outages_by_length)):
@@ -188,7 +172,7 @@ def _note_loss(sim: KernelState, paths: Paths) -> None:
     control.lost_this_year = 1
     if control.lost_since_healthy == 0:
         control.lost_since_healthy = 1
-        paths.totals[control.beyond_settings, FIRST_LOSSES, control.cause] += weight
+        paths.totals[FIRST_LOSSES, control.cause] += weight
         path.lost += 1
         path.weights += weight
         path.squares += weight * weight

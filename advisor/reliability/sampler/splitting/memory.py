@@ -49,8 +49,8 @@ class Paths(NamedTuple):
     level_of : array of int, shape (sets,)
     chances : array of float, shape (levels, clocks of mechanisms that are not exponential)
         By split, the probability that each is due within its hours.
-    totals : array of float, shape (2, ENTRIES, columns)
-        What settings decide and what they do not, by weight; see `KernelState.totals`.
+    totals : array of float, shape (ENTRIES, columns)
+        By weight; see `KernelState.totals`.
     outages_by_length : array of float, shape (OUTAGE_BINS,)
         By weight; see `KernelState.outages_by_length`.
     control, outages, brokers, copies, clocks, running, renewals, earliest, sets, gaps, \
@@ -108,7 +108,7 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
         levels=levels,
         level_of=np.zeros(sets, dtype=np.int64),
         chances=np.zeros((depth, len(sim.renewals))),
-        totals=np.zeros((2, *sim.totals.shape)),
+        totals=np.zeros(sim.totals.shape),
         outages_by_length=np.zeros(OUTAGE_BINS),
         control=saved(sim.control),
         outages=saved(sim.outages),

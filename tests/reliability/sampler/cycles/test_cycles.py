@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
+from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.cycles.pilot import _Knowledge, find_bias
@@ -53,7 +53,7 @@ def test_all_measures_agree_with_the_exact_answer(
 ) -> None:
     """With every mechanism of a card, rare and frequent measures lie within four errors."""
     config = Config(replication_factor=replicas, min_insync_replicas=min_isr, acks=acks)
-    model = without_beyond(load_model(name))
+    model = without_cluster_wide(load_model(name))
     exact = evaluate(ZONES, config, model, QUIET)
     found = sampled(ZONES, config, model, QUIET, 30_000)
     for measure in (*RARE, *OFTEN):
@@ -67,7 +67,7 @@ def test_all_measures_agree_with_the_exact_answer(
 def test_replicas_in_racks_of_their_own(replicas: int, name: str) -> None:
     """The pilot sees how a set is lost whose replicas have no rack in common."""
     config = Config(replication_factor=replicas, min_insync_replicas=replicas - 1)
-    model, load = without_beyond(load_model(name)), replace(QUIET, partitions=1)
+    model, load = without_cluster_wide(load_model(name)), replace(QUIET, partitions=1)
     six = Cluster.uniform(6, 6)
     exact = evaluate(six, config, model, load).loss_probability_per_year
     plan = biased(six, config, model, load)
@@ -181,7 +181,7 @@ def test_a_bias_is_finite_after_outages_that_end_together(name: str) -> None:
     plan = plan_for(
         ZONES,
         Config(replication_factor=3, min_insync_replicas=2),
-        without_beyond(load_model(name)),
+        without_cluster_wide(load_model(name)),
         replace(QUIET, partitions=1),
     )
     for seed in (2, 6, 7):

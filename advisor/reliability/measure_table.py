@@ -1,0 +1,217 @@
+"""The measures of a setting: what each is called, its unit, and what is better.
+
+One entry is all that tables, texts and charts know of a measure. `evaluate` and `simulate` compute
+its value, which a result has as an attribute of the same name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any
+
+from advisor.errors import InputError
+from advisor.formatting import once_in, one_in, significant, time_per_year
+
+PROBABILITY, FRACTION, YEARS = "probability", "fraction of time", "years"
+EVENTS, RECORDS = "events/year", "records/year"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure.
+
+    Attributes
+    ----------
+    name : str
+        As results, goals and tables of data have it.
+    unit : str
+        One of PROBABILITY, FRACTION, YEARS, EVENTS and RECORDS.
+    words : str
+        What it is, in tables.
+    title : str
+        Heading of its own, as in a report.
+    say : callable
+        A value in a sentence.
+    goal : str
+        What a limit of it is a goal for; "" if it can be none.
+    brief_goal : str
+        The same for narrow columns.
+    read : callable
+        From a result to its value; by default the attribute of its name.
+    """
+
+    name: str
+    unit: str
+    words: str
+    title: str
+    say: Callable[[float], str]
+    goal: str = ""
+    brief_goal: str = ""
+    read: Callable[[Any], Any] | None = field(default=None, compare=False)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it cannot exceed 1."""
+        return self.unit in (PROBABILITY, FRACTION)
+
+    @property
+    def is_time_between(self) -> bool:
+        """Whether more of it is better, and inverses add up: a time between events."""
+        return self.unit == YEARS
+
+    def of(self, result: Any) -> Any:
+        """Return the value in a result: a float, or an `Estimate` if it was sampled."""
+        return attrgetter(self.name)(result) if self.read is None else self.read(result)
+
+    def best(self, values: Sequence[float]) -> float:
+        """Return the best of several values."""
+        return max(values) if self.is_time_between else min(values)
+
+    def rest(self, whole: float, floor: float) -> float:
+        """Return what a value has beside its floor; the two add up, times between as rates."""
+        if not self.is_time_between:
+            return whole - floor
+        rate = 1.0 / whole - 1.0 / floor
+        return 1.0 / rate if rate else math.inf
+
+
+def _chance(probability: float) -> str:
+    return "none" if probability == 0 else f"a {one_in(probability)} chance a year"
+
+
+def _records(number: float) -> str:
+    return f"{significant(number)} a year"
+
+
+_ENTRIES = (
+    Measure(
+        "loss_probability_per_year",
+        PROBABILITY,
+        "chance of data loss in a year",
+        "Acknowledged records lost",
+        _chance,
+        goal="data loss",
+        brief_goal="losses",
+    ),
+    Measure("loss_events_per_year", EVENTS, "data losses", "Data losses", _records),
+    Measure(
+        "mean_years_to_loss",
+        YEARS,
+        "time to the first data loss",
+        "Time between losses",
+        once_in,
+    ),
+    Measure(
+        "acked_records_lost_per_year",
+        RECORDS,
+        "acknowledged records lost",
+        "Acknowledged records lost a year",
+        _records,
+        goal="acknowledged records lost",
+        brief_goal="records lost",
+    ),
+    Measure(
+        "write_unavailability",
+        FRACTION,
+        "writes refused",
+        "Writes refused",
+        time_per_year,
+        goal="refused writes",
+        brief_goal="writes",
+    ),
+    Measure(
+        "read_unavailability",
+        FRACTION,
+        "reads not served",
+        "Reads not served",
+        time_per_year,
+        goal="refused reads",
+        brief_goal="reads",
+    ),
+    Measure(
+        "write_stalled",
+        FRACTION,
+        "writes waiting for a slow replica",
+        "Writes stalled",
+        time_per_year,
+    ),
+    Measure(
+        "records_refused_per_year",
+        RECORDS,
+        "failed sends",
+        "Failed sends",
+        _records,
+        goal="failed sends",
+        brief_goal="failed sends",
+    ),
+    Measure(
+        "records_dropped_per_year",
+        RECORDS,
+        "records lost without an acknowledgement",
+        "Records lost, never acknowledged",
+        _records,
+    ),
+)
+
+_current: Mapping[str, Measure] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+
+
+def table() -> Mapping[str, Measure]:
+    """Return the measures by name, in the order of tables."""
+    return _current
+
+
+def entries() -> tuple[Measure, ...]:
+    """Return all measures."""
+    return tuple(_current.values())
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all measures."""
+    return tuple(_current)
+
+
+def computed(*units: str) -> tuple[str, ...]:
+    """Return the names of the measures, of some units if given, that follow from no other."""
+    own = [entry for entry in _current.values() if entry.read is None]
+    return tuple(entry.name for entry in own if not units or entry.unit in units)
+
+
+def goals() -> tuple[str, ...]:
+    """Return the names of the measures that can be limited by a goal."""
+    return tuple(name for name, entry in _current.items() if entry.goal)
+
+
+def measure(name: str) -> Measure:
+    """Return the entry of a measure.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists all names.
+    """
+    if name not in _current:
+        raise InputError(f"{name!r} is no measure; there are: {', '.join(_current)}")
+    return _current[name]
+
+
+@contextmanager
+def registered(*entries: Measure) -> Iterator[Mapping[str, Measure]]:
+    """Add measures for the duration of a ``with`` block.
+
+    >>> with registered(Measure("noise", RECORDS, "noise", "Noise", str)) as measures:
+    ...     "noise" in measures
+    True
+    """
+    global _current
+    before = _current
+    _current = MappingProxyType({**before, **{entry.name: entry for entry in entries}})
+    try:
+        yield _current
+    finally:
+        _current = before
