@@ -13,6 +13,9 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
+# Chains of other tests, whose rules may be changed, are not kept for other processes.
+os.environ["ADVISOR_CHAINS"] = "off"
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

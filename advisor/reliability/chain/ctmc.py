@@ -9,11 +9,13 @@ from __future__ import annotations
 import gc
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from advisor.reliability.chain import structure_store
 from advisor.reliability.chain.state_selection import (
     Moves,
     NominalRates,
@@ -36,6 +38,7 @@ from advisor.reliability.partition.transition_table import (
     WRITABLE,
 )
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
+from advisor.reliability.statespace.recovery_order import AbsorptionTable
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
 
@@ -213,6 +216,20 @@ def structure(
     constants: ChainConstants, environment: fault_processes.FaultEnvironment, *guides: NominalRates
 ) -> Structure:
     """The chain of the states that matter if rates are close to those of one of the guides."""
+    key = structure_store.key_of(constants, environment, guides)
+    stored = structure_store.load(key)
+    if stored is not None:
+        return _restored(stored, constants, environment)
+    explored = _explored(constants, environment, guides)
+    structure_store.save(key, explored.states, lambda: _arrays_of(explored))
+    return explored
+
+
+def _explored(
+    constants: ChainConstants,
+    environment: fault_processes.FaultEnvironment,
+    guides: tuple[NominalRates, ...],
+) -> Structure:
     with EXPLORING:
         whole = graph(shared_constants(constants, environment), environment)
         collecting = gc.isenabled()
@@ -224,6 +241,56 @@ def structure(
         finally:
             if collecting:
                 gc.enable()
+
+
+# What a stored chain holds as it is; ints are narrow there.
+_STORED = (
+    *("source", "target", "rate", "weight", "effects", "gap_map", "writable", "readable"),
+    *("growing", "gaps", "in_sync", "truncated_target", "stops_writes", "writes_rarely_stop"),
+    *("own", "racks", "waits", "election_risks"),
+)
+
+
+def _arrays_of(chain: Structure) -> dict[str, NDArray[Any]]:
+    """A chain as arrays, for the store."""
+    window, odds = chain.flush_window, chain.flush_window.odds
+    return {
+        **{name: getattr(chain, name) for name in _STORED},
+        **{f"window_{name}": getattr(window, name) for name in ("state", "rate", "end")},
+        **{f"odds_{name}": getattr(odds, name) for name in ("outage", "rate", "end")},
+        "text": structure_store.text_as_array([chain.rate_names, odds.outages, odds.stops]),
+    }
+
+
+def _restored(
+    stored: structure_store.Arrays,
+    constants: ChainConstants,
+    environment: fault_processes.FaultEnvironment,
+) -> Structure:
+    names, outages, stops = structure_store.text_of(stored["text"])
+    wide: dict[str, Any] = {
+        name: array.astype(np.int64) if array.dtype.kind == "i" else array
+        for name, array in stored.items()
+    }
+    states = len(wide["writable"])
+    odds = AbsorptionTable(
+        outages=outages,
+        outage=wide["odds_outage"],
+        rate=wide["odds_rate"],
+        end=wide["odds_end"],
+        stops=tuple(stops),
+    )
+    return Structure(
+        states=states,
+        rate_names=tuple(names),
+        attribution=outage_attribution(wide["waits"][:states]),
+        constants=constants,
+        environment=environment,
+        flush_window=FlushWindowLosses(
+            wide["window_state"], wide["window_rate"], wide["window_end"], odds
+        ),
+        **{name: wide[name] for name in _STORED},
+    )
 
 
 def whole_structure(
