@@ -8,19 +8,17 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
-from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Replicas
-from advisor.reliability.measure_table import EVENTS, FRACTION, RECORDS
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.first_losses import (
     FirstLosses,
@@ -43,9 +41,13 @@ __all__ = ["check_inputs", "evaluate", "forget_chains", "prepare", "topic_evalua
 
 Pattern = tuple[int, ...]
 
-# How the measures of replica sets are put together.
-_SUMMED = measure_table.computed(EVENTS, RECORDS)
-_AVERAGED = measure_table.computed(FRACTION)
+_SUMMED = (
+    "loss_events_per_year",
+    "acked_records_lost_per_year",
+    "records_refused_per_year",
+    "records_dropped_per_year",
+)
+_AVERAGED = ("write_unavailability", "read_unavailability", "write_stalled")
 # Another card is solved on states of its own if one of these may be off by more than this share.
 _TRUNCATED, _TOO_ROUGH = ("loss_events_per_year", "write_unavailability"), 0.02
 _FEW = 3
@@ -232,7 +234,13 @@ def _combine(
     config, cluster = case.config, case.cluster
     return Reliability(
         loss_probability_per_year=probability,
-        **cast("dict[str, Any]", whole),
+        loss_events_per_year=whole["loss_events_per_year"],
+        acked_records_lost_per_year=whole["acked_records_lost_per_year"],
+        write_unavailability=whole["write_unavailability"],
+        read_unavailability=whole["read_unavailability"],
+        write_stalled=whole["write_stalled"],
+        records_refused_per_year=whole["records_refused_per_year"],
+        records_dropped_per_year=whole["records_dropped_per_year"],
         mean_years_to_loss=first.mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),

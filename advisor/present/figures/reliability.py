@@ -9,24 +9,19 @@ from matplotlib.axes import Axes
 from advisor.formatting import percent
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.present.outcome import GIVEN_UP, LOST, STALLED, Outcome, outcomes
+from advisor.present.outcome import LOST, Outcome, outcomes
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
 
-_COLOURS = {
-    LOST: style.DURABILITY,
-    "write_unavailability": style.AVAILABILITY,
-    "read_unavailability": style.GREY,
-    STALLED: style.AVAILABILITY,
-    GIVEN_UP: style.AVAILABILITY,
-}
+_COLOURS = {LOST: style.DURABILITY, "read_unavailability": style.GREY}
+"""Of all others: `style.AVAILABILITY`."""
 
 
 def draw_outcomes(ax: Axes, measures: Sequence[Outcome]) -> None:
     """Draw the measures below each other: a line of text, then a bar for each cause."""
     y = 0.0
     for outcome in measures:
-        colour = _COLOURS[outcome.measure]
+        colour = _COLOURS.get(outcome.measure, style.AVAILABILITY)
         ax.text(0, y, outcome.title, fontweight="bold", va="center", color=style.INK)
         ax.text(0, y + 0.85, outcome.said, va="center", color=style.INK, fontsize=8)
         y += 1.8

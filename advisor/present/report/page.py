@@ -30,7 +30,7 @@ from advisor.present.figures.pareto import plot_pareto
 from advisor.present.figures.tornado import largest_swings
 from advisor.present.interactive.fragment import html_fragment
 from advisor.present.interactive.switches import Elsewhere
-from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
+from advisor.present.outcome import GIVEN_UP, compared_measures, compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.grid import elsewhere, grid
 from advisor.present.report.loss_stories import loss_stories
@@ -280,7 +280,7 @@ def _subject(recommendation: Recommendation) -> str:
 def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
     intervals = has_interval(recommendation, choice)
     # The delivery timeout changes only the number of failed sends.
-    measures = compared_outcomes(choice.reliability, intervals, (*COMPARED, GIVEN_UP))
+    measures = compared_outcomes(choice.reliability, intervals, (*compared_measures(), GIVEN_UP))
     c = choice.config
     name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
     if "delivery_timeout_ms" in choice.config.explicit:

@@ -13,7 +13,7 @@ from advisor.advice.findings.rule import BROKEN
 from advisor.advice.phrases import first_of
 from advisor.advice.recommendations.topic_changes import setting_words
 from advisor.present.labels import between
-from advisor.present.outcome import BETWEEN, COMPARED, LOST, compared_outcomes
+from advisor.present.outcome import BETWEEN, LOST, compared_measures, compared_outcomes
 
 MOST_TOPICS, MOST_KINDS = 50, 50
 """Topics with a row each, and rows for all others."""
@@ -77,7 +77,7 @@ def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, 
         "planned": first_of(
             _distinct(planned.get(topic.topic.name, NO_CHANGE) for topic in topics), _EXAMPLES
         ),
-        "measures": [_range(topics, measure) for measure in COMPARED],
+        "measures": [_range(topics, measure) for measure in compared_measures()],
         "unmet": _missed(topics),
         "codes": _codes(topics),
     }
