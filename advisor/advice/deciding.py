@@ -96,9 +96,10 @@ def decide(
         for topic in chosen
     ]
     asked = requirements or Requirements()
+    mode = Config(kafka_version=version, **controller_of(cluster, version)).mode
     return decide_cluster(
         questions,
-        evaluator or ExactEvaluator(cluster, model, draws, topic_evaluator()),
+        evaluator or ExactEvaluator(cluster, model.under(str(mode)), draws, topic_evaluator()),
         asked,
         survives=surviving(asked.survive, cluster),
         allow_lower_durability=allow_lower_durability,

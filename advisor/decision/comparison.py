@@ -22,7 +22,6 @@ from advisor.decision.evaluator import (
     halved_and_doubled,
 )
 from advisor.decision.information import narrowing, value_of_information
-from advisor.decision.measurable import how_measured
 from advisor.decision.rule import Array, Regret, Spread
 from advisor.decision.settings import MOST_REPLICAS, Setting, TopicQuestion, candidates
 from advisor.errors import InputError
@@ -39,8 +38,6 @@ _LEAST_NARROWING = 0.02
 
 Survives = Callable[[Setting], bool]
 """Whether a setting neither loses records nor stops writes in the failure to be survived."""
-HowMeasured = Callable[[str], str]
-"""How a user can measure the number at a dotted path of the card; "" if they cannot."""
 
 
 @dataclass(frozen=True)
@@ -478,15 +475,16 @@ class Sensitivity:
                 changing[path] = None
         return tuple(changing)
 
-    def measure_next(self, measured_by: HowMeasured = how_measured) -> tuple[MeasureNext, ...]:
+    def measure_next(self) -> tuple[MeasureNext, ...]:
         """Return at most three numbers that a user can measure, the most valuable first.
 
         Those that would change the choice within their range, by what knowing them saves; without
         any, those that explain most of the range of the cost.
         """
-        paths = [path for path in self.evaluator.model.uncertain if measured_by(path)]
+        measurable = self.evaluator.model.measurable
+        paths = [path for path in self.evaluator.model.uncertain if path in measurable]
         flips = {path: flip for path in paths if (flip := self._flip(path)) is not None}
-        rows = [self._number(path, measured_by(path), flips.get(path)) for path in flips or paths]
+        rows = [self._number(path, measurable[path], flips.get(path)) for path in flips or paths]
         if not flips:
             rows = [row for row in rows if row.narrows >= _LEAST_NARROWING]
             return tuple(sorted(rows, key=lambda row: -row.narrows)[:MOST_TO_MEASURE])

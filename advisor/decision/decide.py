@@ -10,7 +10,6 @@ import numpy as np
 from advisor.decision import words
 from advisor.decision.comparison import (
     Comparison,
-    HowMeasured,
     Requirements,
     Sensitivity,
     SettingChoice,
@@ -29,7 +28,6 @@ from advisor.decision.evaluator import (
     Evaluator,
     Measured,
 )
-from advisor.decision.measurable import how_measured
 from advisor.decision.settings import (
     MOST_REPLICAS,
     Setting,
@@ -84,7 +82,6 @@ def decide_topic(
     survives: Survives | None = None,
     allow_lower_durability: bool = False,
     depth: Depth | None = None,
-    measured_by: HowMeasured = how_measured,
 ) -> Action:
     """Decide what to set for one topic.
 
@@ -100,8 +97,6 @@ def decide_topic(
         Consent to a lower min ISR.
     depth : Depth, optional
         What is computed; by default everything.
-    measured_by : callable
-        How a user can measure a number of the card.
 
     Returns
     -------
@@ -115,7 +110,7 @@ def decide_topic(
     comparison = compare(question, evaluator, wanted, survives)
     choice = choice_of(comparison, evaluator, wanted, computed.draws)
     if computed.sensitivity:
-        choice = _with_sensitivity(choice, comparison, evaluator, wanted, survives, measured_by)
+        choice = _with_sensitivity(choice, comparison, evaluator, wanted, survives)
     action = _action(
         comparison, choice, evaluator, wanted, survives, allow_lower_durability, computed.draws
     )
@@ -131,7 +126,6 @@ def decide_cluster(
     allow_lower_durability: bool = False,
     now: Sequence[str] = (),
     depth: Depth | None = None,
-    measured_by: HowMeasured = how_measured,
     most_chains: int = MOST_CHAINS,
 ) -> Verdict:
     """Decide what to set for every topic, and put it into words.
@@ -144,7 +138,7 @@ def decide_cluster(
     Parameters
     ----------
     questions : sequence of TopicQuestion
-    evaluator, requirements, survives, allow_lower_durability, depth, measured_by
+    evaluator, requirements, survives, allow_lower_durability, depth
         As for `decide_topic`.
     now : sequence of str
         What is broken at this moment.
@@ -177,7 +171,7 @@ def decide_cluster(
     least = _least_confident([(at, choices[at]) for at in order])
     for at in order:
         if computed.every_sensitivity or (computed.sensitivity and at == least):
-            choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked, measured_by)
+            choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked)
     actions = []
     for place, at in enumerate(order):
         comparison, members = classes[at]
@@ -229,12 +223,9 @@ def _with_sensitivity(
     evaluator: Evaluator,
     requirements: Requirements,
     survives: Survives | None,
-    measured_by: HowMeasured,
 ) -> SettingChoice:
     asked = Sensitivity(comparison, evaluator, requirements, survives)
-    return replace(
-        choice, depends_on=asked.depends_on(), measure_next=asked.measure_next(measured_by)
-    )
+    return replace(choice, depends_on=asked.depends_on(), measure_next=asked.measure_next())
 
 
 def _action(

@@ -14,7 +14,6 @@ import numpy as np
 
 from advisor.decision.rule import MINUTES_PER_YEAR, Array, losses_per_year
 from advisor.decision.settings import Setting
-from advisor.progress import progress_bar
 from advisor.reliability import measure_table
 from advisor.reliability.calendar import RATE_PATH
 from advisor.reliability.evaluate import evaluate
@@ -25,6 +24,7 @@ from advisor.reliability.workload import Workload
 LOSSES, MINUTES = "losses_per_year", "minutes_without_writes_per_year"
 """What the rule weighs."""
 LOSS_PROBABILITY, WRITES = "loss_probability_per_year", "write_unavailability"
+YEARS = "mean_years_to_loss"
 RECORDS_LOST, LOSS_EVENTS = "acked_records_lost_per_year", "loss_events_per_year"
 MEASURES = (
     LOSS_PROBABILITY,
@@ -143,20 +143,16 @@ class ExactEvaluator:
     def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
         """Return the measures with some numbers of the card changed, to a few digits."""
         card = self._model.with_values(numbers)
-        return measured(self._result(setting, load).reevaluate(card))
+        drawn = self._result(setting, load).reevaluate.draws([card]).values
+        values = {name: drawn[name] for name in MEASURES} | _weighed(drawn)
+        return Measured({name: float(amounts[0]) for name, amounts in values.items()})
 
     def drawn(self, setting: Setting, load: Workload) -> Mapping[str, Array]:
         """Return every measure in each draw, to a few digits."""
         key = setting, load
         if key not in self._drawn:
-            result = self._result(setting, load)
-            rows = []
-            with progress_bar(self.draws, " draws", "How sure") as done:
-                for card in self._cards:
-                    rows.append(measured(result.reevaluate(card)).values)
-                    done(1)
-            names = (*MEASURES, LOSSES, MINUTES)
-            self._drawn[key] = {name: np.array([row[name] for row in rows]) for name in names}
+            drawn = self._result(setting, load).reevaluate.draws(self._cards).values
+            self._drawn[key] = {name: drawn[name] for name in MEASURES} | _weighed(drawn)
         return self._drawn[key]
 
     def drawn_numbers(self) -> Mapping[str, Array]:
@@ -178,12 +174,17 @@ class ExactEvaluator:
 def measured(result: Any) -> Measured:
     """Return what the decision reads of a `Reliability`."""
     values = {entry.name: float(entry.of(result)) for entry in measure_table.entries()}
-    probability = values[LOSS_PROBABILITY]
-    losses = float(losses_per_year(probability))
-    if probability >= _CERTAIN and result.mean_years_to_loss > 0.0:
-        losses = 1.0 / result.mean_years_to_loss
-    minutes = values[WRITES] * MINUTES_PER_YEAR
-    return Measured({**values, LOSSES: losses, MINUTES: minutes}, result.causes)
+    asked = {name: np.array([value]) for name, value in values.items()}
+    weighed = {name: float(amounts[0]) for name, amounts in _weighed(asked).items()}
+    return Measured(values | weighed, result.causes)
+
+
+def _weighed(drawn: Mapping[str, Array]) -> dict[str, Array]:
+    """What the rule weighs, from the measures."""
+    losses, years = losses_per_year(drawn[LOSS_PROBABILITY]), drawn[YEARS]
+    certain = (drawn[LOSS_PROBABILITY] >= _CERTAIN) & (years > 0.0)
+    losses[certain] = 1.0 / years[certain]
+    return {LOSSES: losses, MINUTES: drawn[WRITES] * MINUTES_PER_YEAR}
 
 
 def halved_and_doubled(model: FailureModel) -> Iterator[tuple[str, float]]:

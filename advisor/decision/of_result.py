@@ -106,4 +106,6 @@ def _asked(
 
     brokers = result.cluster.brokers
     question = TopicQuestion("", today, result.load, brokers, planned)
-    return question, ExactEvaluator(result.cluster, result.model, draws)
+    return question, ExactEvaluator(
+        result.cluster, result.model.under(str(result.config.mode)), draws
+    )

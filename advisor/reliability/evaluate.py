@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
@@ -17,6 +18,17 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.placement import Brokers
+from advisor.reliability.draws import (
+    AVERAGED,
+    FEW_REPLICAS,
+    SUMMED,
+    TOO_ROUGH,
+    TRUNCATED,
+    DrawnMeasures,
+    measure_draws,
+    summed,
+    summed_errors,
+)
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.measures.empty_leader import empty_leader_share
@@ -41,16 +53,6 @@ __all__ = ["check_inputs", "evaluate", "forget_chains", "prepare", "topic_evalua
 
 Pattern = tuple[int, ...]
 
-_SUMMED = (
-    "loss_events_per_year",
-    "acked_records_lost_per_year",
-    "records_refused_per_year",
-    "records_dropped_per_year",
-)
-_AVERAGED = ("write_unavailability", "read_unavailability", "write_stalled")
-# Another card is solved on states of its own if one of these may be off by more than this share.
-_TRUNCATED, _TOO_ROUGH = ("loss_events_per_year", "write_unavailability"), 0.02
-_FEW = 3
 # A smaller share of the losses is left out silently; the stated error has it in any case.
 _WORTH_SAYING = 1e-4
 
@@ -185,21 +187,29 @@ def _answer(case: Case, first_losses: FirstLosses) -> Reliability:
     return _combine(measure_sets(case), case, first_losses)
 
 
-def _reevaluated(case: Case, model: FailureModel, first_losses: FirstLosses) -> Reliability:
-    """Another card on the case's states; on states of its own if too much were missing.
+@dataclass(frozen=True)
+class Reevaluation:
+    """Evaluates other cards on the states of a case, to a few digits; can be pickled."""
 
-    With more than three replicas those take too long, and the stated error says what is missing.
-    """
-    found = _answer(case.roughly(model), first_losses)
-    if (case.config.replication_factor or 0) > _FEW:
-        return found
-    missing = max(
-        found.error_bounds[name] / (getattr(found, name) or math.inf) for name in _TRUNCATED
-    )
-    # Without a bound on outages no states are enough.
-    if missing <= _TOO_ROUGH or math.isinf(missing):
-        return found
-    return _answer(case.roughly(model, own_states=True), first_losses)
+    case: Case
+    first_losses: FirstLosses
+
+    def __call__(self, model: FailureModel) -> Reliability:
+        """Evaluate another card; on states of its own if too much were missing."""
+        found = _answer(self.case.roughly(model), self.first_losses)
+        if (self.case.config.replication_factor or 0) > FEW_REPLICAS:
+            return found
+        missing = max(
+            found.error_bounds[name] / (getattr(found, name) or math.inf) for name in TRUNCATED
+        )
+        # Without a bound on outages no states are enough.
+        if missing <= TOO_ROUGH or math.isinf(missing):
+            return found
+        return _answer(self.case.roughly(model, own_states=True), self.first_losses)
+
+    def draws(self, cards: Sequence[FailureModel]) -> DrawnMeasures:
+        """Measure every one of several cards, without causes and intervals."""
+        return measure_draws(self.case, cards, self.first_losses)
 
 
 def _with_card(case: Case, model: FailureModel, first_losses: FirstLosses) -> Reliability:
@@ -221,15 +231,13 @@ def _combine(
     first, upper = first_losses(case, sets)
     first_losses_of_cards = scaled_from_fewer(case, (first, upper)) or first_losses
     causes = _causes(sets, counts)
-    whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
+    whole = summed(sets, counts)
     unacknowledged = case.config.acks == 0
     lost = whole["records_dropped_per_year" if unacknowledged else "acked_records_lost_per_year"]
     probability = min(first.probability, lost)
     causes["loss_probability_per_year"] = {
         mechanism: probability * share for mechanism, share in first.shares
     }
-    # Shares of all time, but for the rounding of their sum.
-    whole |= {name: min(whole[name], 1.0) for name in _AVERAGED}
     replica_lists = sum(found.lists for found in classes.values())
     config, cluster = case.config, case.cluster
     return Reliability(
@@ -264,7 +272,7 @@ def _combine(
         cluster=cluster,
         cost=cost_of(config, case.load, case.placement, cluster),
         # Not as lambdas, which could not be pickled.
-        reevaluate=partial(_reevaluated, case, first_losses=first_losses_of_cards),
+        reevaluate=Reevaluation(case, first_losses_of_cards),
         evaluate_card=partial(_with_card, case, first_losses=first_losses),
         evaluate_topic=partial(_topic, cluster, case.model),
         empty_leader_share=partial(empty_leader_share, case),
@@ -277,10 +285,10 @@ def _causes(
 ) -> dict[str, dict[str, float]]:
     partitions = sum(counts.values())
     causes: dict[str, dict[str, float]] = {}
-    for name in (*_SUMMED, *_AVERAGED):
+    for name in (*SUMMED, *AVERAGED):
         parts: dict[str, list[float]] = defaultdict(list)
         for pattern, count in counts.items():
-            share = count / partitions if name in _AVERAGED else count
+            share = count / partitions if name in AVERAGED else count
             for mechanism, amount in sets[pattern].causes[name].items():
                 parts[mechanism].append(amount * share)
         causes[name] = {mechanism: math.fsum(amounts) for mechanism, amounts in parts.items()}
@@ -301,14 +309,7 @@ def _error_bounds(
     is already down loses nothing. The stated ``probability`` is never above the mean number of
     records lost in an average year, and the difference is part of its error.
     """
-    partitions = sum(counts.values())
-    bounds = {
-        name: math.fsum(
-            sets[pattern].errors[name] * (count / partitions if name in _AVERAGED else count)
-            for pattern, count in counts.items()
-        )
-        for name in (*_SUMMED, *_AVERAGED)
-    }
+    bounds = summed_errors(sets, counts)
     # For several sets the rate of any loss is a product of three sums of the sets' losses.
     events = bounds["loss_events_per_year"] * (1 if lists == 1 else 3)
     later = first.probability - upper.probability

@@ -13,6 +13,7 @@ from advisor.decision.comparison import Sensitivity, choice_of, compare
 from advisor.decision.evaluator import LOSSES, MINUTES
 from advisor.decision.verdict import Action
 from advisor.errors import InputError
+from advisor.reliability.failures.failure_model import FailureModel
 from fake_evaluator import MODEL, FakeEvaluator, question, usual
 
 QUICK = Depth(draws=False, sensitivity=False, others=False)
@@ -302,17 +303,11 @@ def test_every_setting_has_the_same_draws() -> None:
     }
 
 
-def sensitive(price: float, measured_by: str = "broker.") -> tuple[Sensitivity, Action]:
-    """The topic at a price, and what its choice depends on; only some numbers can be measured."""
+def sensitive(price: float) -> tuple[Sensitivity, Action]:
+    """The topic at a price, and what its choice depends on."""
     evaluator, asked = FakeEvaluator(), question(3, 2)
     requirements = Requirements(minutes_per_loss=price)
-    action = decide_topic(
-        asked,
-        evaluator,
-        requirements,
-        depth=Depth(others=False),
-        measured_by=lambda path: "logs" * path.startswith(measured_by),
-    )
+    action = decide_topic(asked, evaluator, requirements, depth=Depth(others=False))
     comparison = compare(asked, evaluator, requirements)
     return Sensitivity(comparison, evaluator, requirements), action
 
@@ -337,7 +332,8 @@ def test_what_to_measure_next_and_where_it_changes_the_choice() -> None:
     """A number that changes the choice within its range, and the value at which it does."""
     asked, action = sensitive(20.0)
     first = action.choice.measure_next[0]
-    assert (first.path, first.how) == ("broker.crash.per_year", "logs")
+    assert first.path == "broker.crash.per_year"
+    assert first.how == MODEL.measurable[first.path] != ""
     assert pair(first.then) == (3, 1)
     assert first.changes_at is not None
     # 0.9 x 5 minutes x rate exceed 20 x 0.098 by ten minutes, the margin of today's setting.
@@ -349,9 +345,23 @@ def test_what_to_measure_next_and_where_it_changes_the_choice() -> None:
 
 
 def test_what_cannot_be_measured_is_not_named() -> None:
-    """Only numbers that the table marks."""
-    _, action = sensitive(20.0, "broker.destroyed")
-    assert {number.path for number in action.choice.measure_next} <= {"broker.destroyed.per_year"}
+    """A probability of a rare event that decides everything, beside a rate that can be counted."""
+    share = {"value": 0.1, "low": 0.001, "high": 1.0}
+    card = FailureModel.from_dict(
+        {
+            "broker": {"crash": {"per_year": {"value": 2, "low": 1, "high": 4}, "minutes": 5}},
+            "cluster": {"wiped": {"per_year": 0.01, "brokers": share, "hours": 5}},
+        }
+    )
+
+    def amounts(setting: Setting, drawn: FailureModel) -> tuple[float, float]:
+        losses = drawn["cluster.wiped.brokers"] / setting.min_insync_replicas**3
+        return losses, 10.0 * drawn["broker.crash.per_year"] * setting.min_insync_replicas**2
+
+    priced = Requirements(minutes_per_loss=1000.0)
+    choice = decide_topic(question(), FakeEvaluator(amounts, card), priced).choice
+    assert "cluster.wiped.brokers" in choice.depends_on
+    assert [number.path for number in choice.measure_next] == ["broker.crash.per_year"]
 
 
 def test_where_nothing_changes_the_choice_the_range_is_narrowed() -> None:

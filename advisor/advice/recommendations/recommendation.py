@@ -28,6 +28,7 @@ from advisor.advice.recommendations.loss_story import LossStories
 from advisor.advice.recommendations.migration_mixin import MigrationMixin
 from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
+from advisor.advice.recommendations.what_helps import what_helps
 from advisor.advice.tolerance import rack_rule
 from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster
@@ -160,6 +161,11 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         softer = softer_goals(self.best, self.goals)
         return tuple(filter(None, ["" if remedy is None else remedy.said, softer]))
 
+    @property
+    def what_helps(self) -> tuple[str, ...]:
+        """What reduces the losses and the time without writes that the setting leaves."""
+        return tuple(map(str, what_helps(self.best.reliability)))
+
     @cached_property
     def _remedy(self) -> Remedy | None:
         # Larger chains take minutes each.
@@ -258,6 +264,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
             "caveats": list(self.caveats),
             "meets_all_goals": self.best.meets_all,
             "remedies": list(self.remedies),
+            "what_helps": list(self.what_helps),
             "best": self.best.to_dict(),
             "current": None if self.current is None else self.current.to_dict(),
             "topics": [change.row() for change in self.topic_changes],
@@ -382,7 +389,14 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         parts = [*state_lines(self.now), self.verdict, *self.below_verdict]
         if self.current is not None and self.current.config != self.best.config:
             parts.append(f"Today: {reasons.verdict(self.current, self.goals)}")
-        parts += [*self.remedies, self.tolerances, self.rack_rule, *self.why, *self.notes]
+        parts += [
+            *self.remedies,
+            *self.what_helps,
+            self.tolerances,
+            self.rack_rule,
+            *self.why,
+            *self.notes,
+        ]
         return "\n".join(parts)
 
     def __repr__(self) -> str:

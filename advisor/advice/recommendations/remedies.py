@@ -31,6 +31,10 @@ _FLUSH_EVERY_SECOND = (
     "broker, which needs a restart and costs throughput)"
 )
 _ENOUGH_RACKS = 3
+# Flushing shortens only losses of what was not on disk yet; others must not be larger than these.
+_LEAST_TAILS = 0.5
+# In a cloud nobody buys power.
+_OWN_POWER = ("own", "")
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def cheapest(
     if best.meets_all:
         return None
     nearest, found = _distance(best, goals), None
-    for what, other, card in _changes(cluster, model):
+    for what, other, card in _changes(cluster, model, best.reliability):
         config = best.config
         if len(other.racks) > len(cluster.racks):
             config = config.changed(replication_factor=3, min_insync_replicas=2)
@@ -111,21 +115,24 @@ def _distance(choice: Choice, goals: Goals) -> tuple[int, float]:
     return len(choice.unmet), round(short, 1)
 
 
-def _changes(cluster: Cluster, model: FailureModel) -> Iterator[tuple[str, Cluster, FailureModel]]:
+def _changes(
+    cluster: Cluster, model: FailureModel, result: Reliability
+) -> Iterator[tuple[str, Cluster, FailureModel]]:
     """Each change in words, with the cluster and the card that it makes; cheap ones first."""
     racks = cluster.racks
     if _one_rack_stops_elections(cluster) and len(racks) >= _ENOUGH_RACKS:
         spread = f"place the controllers in {_ENOUGH_RACKS} racks, as evenly as they go"
         yield spread, replace(cluster, controllers=_spread(cluster.controllers or {}, racks)), model
-    if model.get(_FLUSH, 0.0) > _FLUSHED_SECONDS:
+    if model.get(_FLUSH, 0.0) > _FLUSHED_SECONDS and _tails(result) >= _LEAST_TAILS:
         flushed = model.with_values({_FLUSH: _FLUSHED_SECONDS})
         yield _FLUSH_EVERY_SECOND, cluster, flushed
-    rates = _power_of_racks(model)
-    if rates:
+    rates = _power_failures(model, one_rack=len(racks) <= 1)
+    if rates and model.hosting in _OWN_POWER:
+        given = "give racks a second power feed" if len(racks) > 1 else "give the rack a UPS"
         halved = model.with_values({path: rate / 2.0 for path, rate in rates.items()})
-        yield "give racks a second power feed that halves their power failures", cluster, halved
+        yield f"{given} that halves power failures", cluster, halved
         never = model.with_values(dict.fromkeys(rates, 0.0))
-        yield "give racks a second power feed that prevents their power failures", cluster, never
+        yield f"{given} that prevents power failures", cluster, never
     if racks and len(racks) < _ENOUGH_RACKS <= len(cluster.brokers):
         names = [*racks, *(f"new rack {n}" for n in range(len(racks) + 1, _ENOUGH_RACKS + 1))]
         voters = cluster.controllers
@@ -147,12 +154,21 @@ def _spread(nodes: Iterable[int], racks: Sequence[str]) -> dict[int, str | None]
     return dict(zip(sorted(nodes), cycle(racks), strict=False))
 
 
-def _power_of_racks(model: FailureModel) -> dict[str, float]:
-    """Rates of power failures of racks, by their path in the card."""
+def _tails(result: Reliability) -> float:
+    """Share of the lost records that were not on disk yet when power failed."""
+    parts = result.causes["acked_records_lost_per_year"]
+    cut = {entry.name for entry in table().entries if entry.effect is BrokerEvent.POWER}
+    whole = sum(parts.values())
+    return sum(part for cause, part in parts.items() if cause in cut) / whole if whole else 0.0
+
+
+def _power_failures(model: FailureModel, one_rack: bool) -> dict[str, float]:
+    """Rates of power failures of racks, of one rack with its site, by their path in the card."""
+    scopes = (Scope.RACK, Scope.CLUSTER) if one_rack else (Scope.RACK,)
     paths = [
         entry.path(PER_YEAR)
         for entry in table().entries
-        if entry.scope is Scope.RACK and entry.effect is BrokerEvent.POWER
+        if entry.scope in scopes and entry.effect is BrokerEvent.POWER
     ]
     return {path: rate for path in paths if (rate := model.get(path, 0.0)) > 0.0}
 

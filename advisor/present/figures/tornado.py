@@ -82,8 +82,8 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
     outside : bool
         Whether to add a hatched bar for wiped logs: people or automation that destroy the logs of
         several brokers (``cluster-wiped`` in ``data/failure_rates.csv``, known to a factor of ten).
-        For a card that counts such losses among its own it says the same twice. Software bugs and
-        the loss of a region are in no bar, since no source says how often they lose records.
+        For a card that counts such losses among its own it says the same twice. Software bugs are
+        in no bar, since no source says how often they lose records.
 
     Returns
     -------

@@ -196,7 +196,7 @@ def _context(
         "now": state_lines(recommendation.now),
         "verdict": recommendation.verdict,
         "below_verdict": recommendation.below_verdict,
-        "remedies": recommendation.remedies,
+        "remedies": (*recommendation.remedies, *recommendation.what_helps),
         "today": "" if audit is None else " ".join([audit.verdict, *failing_lines(audit.topics)]),
         "goals": goals_sentence(recommendation.goals, best.reliability),
         "split": has_beyond(best.reliability),

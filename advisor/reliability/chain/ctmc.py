@@ -7,11 +7,12 @@ uncertainty.
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from advisor.reliability.chain.state_selection import (
     Moves,
@@ -21,10 +22,12 @@ from advisor.reliability.chain.state_selection import (
     truncated_states,
 )
 from advisor.reliability.common_cause.outage_class import OutageClasses, outage_classes
+from advisor.reliability.common_cause.struck_losses import struck_together_with_losses
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transition
+from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transitions
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.partition.transition_table import (
     EXPLORING,
     GAPS,
@@ -75,6 +78,10 @@ class Structure:
         Condition and rack of each slot's broker; see :class:`FaultEnvironment`.
     waits, election_risks : arrays, shape (states + truncated states, ...)
         See :class:`Graph`; the truncated states last.
+    restarts : sparse array, shape (states, names), or None
+        Of a condensed chain: how many further transitions of each name only start it anew.
+    uncondensed : Structure or None
+        Of a condensed chain: the other one.
     """
 
     states: int
@@ -101,6 +108,37 @@ class Structure:
     racks: IntArray
     waits: IntArray
     election_risks: NDArray[np.float64]
+    restarts: sparse.csr_array | None = None
+    uncondensed: Structure | None = None
+
+    @property
+    def whole(self) -> Structure:
+        """The chain with every transition by itself."""
+        return self.uncondensed or self
+
+    @cached_property
+    def condensed(self) -> Structure:
+        """The same chain for draws of a card: what only starts it anew is summed up by state.
+
+        These are the transitions into truncated states that neither lose nor change anything which
+        is counted, nine tenths of all.
+        """
+        quiet = self.effects == Effect.TRUNCATED
+        quiet &= ~(self.gap_map == GAP_LOST).any(axis=1)
+        quiet[struck_together_with_losses(self, self.with_effect(Effect.LOSS))] = False
+        size = self.states, len(self.rate_names)
+        where = self.source[quiet], self.rate[quiet]
+        return replace(
+            self,
+            source=self.source[~quiet],
+            target=self.target[~quiet],
+            rate=self.rate[~quiet],
+            weight=self.weight[~quiet],
+            effects=self.effects[~quiet],
+            gap_map=self.gap_map[~quiet],
+            restarts=sparse.csr_array((self.weight[quiet], where), shape=size),
+            uncondensed=self,
+        )
 
     def with_effect(self, effect: Effect) -> NDArray[np.bool_]:
         """Which transitions have any of these effects, shape (transitions,)."""
@@ -157,21 +195,24 @@ class Structure:
         array, shape (transitions,)
             Zeros for transitions that do not stop writes.
         """
-        stops_writes = (
+        waited = [hung_hours * entry.hangs for entry in transitions(self.rate_names)]
+        left = np.maximum(flush_hours - np.array(waited), 0.0)
+        return np.where(self._stops_writes, left[self.rate], 0.0)
+
+    @cached_property
+    def _stops_writes(self) -> NDArray[np.bool_]:
+        return (
             self.writable[self.source]
             & ~self.writable[self.target]
             & ~self.with_effect(Effect.TRUNCATED)
         )
-        waited = [hung_hours * transition(name).hangs for name in self.rate_names]
-        left = np.maximum(flush_hours - np.array(waited), 0.0)
-        return np.where(stops_writes, left[self.rate], 0.0)
 
 
 @lru_cache(maxsize=128)
 def structure(
-    constants: ChainConstants, environment: fault_processes.FaultEnvironment, guide: NominalRates
+    constants: ChainConstants, environment: fault_processes.FaultEnvironment, *guides: NominalRates
 ) -> Structure:
-    """The chain of the states that matter if rates are close to those of the guide."""
+    """The chain of the states that matter if rates are close to those of one of the guides."""
     with EXPLORING:
         whole = graph(shared_constants(constants, environment), environment)
         collecting = gc.isenabled()
@@ -179,7 +220,7 @@ def structure(
         # time.
         gc.disable()
         try:
-            return _arrays(whole, select_states(whole, guide, constants), constants)
+            return _arrays(whole, select_states(whole, guides, constants), constants)
         finally:
             if collecting:
                 gc.enable()

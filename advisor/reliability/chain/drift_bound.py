@@ -17,9 +17,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from advisor.reliability.failures.mechanisms import (
     COPY,
@@ -62,7 +64,9 @@ class Drift:
     ends: Vector
     events_per_hour: float
 
-    def until_well(self, waits: IntArray, copies: Vector) -> tuple[Vector, Vector]:
+    def until_well(
+        self, waits: IntArray | sparse.csr_array, copies: Vector
+    ) -> tuple[Vector, Vector]:
         """Upper bounds on the mean hours and events until all is healthy.
 
         Parameters
@@ -71,8 +75,10 @@ class Drift:
         copies : array, shape (states,)
             :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
         """
+        # Only outages that there are are stored, and 0 times infinite hours does not come up.
+        waits = sparse.csr_array(waits, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1)
+            hours = waits @ self.hours
             hours = hours + np.where(copies > 0, copies * self.copy_hours, 0.0)
         copied = 2.0 * self.replicas * (copies > 0) * bool(self.copy_hours)
         return hours, waits @ self.ends + copied + self.events_per_hour * hours
@@ -102,21 +108,15 @@ def drift(
     replicas = len(racks)
     copy = 1.0 / rates[COPY] if COPY in rates else 0.0
     hours, ends = _outages(rates, copy * most_copies(replicas))
-    brought = events = 0.0
-    for name, rate in rates.items():
-        if transition(name).ends:
-            continue
-        sites, struck = reach(name, racks)
-        conditions = _brought_by(name)
-        brought += rate * sites * struck * max(hours[c] for c in conditions)
-        events += rate * sites * (1.0 + struck * max(ends[c] for c in conditions))
-        # Without its leader a partition may have all to copy; a log that is gone, itself.
-        leaders, logs = (
-            rate * strikes_on_leader(name, racks),
-            rate * sites * struck * destroys(name),
-        )
-        brought += copy * (leaders * most_copies(replicas) + logs)
-        events += bool(copy) * (leaders * 2.0 * replicas + logs)
+    struck = failures(tuple(rates), racks)
+    often = struck.per_hour(rates) * struck.sites
+    # Without its leader a partition may have all to copy; a log that is gone, itself.
+    leaders = float((struck.per_hour(rates) * struck.on_leader).sum())
+    logs = float((often * struck.struck * struck.destroys).sum())
+    brought = float((often * struck.struck * hours[struck.conditions].max(axis=1)).sum())
+    brought += copy * (leaders * most_copies(replicas) + logs)
+    events = float((often * (1.0 + struck.struck * ends[struck.conditions].max(axis=1))).sum())
+    events += bool(copy) * (leaders * 2.0 * replicas + logs)
     slack = min(1.0 / (1.0 - brought) if brought < 1.0 else math.inf, most_slack)
     with np.errstate(invalid="ignore"):
         hours = np.where(hours > 0, hours * slack, 0.0)
@@ -154,12 +154,21 @@ def deaths(name: str, rates: Mapping[str, float], of_hosts: bool = False) -> flo
         Only the deaths that take the host count.
     """
     entry = transition(name).mechanism
+    return deaths_of(entry, rates, of_hosts)
+
+
+def deaths_of(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool = False) -> float:
+    """Probability that an outage of a mechanism ends in a death."""
+    if not entry.deaths:
+        return 0.0
     per_hour = deaths_per_hour(entry, rates, of_hosts)
     return per_hour * table().mean_hours(entry, rates) if per_hour else 0.0
 
 
 def deaths_per_hour(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool = False) -> float:
     """Rate at which a broker in its outage dies."""
+    if not entry.deaths:
+        return 0.0
     return math.fsum(
         rates.get(death_of(entry, death), 0.0)
         for death in entry.deaths
@@ -212,11 +221,71 @@ def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
     return min(sites, 1.0) if failure.chosen < 0 else sites
 
 
-def destroys(name: str) -> bool:
-    """Whether a failure of this name destroys a log."""
-    return transition(name).destroys
+class Failures(NamedTuple):
+    """The failures among named rates, and what each can strike.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the rates.
+    mechanisms : tuple of Mechanism
+    sites, struck, on_leader : arrays, shape (failures,)
+        See `reach` and `strikes_on_leader`.
+    conditions : array of int, shape (failures, most)
+        In which each can leave a broker; the first one is repeated.
+    cuts_power, destroys, of_quorum, of_broker : arrays of bool, shape (failures,)
+    dying : array of int
+        Those whose outages may end in a death.
+    """
+
+    names: tuple[str, ...]
+    mechanisms: tuple[Mechanism, ...]
+    sites: Vector
+    struck: Vector
+    on_leader: Vector
+    conditions: IntArray
+    cuts_power: NDArray[np.bool_]
+    destroys: NDArray[np.bool_]
+    of_quorum: NDArray[np.bool_]
+    of_broker: NDArray[np.bool_]
+    dying: IntArray
+
+    def per_hour(self, rates: Mapping[str, float]) -> Vector:
+        """Their rates."""
+        return np.array([rates[name] for name in self.names])
+
+    def deaths(self, rates: Mapping[str, float], of_hosts: bool = False) -> Vector:
+        """Probability that the outage that each begins ends in a death."""
+        chances = np.zeros(len(self.names))
+        for number in self.dying.tolist():
+            chances[number] = deaths_of(self.mechanisms[number], rates, of_hosts)
+        return chances
 
 
-def _brought_by(name: str) -> tuple[int, ...]:
-    found = transition(name).mechanism
-    return table().conditions_after(found)
+def failures(names: tuple[str, ...], racks: tuple[int, ...]) -> Failures:
+    """The failures among names of rates."""
+    return _failures(names, racks, table())
+
+
+@lru_cache(maxsize=256)
+def _failures(names: tuple[str, ...], racks: tuple[int, ...], known: Table) -> Failures:
+    named = [(name, known.transition(name)) for name in names]
+    named = [(name, failure) for name, failure in named if not failure.ends]
+    begun = [failure.mechanism for _, failure in named]
+    after = [known.conditions_after(entry) for entry in begun]
+    widest = max(map(len, after), default=1)
+    padded = [(*some, *[some[0]] * (widest - len(some))) for some in after]
+    reached = np.array([_reach(name, racks, known) for name, _ in named]).reshape(-1, 2)
+    return Failures(
+        names=tuple(name for name, _ in named),
+        mechanisms=tuple(begun),
+        sites=reached[:, 0],
+        struck=reached[:, 1],
+        on_leader=np.array([strikes_on_leader(name, racks) for name, _ in named]),
+        conditions=np.array(padded, dtype=np.int64).reshape(-1, widest),
+        cuts_power=np.array([failure.cuts_power for _, failure in named], dtype=bool),
+        destroys=np.array([failure.destroys for _, failure in named], dtype=bool),
+        of_quorum=np.array([entry.effect.of_quorum for entry in begun], dtype=bool),
+        of_broker=np.array([entry.scope is Scope.BROKER for entry in begun], dtype=bool),
+        dying=np.flatnonzero([bool(entry.deaths) for entry in begun]),
+    )

@@ -37,9 +37,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures.mechanisms import Scope, table, transition
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
@@ -179,31 +180,23 @@ def loss_preconditions(
     voters : bool
         Outages of racks may take the majority of the controller quorum.
     """
-    destructions = unflushed = of_leader = of_quorum = 0.0
-    for name, rate in rates.items():
-        failure = transition(name)
-        if failure.ends:
-            continue
-        sites, struck = drift_bound.reach(name, racks)
-        if failure.mechanism.effect.of_quorum or (
-            voters and failure.mechanism.scope is not Scope.BROKER
-        ):
-            of_quorum += rate * sites
-        of_leader += rate * drift_bound.strikes_on_leader(name, racks)
-        of_leader += rate * sites * drift_bound.deaths(name, rates)
-        if constants.page_cache and constants.policy.min_isr <= 1:
-            unflushed += rate * sites * drift_bound.deaths(name, rates, of_hosts=True)
-        if failure.destroys:
-            destructions += rate * sites
-        elif failure.cuts_power and constants.page_cache and struck >= constants.policy.min_isr:
-            unflushed += rate * sites
+    struck = drift_bound.failures(tuple(rates), racks)
+    often = struck.per_hour(rates) * struck.sites
+    of_quorum = struck.of_quorum | (voters & ~struck.of_broker)
+    of_leader = struck.per_hour(rates) * struck.on_leader + often * struck.deaths(rates)
+    unflushed = np.zeros(len(often))
+    if constants.page_cache:
+        widely = struck.cuts_power & (struck.struck >= constants.policy.min_isr)
+        unflushed += often * (widely & ~struck.destroys)
+        if constants.policy.min_isr <= 1:
+            unflushed += often * struck.deaths(rates, of_hosts=True)
     power = strikes_per_hour(rates, racks, power=True) if constants.page_cache else 0.0
     return LossPreconditions(
-        log_destructions_per_hour=destructions,
-        unflushed_losses_per_hour=unflushed,
-        leader_failures_per_hour=of_leader,
+        log_destructions_per_hour=float(often[struck.destroys].sum()),
+        unflushed_losses_per_hour=float(unflushed.sum()),
+        leader_failures_per_hour=float(of_leader.sum()),
         max_recovery_hours=drift.max_recovery_hours,
-        quorum_losses_per_hour=of_quorum,
+        quorum_losses_per_hour=float(often[of_quorum].sum()),
         power_failures_per_hour=power,
     )
 
@@ -216,17 +209,15 @@ def strikes_per_hour(
     Only failures stop writes, so that writes stop no more often. The death of a limping broker is
     a power failure of its own.
     """
-    strikes = []
-    for name, rate in rates.items():
-        failure = transition(name)
-        if not failure.ends:
-            times_each = float(failure.cuts_power or not power)
-            times_each += drift_bound.deaths(name, rates, of_hosts=power)
-            strikes.append(rate * drift_bound.reach(name, racks)[0] * times_each)
-    return math.fsum(strikes)
+    struck = drift_bound.failures(tuple(rates), racks)
+    times_each = struck.cuts_power if power else np.ones(len(struck.names))
+    times_each = times_each + struck.deaths(rates, of_hosts=power)
+    return float((struck.per_hour(rates) * struck.sites * times_each).sum())
 
 
-def power_per_hour(rates: Mapping[str, float], racks: tuple[int, ...], waits: IntArray) -> Vector:
+def power_per_hour(
+    rates: Mapping[str, float], racks: tuple[int, ...], waits: IntArray | sparse.csr_array
+) -> Vector:
     """Upper bound on the rate of power failures in states, deaths of brokers that limp included.
 
     Parameters
@@ -289,12 +280,14 @@ class Limits:
         # Of a broker in each outage, the probability that it dies in the end.
         self._deaths = np.zeros(table().waits)
         for condition, entry in table().outages.items():
-            self._deaths[condition] = drift_bound.deaths(entry.full_name, rates)
+            self._deaths[condition] = drift_bound.deaths_of(entry, rates)
         self._alone = constants.page_cache and constants.policy.min_isr <= 1
         self._clean = not constants.policy.unclean
         self._acks_all = constants.acks == "all"
 
-    def until_well(self, waits: IntArray, election_risks: Vector) -> ExcursionBound:
+    def until_well(
+        self, waits: IntArray | sparse.csr_array, election_risks: Vector
+    ) -> ExcursionBound:
         """Upper bounds until every replica is healthy.
 
         Parameters

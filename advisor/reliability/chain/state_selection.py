@@ -21,6 +21,7 @@ similar states. With the rates of the card, the same sum states the error of eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -57,6 +58,9 @@ _SHARE_OF_FEW = np.array([5e-3, 1e-2, 2e-3, 2e-3])
 _SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
 # Results state a bound of a quarter of this or less; the error itself is less again.
 _SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
+# For each further guide so many times as much: a draw that is far from its card misses less than
+# two hundredths then, and all such draws together need hardly twice the states.
+_FURTHER = 8.0
 # One loss in 10^10 years, 3 s of outage a year; ten times as much for each replica beyond four.
 _FLOOR = np.array([1e-10 / HOURS_PER_YEAR, 1e-9 / HOURS_PER_YEAR, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
@@ -177,15 +181,29 @@ class Selection(NamedTuple):
     writes_rarely_stop: NDArray[np.bool_]
 
 
-def select_states(graph: Graph, guide: NominalRates, constants: ChainConstants) -> Selection:
-    """Choose the states to keep.
+def select_states(
+    graph: Graph, guides: Sequence[NominalRates], constants: ChainConstants
+) -> Selection:
+    """Choose the states to keep: those that matter at the rates of any guide.
 
     Parameters
     ----------
+    guides : sequence of NominalRates
+        The search of each begins with the states of those before it; all but the first one's is
+        coarser.
     constants : ChainConstants
         One of those that the graph serves.
     """
-    return _Search(graph, guide, constants).kept()
+    search = _Search(graph, guides[0], constants)
+    selection = search.kept()
+    for guide in guides[1:]:
+        before, search = selection, _Search(graph, guide, constants, search)
+        selection = search.kept()
+        # What is not rare at the rates of every guide is computed.
+        rarely = selection.writes_rarely_stop
+        rarely[len(before.writes_rarely_stop) :] = False
+        rarely[: len(before.writes_rarely_stop)] &= before.writes_rarely_stop
+    return selection
 
 
 class _Harm(NamedTuple):
@@ -210,10 +228,19 @@ class _Harm(NamedTuple):
 
 
 class _Search:
-    """Adds states round by round."""
+    """Adds states round by round, to the healthy one or to those of another search."""
 
-    def __init__(self, graph: Graph, guide: NominalRates, constants: ChainConstants) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        guide: NominalRates,
+        constants: ChainConstants,
+        before: _Search | None = None,
+    ) -> None:
         self._graph, self._guide, self._constants = graph, guide, constants
+        healthy = np.zeros(1, dtype=np.int64)
+        self._kept = healthy if before is None else before._kept
+        self._moves = Moves.of(graph, healthy, constants) if before is None else before._moves
         self._rates = dict(guide.rates)
         replicas = len(graph.environment.racks)
         voters = bool(graph.environment.voters)
@@ -221,36 +248,43 @@ class _Search:
         more = max(replicas - _FEW - 1, 0)
         larger = _SHARE_OF_MANY if more else _SHARE
         self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger
+        if before is not None:
+            self._share = self._share * _FURTHER
         self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**more
 
     def kept(self) -> Selection:
         """States to keep, and their moves."""
-        kept = np.zeros(1, dtype=np.int64)
-        found = Moves.of(self._graph, kept, self._constants)
-        while True:
-            part = found.among(self._graph, kept)
-            states, place = truncated_states(part)
-            if not len(states):
-                return Selection(part, np.zeros(len(kept), dtype=bool))
-            chosen, upcoming, unexpanded = np.arange(len(states)), None, moves.NOTHING
-            small = len(kept) == 1 or len(kept) + len(states) <= _SMALL
-            if not small:
-                harm = self._harm(part, states, place)
-                chosen = _most_harmful(harm.shares)
-                if not len(chosen) or len(kept) > _MOST:
-                    return Selection(part, self._writes_rarely_stop(part, harm))
-            vague = self._graph.is_unexpanded(states[chosen])
-            again = np.unique(part.source[part.target < 0][np.isin(place, chosen[vague])])
-            added = states[chosen[~vague]]
-            if not small:
-                upcoming, unexpanded = self._unexpanded(
-                    added, harm.entered[chosen[~vague]], harm.allowed
-                )
-            more = Moves.of(self._graph, added, self._constants, upcoming, unexpanded)
-            found = found.and_then(more, len(kept) + np.arange(len(added)))
-            if len(again):
-                found = found.and_then(Moves.of(self._graph, kept[again], self._constants), again)
-            kept = np.concatenate([kept, added])
+        while (selection := self._next_round()) is None:
+            pass
+        return selection
+
+    def _next_round(self) -> Selection | None:
+        """Add states; or what is kept, if nothing is to be added."""
+        kept, found = self._kept, self._moves
+        part = found.among(self._graph, kept)
+        states, place = truncated_states(part)
+        if not len(states):
+            return Selection(part, np.zeros(len(kept), dtype=bool))
+        chosen, upcoming, unexpanded = np.arange(len(states)), None, moves.NOTHING
+        small = len(kept) == 1 or len(kept) + len(states) <= _SMALL
+        if not small:
+            harm = self._harm(part, states, place)
+            chosen = _most_harmful(harm.shares)
+            if not len(chosen) or len(kept) > _MOST:
+                return Selection(part, self._writes_rarely_stop(part, harm))
+        vague = self._graph.is_unexpanded(states[chosen])
+        again = np.unique(part.source[part.target < 0][np.isin(place, chosen[vague])])
+        added = states[chosen[~vague]]
+        if not small:
+            upcoming, unexpanded = self._unexpanded(
+                added, harm.entered[chosen[~vague]], harm.allowed
+            )
+        more = Moves.of(self._graph, added, self._constants, upcoming, unexpanded)
+        found = found.and_then(more, len(kept) + np.arange(len(added)))
+        if len(again):
+            found = found.and_then(Moves.of(self._graph, kept[again], self._constants), again)
+        self._kept, self._moves = np.concatenate([kept, added]), found
+        return None
 
     def _unexpanded(
         self, states: IntArray, entered: Vector, allowed: Vector
@@ -340,11 +374,16 @@ def truncated_flux(
     out, (size, truncated) = target < 0, sizes
     inner = ~out & (target != source)
     absorbed = sums(source[out], rate[out], size)
-    generator = Generator.of(source[inner], target[inner], rate[inner], absorbed)
+    visits = healthy_visits(Generator.of(source[inner], target[inner], rate[inner], absorbed))
+    return visits, sums(place, visits[source[out]] * rate[out], truncated)
+
+
+def healthy_visits(generator: Generator) -> Vector:
+    """Visits to the states per healthy hour, within PRECISION."""
     cycles = RegenerativeCycles(generator, PRECISION)
     visits = cycles.forward(cycles.start)
     visits[0] = 1.0
-    return visits, sums(place, visits[source[out]] * rate[out], truncated)
+    return visits
 
 
 def _least(harm: Vector) -> IntArray:

@@ -6,15 +6,19 @@ The rule and the proof are in :mod:`advisor.reliability.chain.state_selection`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.loss_bound import Limits, power_per_hour, strikes_per_hour, times
-from advisor.reliability.chain.state_selection import PRECISION, truncated_flux
+from advisor.reliability.chain.state_selection import PRECISION, healthy_visits
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.solver.generator import sums
+from advisor.reliability.solver.generator import IntArray, sums
+from advisor.reliability.solver.move_pattern import MovePattern
+from advisor.reliability.solver.once_per_chain import once_per_chain
 
 Vector = NDArray[np.float64]
 
@@ -45,13 +49,12 @@ def truncation_error(
         Loss events, total losses, hours not writable, hours not readable, hours, and stalls of
         acknowledgements. Zeros if no state is truncated.
     """
-    truncated = chain.with_effect(Effect.TRUNCATED)
-    if not truncated.any():
+    left_out = _left_out(chain)
+    if not len(left_out.source):
         return np.zeros(6)
     environment = chain.environment
     limits = Limits(rates, environment.racks, chain.constants, voters=bool(environment.voters))
-    left = slice(chain.states, None)
-    most = limits.until_well(chain.waits[left], chain.election_risks[left])
+    most = limits.until_well(left_out.waits, chain.election_risks[chain.states :])
     away = most.hours + times(outage_hours, most.events)
     # Every failure may stop the writing, and power may go before all is on disk.
     early = unflushed_hours * strikes_per_hour(rates, environment.racks, power=True)
@@ -60,26 +63,25 @@ def truncation_error(
     # The power of a broker that limps already goes with its death.
     losses = most.losses + times(early, stops) + unflushed_hours * strikes * most.deaths
     cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
-    target = np.where(truncated, -1, chain.target)
-    sizes = chain.states, len(cost)
-    visits, entered = truncated_flux(chain.source, target, rate, chain.truncated_target, sizes)
+    leaving = rate[left_out.moves]
+    absorbed = sums(left_out.source, leaving, chain.states)
+    visits = healthy_visits(left_out.inside.generator(rate, absorbed))
+    flux = visits[left_out.source] * leaving
+    entered = sums(chain.truncated_target, flux, len(cost))
     # A sum over paths that stopped at PRECISION may lack that much.
     added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
     # Writes may stop with the transition into a truncated state, or in a state left out as rare.
-    power = unflushed_hours * power_per_hour(rates, environment.racks, chain.waits)
-    flux = visits[chain.source] * rate
-    rare = chain.writable[chain.source] & ~chain.writable[target] & chain.writes_rarely_stop[target]
-    rare &= ~truncated
-    stopping = times(
-        flux[truncated] * chain.stops_writes, power[chain.states + chain.truncated_target]
-    ).sum()
-    stopping += (flux[rare] * power[target[rare]]).sum()
+    power = unflushed_hours * power_per_hour(rates, environment.racks, left_out.every_wait)
+    stopping = times(flux * chain.stops_writes, power[chain.states + chain.truncated_target]).sum()
+    rare = left_out.rare
+    often = visits[chain.source[rare]] * rate[rare]
+    stopping += (often * power[chain.target[rare]]).sum()
     added[0] += stopping / (1.0 - PRECISION)
     return added
 
 
 def third_failures(
-    chain: Structure, rates: Mapping[str, float], rate: Vector, flux: Vector, hours: Vector
+    chain: Structure, rates: Mapping[str, float], rate: Vector, target: IntArray, stops: Vector
 ) -> float:
     """Upper bound on loss events per hour that need a third failure within the flush window.
 
@@ -92,17 +94,68 @@ def third_failures(
     ----------
     rates : mapping of str to float
         Of everything that can happen, per hour.
-    rate, flux : arrays, shape (transitions,)
-        Per hour, without and with the probability of the state.
-    hours : array, shape (transitions,)
-        T; see :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
+    rate : array, shape (transitions,)
+        Per hour, given the source state.
+    target : array of int, shape (stops,)
+        State that each transition leads to which stops writes.
+    stops : array, shape (stops,)
+        How often it happens per hour, times the square of T, for which see
+        :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
     """
-    truncated = chain.with_effect(Effect.TRUNCATED)
-    power = power_per_hour(rates, chain.environment.racks, chain.waits)
-    after = chain.target.copy()
-    after[truncated] = chain.states + chain.truncated_target
-    moves = (chain.source != chain.target) | truncated
-    between = moves & (truncated | ~chain.writable[chain.target])
-    feared = (rate * power[after])[between]
+    left_out = _left_out(chain)
+    power = power_per_hour(rates, chain.environment.racks, left_out.every_wait)
+    between = left_out.between
+    feared = rate[between] * power[left_out.after]
     onward = sums(chain.source[between], feared, chain.states)
-    return float((flux * hours**2 * onward[chain.target]).sum()) / 2.0
+    return float((stops * onward[target]).sum()) / 2.0
+
+
+class _LeftOut(NamedTuple):
+    """What a chain leaves out, whatever its rates.
+
+    Attributes
+    ----------
+    moves, source : arrays of int, shape (truncated transitions,)
+        Which lead to truncated states, and their sources.
+    inside : MovePattern
+        All others.
+    rare : array of int
+        Transitions that stop writes in a state left out as rare.
+    between : array of int, shape (transitions,)
+        Those that keep writes stopped, or may.
+    after : array of int, shape (transitions,)
+        The state that each leads to, also if it is truncated.
+    waits, every_wait : sparse arrays, shape (states, waits)
+        Of the truncated states, and of all of them, these last.
+    """
+
+    moves: IntArray
+    source: IntArray
+    inside: MovePattern
+    rare: IntArray
+    between: IntArray
+    after: IntArray
+    waits: sparse.csr_array
+    every_wait: sparse.csr_array
+
+
+@once_per_chain
+def _left_out(chain: Structure) -> _LeftOut:
+    truncated = chain.with_effect(Effect.TRUNCATED)
+    source, target, writable = chain.source, chain.target, chain.writable
+    after = target.copy()
+    after[truncated] = chain.states + chain.truncated_target
+    between = ((source != target) | truncated) & (truncated | ~writable[target])
+    rare = writable[source] & ~writable[target] & chain.writes_rarely_stop[target] & ~truncated
+    moves, inside = np.flatnonzero(truncated), np.flatnonzero(~truncated)
+    every_wait = sparse.csr_array(chain.waits, dtype=np.float64)
+    return _LeftOut(
+        moves=moves,
+        source=source[moves],
+        inside=MovePattern.of(source, target, chain.states, inside),
+        rare=np.flatnonzero(rare),
+        between=np.flatnonzero(between),
+        after=after[between],
+        waits=sparse.csr_array(every_wait[chain.states :]),
+        every_wait=every_wait,
+    )

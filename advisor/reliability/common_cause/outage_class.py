@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
@@ -265,7 +266,7 @@ def _by_class(
 
     Of these brokers as many as are out, are out; each other one is in a rack in service.
     """
-    serving = [n for n, rack in enumerate(outage_class) if rack.in_service]
+    serving = sum(rack.in_service for rack in outage_class)
     out = sum(rack.brokers_out for rack in outage_class)
     whole = math.fsum(by_count)
     if not _leaves_some(outage_class, scope):
@@ -274,17 +275,29 @@ def _by_class(
     for count, amount in enumerate(by_count):
         # The last is any number.
         few = count < len(by_count) - 1 and amount > _RARE * whole
-        among = min(max(count - out, 0), len(serving)) if few else len(serving)
-        choices = list(combinations(serving, among))
-        for chosen in choices:
-            marked = (
-                rack._replace(as_one=rack.in_service and n not in chosen)
-                for n, rack in enumerate(outage_class)
-            )
-            found[tuple(sorted(marked))] += amount / len(choices)
+        among = min(max(count - out, 0), serving) if few else serving
+        choices = _marked(outage_class, among)
+        for marked in choices:
+            found[marked] += amount / len(choices)
     return found
 
 
+@lru_cache(maxsize=4096)
+def _marked(outage_class: OutageClass, among: int) -> tuple[OutageClass, ...]:
+    """The class with all racks in service marked as one, but for each choice of so many."""
+    serving = [n for n, rack in enumerate(outage_class) if rack.in_service]
+    return tuple(
+        tuple(
+            sorted(
+                rack._replace(as_one=rack.in_service and n not in chosen)
+                for n, rack in enumerate(outage_class)
+            )
+        )
+        for chosen in combinations(serving, among)
+    )
+
+
+@lru_cache(maxsize=4096)
 def _leaves_some(outage_class: OutageClass, scope: str) -> bool:
     """Whether an event may leave replicas in service that it does not strike."""
     serving = [rack for rack in outage_class if rack.in_service]

@@ -115,7 +115,7 @@ def picked_losses(
     chain: TransitionArrays,
     replicas: int,
     per_year: Vector,
-    flux: Vector,
+    happen: Vector,
     lost: Vector,
     any_tail: Vector,
 ) -> dict[str, PickedLosses]:
@@ -125,8 +125,10 @@ def picked_losses(
     ----------
     per_year : array, shape (names,)
         Rates.
-    flux, lost, any_tail : array, shape (transitions,)
-        How often transitions happen, how many of them lose and how many drop tails, per year.
+    happen : array, shape (names,)
+        How often transitions of each name happen, per year.
+    lost, any_tail : array, shape (transitions,)
+        How many of them lose and how many drop tails, per year.
     """
     numbers: dict[str, dict[tuple[int, int], int]] = defaultdict(dict)
     for number, name in enumerate(chain.rate_names):
@@ -134,7 +136,7 @@ def picked_losses(
         if known.chosen > 0 and known.mechanism.scope is Scope.CLUSTER:
             numbers[known.mechanism.name][known.chosen, known.among] = number
     names = len(chain.rate_names)
-    happen, lose, drop = (np.bincount(chain.rate, each, names) for each in (flux, lost, any_tail))
+    lose, drop = (np.bincount(chain.rate, each, names) for each in (lost, any_tail))
     found = {}
     for mechanism, by_count in numbers.items():
         whole = [by_count.get((count, replicas)) for count in range(1, replicas + 1)]

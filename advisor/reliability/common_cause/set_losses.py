@@ -59,6 +59,8 @@ class YearlyLosses(NamedTuple):
         Share of each state by how many brokers were struck alone since nothing was out.
     healthy : float
         Share of time in which nothing is out.
+    by_name : array, shape (names,)
+        How often a year transitions of each rate happen.
     """
 
     flux: Vector
@@ -67,6 +69,7 @@ class YearlyLosses(NamedTuple):
     any_tail: Vector
     alone: Vector
     healthy: float
+    by_name: Vector
 
 
 class SharableLosses(NamedTuple):
@@ -180,7 +183,7 @@ class SetLosses:
                 chain,
                 replicas,
                 rates * HOURS_PER_YEAR,
-                yearly.flux,
+                yearly.by_name,
                 yearly.at_once,
                 yearly.any_tail,
             ),

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.reliability.common_cause.outage_class import OutageClasses, TransitionArrays
-from advisor.reliability.failures.mechanisms import Scope, Transition, transition
-from advisor.reliability.solver.generator import Vector, sums
+from advisor.reliability.failures.mechanisms import Scope, Transition, transitions
+from advisor.reliability.solver.generator import IntArray, Vector, sums
+from advisor.reliability.solver.once_per_chain import once_per_chain
 
 
 class StruckLosses(NamedTuple):
@@ -62,23 +64,9 @@ def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vec
     array, shape (transitions,)
         Losses with the same sum.
     """
-    transitions = [transition(name) for name in chain.rate_names]
-    kinds = [
-        (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among)
-        for entry in transitions
-    ]
-    picks = np.array([_picks_of_racks(entry) for entry in transitions], dtype=bool)
-    moves = np.flatnonzero(picks[chain.rate] & (flux > 0))
+    moves, group, none_picked = _strikes(chain)
     if not len(moves):
         return lost
-    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
-    kind = np.array([numbers[name] for name in kinds])[chain.rate[moves]]
-    codes = chain.source[moves] * len(numbers) + kind
-    _, group = np.unique(codes, return_inverse=True)
-    group = group.ravel()
-    none_picked = np.array([entry.chosen == 0 for entry in transitions], dtype=bool)[
-        chain.rate[moves]
-    ]
     often, amounts = flux[moves], lost[moves]
     base, base_lost = (
         sums(group, np.where(none_picked, yearly, 0.0), int(group.max()) + 1)
@@ -90,6 +78,49 @@ def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vec
     moved = lost.copy()
     moved[moves] = np.where(none_picked, amounts * (1.0 + more[group]), amounts - in_any_case)
     return moved
+
+
+class _Strikes(NamedTuple):
+    """Transitions by strikes on racks that pick brokers, whatever their rates.
+
+    Attributes
+    ----------
+    moves, group : arrays of int, shape (strikes,)
+        The transition, and the number of its source and kind of strike.
+    none_picked : array of bool, shape (strikes,)
+    """
+
+    moves: IntArray
+    group: IntArray
+    none_picked: NDArray[np.bool_]
+
+
+@once_per_chain
+def _strikes(chain: TransitionArrays) -> _Strikes:
+    known = transitions(chain.rate_names)
+    kinds = [
+        (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among) for entry in known
+    ]
+    picks = np.array([_picks_of_racks(entry) for entry in known], dtype=bool)
+    none = np.array([entry.chosen == 0 for entry in known], dtype=bool)
+    moves = np.flatnonzero(picks[chain.rate])
+    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+    kind = np.array([numbers[name] for name in kinds])[chain.rate[moves]]
+    _, group = np.unique(chain.source[moves] * len(numbers) + kind, return_inverse=True)
+    return _Strikes(moves, group.ravel(), none[chain.rate[moves]])
+
+
+def struck_together_with_losses(chain: TransitionArrays, losing: NDArray[np.bool_]) -> IntArray:
+    """The transitions whose losses `lost_in_any_case` compares, and those beside them.
+
+    Parameters
+    ----------
+    losing : array of bool, shape (transitions,)
+        Which may lose.
+    """
+    moves, group, none_picked = _strikes(chain)
+    compared = group[none_picked & losing[moves]]
+    return moves[np.isin(group, compared)]
 
 
 def _picks_of_racks(strike: Transition) -> bool:
@@ -112,10 +143,9 @@ def struck_losses(
     at_once : array, shape (transitions,)
         Losses a year with each transition while nothing is out.
     """
-    transitions = [transition(name) for name in chain.rate_names]
+    known = transitions(chain.rate_names)
     of_racks = np.array(
-        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in transitions],
-        dtype=bool,
+        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in known], dtype=bool
     )
     distinct, number = classes
     none_out = np.array([racks is None for racks in distinct], dtype=bool)
@@ -124,25 +154,23 @@ def struck_losses(
     )
     all_struck = none_out[number[chain.source]] & none_left[number[chain.target]]
     lost = np.flatnonzero(of_racks[chain.rate] & all_struck & (at_once > 0))
-    by_name = sums(chain.rate[lost], at_once[lost], len(transitions))
+    by_name = sums(chain.rate[lost], at_once[lost], len(known))
     amounts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for name in np.flatnonzero(by_name).tolist():
-        amounts[transitions[name].mechanism.name][max(transitions[name].chosen, 0)] += float(
-            by_name[name]
-        )
+        amounts[known[name].mechanism.name][max(known[name].chosen, 0)] += float(by_name[name])
     losses = {}
     for mechanism, by_picked in amounts.items():
         none = by_picked.pop(0, 0.0)
         picked = tuple(by_picked.get(count, 0.0) for count in range(max(by_picked, default=0) + 1))
-        share = _share_picked(mechanism, transitions, per_hour) if by_picked else 0.0
+        share = _share_picked(mechanism, known, per_hour) if by_picked else 0.0
         losses[mechanism] = StruckLosses(none, share, picked if by_picked else ())
     return losses
 
 
-def _share_picked(mechanism: str, transitions: Sequence[Transition], per_hour: Vector) -> float:
+def _share_picked(mechanism: str, known: Sequence[Transition], per_hour: Vector) -> float:
     """Probability of a broker to be picked: the odds are those of one picked, and none."""
     rates: dict[tuple[int, int, int], dict[int, float]] = defaultdict(dict)
-    for entry, rate in zip(transitions, per_hour.tolist(), strict=True):
+    for entry, rate in zip(known, per_hour.tolist(), strict=True):
         if entry.mechanism.name == mechanism and not entry.ends and entry.among > 0:
             rates[entry.racks, entry.racks_among, entry.among][entry.chosen] = rate
     for by_count in rates.values():

@@ -84,7 +84,10 @@ def _numbers_by_section() -> dict[str, tuple[Number, ...]]:
     return {entry.name: entry.numbers for entry in table().entries} | OTHER_NUMBERS
 
 
-_TEXTS = ("title", "when_to_use")
+HOSTINGS = ("own", "cloud", "managed")
+"""Whose power, disks and brokers they are: the reader's, rented, or run by a provider."""
+_HOSTING = "hosting"
+_TEXTS = ("title", "when_to_use", _HOSTING)
 # A mean of nothing is a repair at infinite speed, which no chain or sampler can hold.
 _MORE_THAN_ZERO = ("minutes", "hours", "bytes_per_second", "shape", "exposure_years")
 # The standard normal's 97.5 % point: low and high are 2.5 % and 97.5 % points.
@@ -180,6 +183,8 @@ class Card:
     ----------
     times, needed_for
         As of `CardTimes`.
+    hosting : str
+        One of `HOSTINGS`; "" if the card does not say.
     """
 
     title: str
@@ -188,6 +193,7 @@ class Card:
     times: Mapping[str, TimeDistribution]
     needed_for: tuple[str, ...]
     calendar: Calendar | None = None
+    hosting: str = ""
 
 
 def read_card(path: Path) -> Card:
@@ -244,6 +250,11 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     for key, text in zip(_TEXTS, texts, strict=True):
         if not isinstance(text, str) or not is_unicode(text):
             raise origin.error(key, f"must be a text, not {shown(text)}.")
+    hosting = str(texts[2])
+    if hosting not in ("", *HOSTINGS):
+        raise origin.error(
+            _HOSTING, f'is {shown(hosting)}; it must be "own", "cloud" or "managed".'
+        )
     return Card(
         title=str(texts[0]),
         when_to_use=str(texts[1]).strip(),
@@ -251,6 +262,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
         times=times.distributions,
         needed_for=times.needed_for,
         calendar=calendar,
+        hosting=hosting,
     )
 
 

@@ -41,7 +41,7 @@ __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
 
 
 # What makes each text of a card harmless wherever a result shows it.
-_TEXTS = {"name": one_line, "title": one_line, "when_to_use": printable}
+_TEXTS = {"name": one_line, "title": one_line, "when_to_use": printable, "hosting": one_line}
 
 
 @suggests_names
@@ -70,6 +70,9 @@ class FailureModel(RepairTimes, QuantityTable):
         The mechanisms whose repairs wait for a crew, if the card gives "repair.crews".
     calendar : Calendar, optional
         When brokers restart, instead of at random; ``broker.restart.per_year`` follows from it.
+    hosting : {"", "own", "cloud", "managed"}
+        Whose power and disks they are, for remedies: the reader's, a provider's, or a provider's
+        with the brokers. "": unknown.
 
     See Also
     --------
@@ -95,6 +98,7 @@ class FailureModel(RepairTimes, QuantityTable):
     times: Mapping[str, TimeDistribution] = field(default_factory=dict)
     needed_for: tuple[str, ...] = ()
     calendar: Calendar | None = None
+    hosting: str = ""
 
     def __post_init__(self) -> None:
         for text, harmless in _TEXTS.items():
@@ -126,6 +130,7 @@ class FailureModel(RepairTimes, QuantityTable):
             times,
             self.needed_for,
             self.calendar,
+            self.hosting,
         )
 
     @classmethod
@@ -172,7 +177,7 @@ class FailureModel(RepairTimes, QuantityTable):
     @classmethod
     def _from_card(cls, card: Card, name: str) -> "FailureModel":
         texts, times = (card.title or name, card.when_to_use), (card.times, card.needed_for)
-        return cls(name, *texts, card.quantities, *times, card.calendar)
+        return cls(name, *texts, card.quantities, *times, card.calendar, card.hosting)
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested tables from which `from_dict` builds the same model (but for its name).
@@ -197,6 +202,8 @@ class FailureModel(RepairTimes, QuantityTable):
         35.0
         """
         tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
+        if self.hosting:
+            tables["hosting"] = self.hosting
         given: dict[str, Quantity | TimeDistribution] = {**self.quantities, **self.times}
         for path, found in given.items():
             *sections, key = path.split(".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+from functools import cached_property
 from typing import NamedTuple
 
 WELL = 0
@@ -260,7 +261,7 @@ class Mechanism:
     outlasted: bool = False
     prolonged: bool = False
 
-    @property
+    @cached_property
     def scope(self) -> Scope:
         """Whom one event strikes."""
         return Scope(self.name.partition(".")[0])
@@ -269,12 +270,12 @@ class Mechanism:
         """Dotted path of one of its numbers in a card; "" for None."""
         return f"{self.name}.{number.key}" if number else ""
 
-    @property
+    @cached_property
     def share_path(self) -> str:
         """Dotted path of ``share``; "" without one."""
         return self.path(self.share)
 
-    @property
+    @cached_property
     def dies_as(self) -> tuple[str, ...]:
         """The mechanisms in whose outages its own may end."""
         return tuple(death.outage for death in self.deaths)
@@ -284,7 +285,7 @@ class Mechanism:
         """Dotted paths of its probabilities."""
         return tuple(self.path(number) for number in self.numbers if number.probability)
 
-    @property
+    @cached_property
     def full_name(self) -> str:
         """Its name, with that of the variant: the name of the rate at which it strikes."""
         return f"{self.name} {self.variant}".rstrip() + f" {PROLONGED}" * self.prolonged

@@ -12,8 +12,9 @@ broker.crash"), or, where brokers or racks are struck by chance, how many of how
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from advisor.reliability.failures.mechanism import (
     HANGING,
@@ -410,6 +411,16 @@ def transition(rate: str) -> Transition:
     return transition_of(_current, rate)
 
 
+def transitions(rates: tuple[str, ...]) -> tuple[Transition, ...]:
+    """What the names of several rates stand for."""
+    return _transitions(_current, rates)
+
+
+@lru_cache(maxsize=256)
+def _transitions(known: Table, rates: tuple[str, ...]) -> tuple[Transition, ...]:
+    return tuple(transition_of(known, rate) for rate in rates)
+
+
 def words(cause: str) -> str:
     """What a cause is called in a sentence.
 
@@ -419,21 +430,3 @@ def words(cause: str) -> str:
     if cause == CONFIGURATION:
         return "the configuration itself"
     return _current[cause].words if cause in _current else cause
-
-
-# What a user can count on their own cluster, by section of the card, and where.
-_LOGS = "the brokers' logs and the process supervisor"
-_TICKETS = "the provider's or the data centre's incidents"
-_ISR = "IsrShrinksPerSec and UnderReplicatedPartitions"
-HOW_MEASURED: Mapping[str, str] = {
-    "broker.crash": _LOGS,
-    "broker.power": _TICKETS,
-    "broker.destroyed": _TICKETS,
-    "broker.lag": _ISR,
-    "broker.restart": _LOGS,
-    "rack.network": _TICKETS,
-    "cluster.controller": "ActiveControllerCount",
-    "copy": "BytesIn of a broker that is being replaced",
-    "detection": "the time from a kill to the election in the controller's log",
-    "election": "the controller's log",
-}

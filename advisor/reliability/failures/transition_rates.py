@@ -29,6 +29,7 @@ from advisor.reliability.failures.mechanisms import (
     striking,
     table,
     transition,
+    transitions,
 )
 from advisor.reliability.workload import Workload
 
@@ -382,7 +383,7 @@ class Failovers(NamedTuple):
 
     def by_name(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Hours of failovers and of controlled moves, shape (names of rates, 2)."""
-        known = [transition(name) for name in names]
+        known = transitions(tuple(names))
         failing = [
             self.rack if each.mechanism.scope is Scope.RACK and not each.ends else self.broker
             for each in known

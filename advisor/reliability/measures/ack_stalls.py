@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from advisor.reliability.case import IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.failures.mechanisms import HANGING, BrokerEvent, table, transition
+from advisor.reliability.failures.mechanisms import HANGING, BrokerEvent, table, transitions
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.once_per_chain import once_per_chain
 from advisor.reliability.solver.sojourn_time import SojournTime
 
 # Gauss-Legendre with 16 points integrates exp(-x) from 0 to _SMOOTH to machine precision.
@@ -88,6 +89,7 @@ def _graded_quadrature(begin: float, end: float, pace: float) -> tuple[Vector, V
     return points.ravel(), (half * _WEIGHTS).ravel()
 
 
+@once_per_chain
 def stalling(structure: Structure) -> NDArray[np.bool_]:
     """Mark the transitions that stall acks=all, shape (transitions,).
 
@@ -98,7 +100,7 @@ def stalling(structure: Structure) -> NDArray[np.bool_]:
     source, target = structure.source, structure.target
     writable = structure.writable
     stops = np.array(
-        [transition(name).mechanism.effect is BrokerEvent.STOP for name in structure.rate_names]
+        [entry.mechanism.effect is BrokerEvent.STOP for entry in transitions(structure.rate_names)]
     )
     shrinks = structure.in_sync[target] < structure.in_sync[source]
     excluded = structure.with_effect(Effect.LEADER_CHANGE | Effect.TRUNCATED)
@@ -107,9 +109,10 @@ def stalling(structure: Structure) -> NDArray[np.bool_]:
     return stalled
 
 
+@once_per_chain
 def hanging(structure: Structure) -> NDArray[np.bool_]:
     """Mark the transitions in which a follower hangs, shape (transitions,)."""
-    by_name = np.array([transition(name).hangs for name in structure.rate_names], dtype=bool)
+    by_name = np.array([entry.hangs for entry in transitions(structure.rate_names)], dtype=bool)
     by_transition: NDArray[np.bool_] = by_name[structure.rate]
     return by_transition
 

@@ -133,6 +133,6 @@ def some_record(
     kept = sets.column >= 0
     begin = np.searchsorted(sets.row[kept], np.arange(len(source) + 1))
     into = sparse.csr_array((rate[kept], sets.column[kept], begin), shape=(len(source),) * 2)
-    out = sums(gaps.source, gaps.rate, len(pi))[sets.state] + records_per_hour * grows
+    out = gaps.out[sets.state] + records_per_hour * grows
     ages = gaps.growing[sets.state]
     return hours_within(into, out, ages, source, retention_hours, rough)

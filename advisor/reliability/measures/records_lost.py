@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class LogGaps:
         The gap that begins with unflushed records; negative if none does.
     new_gap_hours : array, shape (transitions,)
         Hours of writes in the new gap, per hour; 0 if none begins.
+    restarts : array, shape (states,)
+        Rates of transitions that start the chain anew and are not among the others.
     """
 
     source: IntArray
@@ -71,14 +73,24 @@ class LogGaps:
     growing: NDArray[np.bool_]
     new_gap: IntArray
     new_gap_hours: Vector
+    restarts: Vector | float = 0.0
+
+    @cached_property
+    def out(self) -> Vector:
+        """Total rate out of each state, shape (states,)."""
+        return sums(self.source, self.rate, len(self.count)) + self.restarts
 
     @classmethod
-    def of(cls, chain: Structure, rate: Vector, new_gap_hours: Vector) -> LogGaps:
+    def of(
+        cls, chain: Structure, rate: Vector, new_gap_hours: Vector, restarts: Vector | float = 0.0
+    ) -> LogGaps:
         """The gaps of Kafka's chain; power failures open gap 0.
 
         Parameters
         ----------
         rate, new_gap_hours : arrays, shape (transitions,)
+        restarts : array, shape (states,)
+            Per hour, further transitions that only start the chain anew.
         """
         return cls(
             source=chain.source,
@@ -89,6 +101,7 @@ class LogGaps:
             growing=chain.growing,
             new_gap=np.zeros_like(chain.source),
             new_gap_hours=new_gap_hours,
+            restarts=restarts,
         )
 
     def mean_hours(self, pi: Vector, retention_hours: float, rough: bool = False) -> Vector:
@@ -105,7 +118,7 @@ class LogGaps:
         -------
         array, shape (states, max gaps)
         """
-        states, width = len(self.count), self.gap_map.shape[1]
+        width = self.gap_map.shape[1]
         exists = np.arange(width) < self.count[:, None]
         state, _ = np.nonzero(exists)
         hours = np.zeros(exists.shape)
@@ -119,7 +132,7 @@ class LogGaps:
         # The target has no gap if no replica with a log lacks the records.
         opened = first >= 0
         source += sums(first[opened], self.new_gap_hours[begins[opened]], len(state))
-        out = sums(self.source, self.rate, states)[state]
+        out = self.out[state]
         ages = self.growing[state]
         into = self._into(index)
         hours[exists] = hours_within(into, out, ages, source, retention_hours, rough)

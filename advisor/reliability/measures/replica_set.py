@@ -74,15 +74,48 @@ def _ends_soonest(parameters: ChainParameters) -> str:
     )
 
 
+def measure_draw(
+    pattern: tuple[int, ...],
+    parameters: ChainParameters,
+    timeouts: ProducerTimeouts,
+    stalls: IsrStalls,
+    partitions: float,
+    guides: tuple[NominalRates, ...],
+) -> SetMeasures:
+    """Measure one replica set for a draw of a card; neither the chain nor the answer is cached.
+
+    The second of the losses is the first one: the upper estimate is not computed.
+
+    Parameters
+    ----------
+    guides : tuple of NominalRates
+        Further rates at which the states matter that are kept.
+    """
+    chain = _as_if_acknowledged(parameters)
+    space = ctmc.structure(chain.constants, chain.environment(pattern), _nominal(chain), *guides)
+    try:
+        found = SolvedChain(space.condensed, chain).measures(
+            timeouts, stalls, partitions, upper=False
+        )
+    except TooManyStepsError as error:
+        raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
+    return found.dropped if parameters.constants.acks == 0 else found
+
+
 @lru_cache(maxsize=16)
 def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     """Build the state space of one replica set and solve its chain.
 
     Independent of the producers' timeouts, so that many configurations share a solution.
     """
-    nominal = NominalRates(parameters.nominal_rates_per_hour, parameters.nominal_failover_hours)
-    space = ctmc.structure(parameters.constants, parameters.environment(pattern), nominal)
+    space = ctmc.structure(
+        parameters.constants, parameters.environment(pattern), _nominal(parameters)
+    )
     return SolvedChain(space, parameters)
+
+
+def _nominal(parameters: ChainParameters) -> NominalRates:
+    return NominalRates(parameters.nominal_rates_per_hour, parameters.nominal_failover_hours)
 
 
 def forget_chains() -> None:

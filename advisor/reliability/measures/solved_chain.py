@@ -16,13 +16,15 @@ from advisor.reliability.chain.truncation_error import third_failures, truncatio
 from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import HANGING, table, transition
+from advisor.reliability.failures.mechanisms import HANGING, table, transitions
 from advisor.reliability.measures import ack_stalls, records_lost, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses
 from advisor.reliability.measures.loss_events import RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.move_pattern import MovePattern
+from advisor.reliability.solver.once_per_chain import once_per_chain
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.statespace.lumping import lumping_error
@@ -95,7 +97,11 @@ class SolvedChain:
         self.destruction = dict(parameters.destruction_shares)
         self.name_rates = np.array([self.rates[name] for name in structure.rate_names])
         self.rate: Vector = self.name_rates[structure.rate] * structure.weight
-        self.mechanisms = [transition(name).mechanism.name for name in structure.rate_names]
+        self.restarts: Vector = np.zeros(0)
+        if structure.restarts is not None:
+            self.restarts = structure.restarts @ self.name_rates
+        known = transitions(structure.rate_names)
+        self.mechanisms = [entry.mechanism.name for entry in known]
         self.failover_hours = parameters.failovers.by_name(structure.rate_names)
         self.generator = self._generator(self.rate, np.zeros(structure.states))
         failures = structure.flush_window.per_hour(self.name_rates, structure.states)
@@ -108,7 +114,8 @@ class SolvedChain:
         self.pi = regenerative.stationary(self.generator, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
         unflushed = self.flux * parameters.unflushed_hours * structure.with_effect(Effect.UNFLUSHED)
-        gaps = records_lost.LogGaps.of(structure, self.rate, unflushed)
+        restarts = self.restarts if len(self.restarts) else 0.0
+        gaps = records_lost.LogGaps.of(structure, self.rate, unflushed, restarts)
         self.rough = self.precision > generator.EXACT
         self.gap_hours = gaps.mean_hours(self.pi, parameters.retention_hours, self.rough)
         self.tail_records = min(parameters.tail_records, parameters.retained_records)
@@ -136,12 +143,14 @@ class SolvedChain:
         self._losses: dict[float, tuple[SetLosses, SetLosses]] = {}
 
     def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
-        moves = (self.chain.source != self.chain.target) & (rate > 0)
-        source, target = self.chain.source[moves], self.chain.target[moves]
-        return generator.Generator.of(source, target, rate[moves], absorbed)
+        return _moves(self.chain).generator(np.append(rate, self.restarts), absorbed)
 
     def measures(
-        self, timeouts: ProducerTimeouts, stalls: IsrStalls, partitions: float = 1.0
+        self,
+        timeouts: ProducerTimeouts,
+        stalls: IsrStalls,
+        partitions: float = 1.0,
+        upper: bool = True,
     ) -> SetMeasures:
         """Compute every measure.
 
@@ -149,6 +158,8 @@ class SolvedChain:
         ----------
         partitions : float
             How many on the replica set count as one when records are lost.
+        upper : bool
+            Whether the second of the losses is wanted; otherwise it is the first.
         """
         causes = {
             **self._causes,
@@ -159,7 +170,7 @@ class SolvedChain:
         errors = self._errors(causes, stalls, timeouts)
         if partitions not in self._losses:
             # Once for all producers; the first loss of all sets is remembered by them.
-            self._losses[partitions] = self._losses_together(partitions)
+            self._losses[partitions] = self._losses_together(partitions, upper)
         errors["records_dropped_per_year"] = 0.0
         window_losses = float((self.flux * self.chances.window).sum())
         return SetMeasures(
@@ -186,17 +197,28 @@ class SolvedChain:
     def _truncation_error(self) -> list[float]:
         """Truncation bounds, as shares of time or per hour; see `truncation_error`."""
         hours = max(self.parameters.failovers), self.parameters.unflushed_hours
-        bounds = truncation_error(self.chain, self.rates, self.rate, *hours)
+        whole, rate = self.chain.whole, self._whole_rate
+        bounds = truncation_error(whole, self.rates, rate, *hours)
         errors: list[float] = (bounds * self.pi[0]).tolist()
-        errors[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.flush_hours)
+        stops = np.flatnonzero(self.flush_hours)
+        often = self.flux[stops] * self.flush_hours[stops] ** 2
+        errors[0] += third_failures(whole, self.rates, rate, self.chain.target[stops], often)
         return errors
+
+    @cached_property
+    def _whole_rate(self) -> Vector:
+        """Rate of each transition of the chain that is not condensed."""
+        whole = self.chain.whole
+        return self.name_rates[whole.rate] * whole.weight
 
     @cached_property
     def _truncated_flux(self) -> tuple[float, float]:
         """Entries into truncated states per hour: from writable states, and from the others."""
-        truncated, writable = self.chain.with_effect(Effect.TRUNCATED), self.chain.writable
-        before = writable[self.chain.source]
-        from_writable, others = (self.flux[truncated & each].sum() for each in (before, ~before))
+        whole = self.chain.whole
+        truncated = whole.with_effect(Effect.TRUNCATED)
+        flux = self.pi[whole.source[truncated]] * self._whole_rate[truncated]
+        before = whole.writable[whole.source[truncated]]
+        from_writable, others = (flux[each].sum() for each in (before, ~before))
         return float(from_writable), float(others)
 
     @property
@@ -251,7 +273,7 @@ class SolvedChain:
             for name, bound in bounds.items()
         }
 
-    def _losses_together(self, partitions: float) -> tuple[SetLosses, SetLosses]:
+    def _losses_together(self, partitions: float, upper: bool) -> tuple[SetLosses, SetLosses]:
         """Losses of ``partitions`` on the same replicas, which count as one."""
         chances = self.chances
         if partitions != 1.0:
@@ -262,10 +284,11 @@ class SolvedChain:
         until_loss = self.until_loss(probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         # Tails are lost so often that what follows them counts, too.
-        flux = self.flux
+        there = self.pi
         if not chances.tails.any():
-            moves = self.chain.source, self.chain.target, self.rate
-            flux = regenerative.first_losses(*moves, probability, self.precision)
+            # Every loss leads back to the healthy state, so that none follows another.
+            there = regenerative.stationary(until_loss.renewed, self.precision)
+        flux = there[self.chain.source] * self.rate
         surviving = flux * (1.0 - probability)
         per_year = flux * HOURS_PER_YEAR
         late, alone = LateLosses(self.chain, surviving), struck_alone.shares(self.chain, surviving)
@@ -274,10 +297,14 @@ class SolvedChain:
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
         tailing = per_year * chances.any_tail
-        parts = YearlyLosses(per_year, at_once, early, tailing, alone, float(self.pi[0]))
+        by_name = self._by_name(per_year)
+        if self.chain.restarts is not None:
+            by_name += (there @ self.chain.restarts) * self.name_rates * HOURS_PER_YEAR
+        healthy = float(self.pi[0])
+        parts = YearlyLosses(per_year, at_once, early, tailing, alone, healthy, by_name)
         given, whole = (self.rates, self.destruction, parts), SetLosses(first, events, tails=tails)
         losses = whole.of_transitions(self.chain, separate, separate, *given)
-        if not self.parameters.joint_outages:
+        if not (upper and self.parameters.joint_outages):
             return losses, losses
         return losses, losses.of_transitions(self.chain, standing, joint, *given)
 
@@ -400,6 +427,15 @@ class SolvedChain:
         hours += self.flux * self.window_hours
         tails = np.where(self.chain.with_effect(Effect.TAIL), 2.0 * self.tail_records, 0.0)
         return hours * per_hour + self.flux * tails
+
+
+@once_per_chain
+def _moves(chain: Structure) -> MovePattern:
+    source, target = chain.source, chain.target
+    if chain.restarts is not None:
+        every = np.arange(chain.states)
+        source, target = np.append(source, every), np.append(target, np.zeros_like(every))
+    return MovePattern.of(source, target, chain.states, np.arange(len(source)))
 
 
 def _add(one: Causes, other: Causes) -> Causes:

@@ -167,8 +167,8 @@ class SchemeSolution:
         until_loss = self._generator(self.rate * (1.0 - losing), absorbed)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision)
         if not found.any_tail.any():
-            moves = chain.source, chain.target, self.rate
-            flux = regenerative.first_losses(*moves, losing, self.parameters.precision)
+            precision = self.parameters.precision
+            flux = regenerative.stationary(until_loss.renewed, precision)[chain.source] * self.rate
         per_year = flux * HOURS_PER_YEAR
         uncertain = per_year * (1.0 - found.at_once)
         classes = outage_classes(chain.own, np.broadcast_to(self.pattern, chain.own.shape))
@@ -189,6 +189,7 @@ class SchemeSolution:
                 uncertain * found.any_tail,
                 struck_alone.not_known(len(self.pi)),
                 float(self.pi[0]),
+                generator.sums(chain.rate, per_year, len(chain.rate_names)),
             ),
         )
 

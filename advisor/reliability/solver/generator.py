@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,15 +38,25 @@ class Generator:
     rates: sparse.csr_array
     absorbed: Vector
 
-    @property
+    @cached_property
     def out(self) -> Vector:
         """Total rate out of each state."""
         return sums(self.sources, self.rates.data, len(self.absorbed)) + self.absorbed
 
-    @property
+    @cached_property
     def sources(self) -> NDArray[np.int64]:
         """State that each of the matrix's entries leads out of."""
         return np.repeat(np.arange(len(self.absorbed)), np.diff(self.rates.indptr))
+
+    @property
+    def renewed(self) -> Generator:
+        """The chain that starts anew, healthy, instead of being absorbed."""
+        leave = np.flatnonzero(self.absorbed[1:] > 0.0) + 1
+        states = len(self.absorbed)
+        begin = np.searchsorted(leave, np.arange(states + 1))
+        back = (self.absorbed[leave], np.zeros_like(leave), begin)
+        rates = sparse.csr_array(self.rates + sparse.csr_array(back, shape=(states, states)))
+        return Generator(rates, np.zeros(states))
 
     @classmethod
     def of(

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from advisor.errors import AdvisorError, NotComputedError
-from advisor.reliability.solver.generator import EXACT, ROUGH, Generator, IntArray, Vector, sums
+from advisor.reliability.solver.generator import EXACT, ROUGH, Generator, Vector, sums
 from advisor.reliability.solver.gth_elimination import LARGEST, Elimination
 
 # A Neumann series takes half a minute at most: sweeps, and matrix entries read in all.
@@ -177,40 +177,3 @@ def stationary(generator: Generator, precision: float = EXACT) -> Vector:
     time[0] = 1.0
     fractions: Vector = time / time.sum()
     return fractions
-
-
-def first_losses(
-    source: IntArray,
-    target: IntArray,
-    rate: Vector,
-    loss_probability: Vector,
-    precision: float = EXACT,
-) -> Vector:
-    """How often transitions happen if every loss leads back to the healthy state.
-
-    Then every loss is a first one: none follows another in the same outage.
-
-    Parameters
-    ----------
-    source, target : arrays of int, shape (transitions,)
-    rate, loss_probability : arrays, shape (transitions,)
-        Rate out of the source, and the probability that the transition loses.
-
-    Returns
-    -------
-    array, shape (transitions,)
-        In the unit of the rates.
-    """
-    if not len(source):
-        return np.zeros(0)
-    lost = np.flatnonzero(loss_probability > 0.0)
-    sources = np.concatenate([source, source[lost]])
-    targets = np.concatenate([target, np.zeros_like(lost)])
-    survived = rate * (1.0 - loss_probability)
-    rates = np.concatenate([survived, (rate * loss_probability)[lost]])
-    order = np.argsort(sources, kind="stable")
-    order = order[((sources != targets) & (rates > 0))[order]]
-    absorbed = np.zeros(int(max(source.max(), target.max())) + 1)
-    renewed = Generator.of(sources[order], targets[order], rates[order], absorbed)
-    often: Vector = stationary(renewed, precision)[source] * rate
-    return often

@@ -1,16 +1,19 @@
 """Where goals are missed: the cheapest change that meets them, and a softer goal."""
 
+from dataclasses import replace
+
 import pytest
 
 from advisor.advice import Goals
 from advisor.advice.choice import Choice, choose, decided_measures
+from advisor.advice.recommendations import remedies
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
 CONFIG = Config(replication_factor=3, min_insync_replicas=2, acks="all")
@@ -68,7 +71,7 @@ def test_a_second_power_feed_helps_where_racks_lose_power_together() -> None:
     goals = Goals(loss_probability_per_year=0.6 * lost, write_unavailability=None)
     remedy = cheapest(chosen(SIX, POWER, goals), evaluate, SIX, POWER, LOAD, goals)
     assert remedy is not None
-    assert "a second power feed that halves their power failures (lost records: " in remedy.said
+    assert "a second power feed that halves power failures (lost records: " in remedy.said
     halved = POWER.with_values({"rack.power.per_year": 0.025})
     expected = evaluate(SIX, CONFIG, halved, LOAD).loss_probability_per_year
     assert remedy.after.reliability.loss_probability_per_year == pytest.approx(expected)
@@ -142,3 +145,38 @@ def test_commands_and_broker_properties_say_how_to_flush() -> None:
         assert line not in Recommendation(
             SIX, POWER, LOAD, goals, (best,), whole_cluster=False
         ).files().get("server.properties", "")
+
+
+def changed(card: FailureModel, cluster: Cluster) -> str:
+    """All changes that are tried for a strict goal, in words."""
+    tried = remedies._changes(cluster, card, evaluate(cluster, CONFIG, card, LOAD))
+    return "; ".join(what for what, _, _ in tried)
+
+
+def test_nobody_buys_power_in_a_cloud() -> None:
+    """A second feed for racks of one's own, a UPS for a single one, neither for rented ones."""
+    one = Cluster.uniform(6, 1)
+    assert "give racks a second power feed" in changed(POWER, SIX)
+    assert "give the rack a UPS" in changed(POWER, one)
+    for hosting in ("cloud", "managed"):
+        rented = replace(POWER, hosting=hosting)
+        assert "power feed" not in changed(rented, SIX)
+        assert "UPS" not in changed(rented, one)
+
+
+def test_a_ups_keeps_the_site_of_a_single_rack_from_power_cuts_too() -> None:
+    """The room's power is halved with the rack's."""
+    card = load_model("single_rack")
+    tried = list(remedies._changes(Cluster.uniform(3, 1), card, evaluate(SIX, CONFIG, card, LOAD)))
+    (halved,) = (model for what, _, model in tried if "UPS that halves" in what)
+    for path in ("rack.power.per_year", "cluster.power.per_year"):
+        assert halved[path] == card[path] / 2.0
+
+
+def test_flushing_is_not_tried_against_rarer_losses_than_wiping() -> None:
+    """It shortens what a power cut takes; whole logs that are wiped are not shorter for it."""
+    wiped = {"wiped": {"per_year": 0.01, "brokers": 0.7, "hours": 5}}
+    both = FailureModel.from_dict({**POWER.to_dict(), "cluster": wiped})
+    assert "flush every second" in changed(POWER, SIX)
+    assert "flush every second" not in changed(both, SIX)
+    assert "flush every second" not in changed(load_model("three_az_cloud"), SIX)

@@ -181,4 +181,6 @@ def test_a_third_failure_is_charged_for_each_pair_that_follows_a_stop():
         after &= chain.source != chain.target
         expected += flux[stop] * hours[stop] ** 2 / 2.0 * rate[after].sum() * power
     assert expected > 0.0
-    assert third_failures(chain, found, rate, flux, hours) == pytest.approx(expected)
+    assert third_failures(chain, found, rate, chain.target, flux * hours**2) == pytest.approx(
+        expected
+    )

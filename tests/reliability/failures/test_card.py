@@ -32,6 +32,8 @@ def write(path, text):
         ({"qqq": 1}, "qqq is no section of a card; known are broker, "),
         ({"broker": {"crsh": {}}}, r"broker\.crsh is no section .* did you mean 'broker\.crash'"),
         ({"broker": 3}, "broker must be a table, not 3"),
+        ({**DESTROYED, "hosting": "room"}, 'hosting is \'room\'; it must be "own", "cloud" or'),
+        ({**DESTROYED, "hosting": 1}, "hosting must be a text, not 1"),
         ({"broker": {"crash": 3}}, r"broker\.crash must be a table, not 3"),
         ({"broker": {"crash": {"per_yaer": 1}}}, r"per_yaer is no key .* 'per_year'"),
         ({"broker": {"crash": {}}}, r"broker\.crash has no per_year"),
@@ -313,3 +315,13 @@ def test_texts_of_a_card_are_harmless() -> None:
     assert (model.name, model.title) == ("n m", "t Verdict: fine\\x1b]0;x\\x07")
     assert model.when_to_use == "here\nand there\\u202e"
     assert model.quantities["broker.destroyed.per_year"].evidence == "own: a b\\x1b[2J"
+
+
+def test_a_card_says_whose_room_it_is() -> None:
+    """It survives a round trip, and is left out where the card does not say."""
+    model = FailureModel.from_dict({**DESTROYED, "hosting": "cloud"})
+    assert model.hosting == "cloud"
+    assert FailureModel.from_dict(model.to_dict(), name=model.name) == model
+    silent = FailureModel.from_dict(DESTROYED)
+    assert silent.hosting == ""
+    assert "hosting" not in silent.to_dict()

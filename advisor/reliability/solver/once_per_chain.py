@@ -1,0 +1,37 @@
+"""What the arrays of a chain say whatever its rates: computed once, and kept as long as the chain.
+
+Hundreds of draws of a card are solved on one chain; what only sorts or classifies its transitions
+is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+Answer = TypeVar("Answer")
+
+
+def once_per_chain(question: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Remember the answers of a function of a chain, which equals only itself, and of a few more.
+
+    >>> class Chain: ...
+    >>> @once_per_chain
+    ... def number(chain, start=0):
+    ...     return [start]
+    >>> chain = Chain()
+    >>> number(chain) is number(chain), number(chain, 1)
+    (True, [1])
+    """
+    answers: WeakKeyDictionary[Any, dict[tuple[Any, ...], Answer]] = WeakKeyDictionary()
+
+    @wraps(question)
+    def answered(chain: Any, *more: Any) -> Answer:
+        known = answers.setdefault(chain, {})
+        if more not in known:
+            known[more] = question(chain, *more)
+        return known[more]
+
+    return answered
