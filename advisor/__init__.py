@@ -86,6 +86,7 @@ plotting.plot_functions.update(
     report=_imported_when_called("write_report"),
     story=_imported_when_called("story"),
     tornado=_imported_when_called("plot_tornado"),
+    verdict=_imported_when_called("verdict_html"),
 )
 verdicts.verdict_functions.update(
     reliability=_imported_when_called("verdict_of_reliability", "advisor.decision"),

@@ -12,7 +12,7 @@ from advisor.errors import MissingExtraError
 
 plot_functions: dict[str, Callable[..., Any]] = {}
 """By kind of result: "reliability", "sampled", "recommendation" and "tornado" plot on axes;
-"report" writes an HTML file, "story" draws the steps of a scenario."""
+"report" writes an HTML file, "story" draws the steps of a scenario, "verdict" returns HTML."""
 
 
 def draw(kind: str, *arguments: Any, **options: Any) -> Any:

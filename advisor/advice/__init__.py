@@ -1,8 +1,9 @@
 """Advice: which replication settings to use, what is wrong today, and how to change it.
 
 In: a cluster, a failure model, a load, `Goals`. Out: a `Recommendation` (settings, reasons, shell
-commands) or an `Audit` of the topics that exist, both with findings. Open `goals.py`, then
-`recommendations/search.py` or `audits/audit.py`; `migration/` writes the commands and files.
+commands) or an `Audit` of the topics that exist, both with a verdict and findings. Open
+`situation.py`, what is read, and `deciding.py`, what is asked; then `recommendations/recommend.py`
+or `audits/audit.py`; `migration/` writes the commands and files.
 """
 
 from advisor.advice.audits.audit import Audit, audit
@@ -10,8 +11,8 @@ from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.findings.catalogue import RULES, Finding
 from advisor.advice.findings.rule import Rule
 from advisor.advice.goals import Goals
+from advisor.advice.recommendations.recommend import recommend
 from advisor.advice.recommendations.recommendation import Recommendation
-from advisor.advice.recommendations.search import recommend
 
 __all__ = [
     "RULES",

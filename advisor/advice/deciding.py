@@ -1,23 +1,26 @@
-"""What is asked of the decision about a described cluster: its topics, its plan, what is broken."""
+"""What is asked of the decision about a cluster: its topics, its plan, what is broken.
+
+A `Decision` answers at the card's middle values first, which settles settings and words. How sure
+they are takes draws of the card, and is computed only when someone asks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
-from advisor.advice.goals import Goals
-from advisor.advice.kafka_version import controller_of, version_of
-from advisor.advice.migration.moves import plan_moves
+from advisor.advice.migration.moves import Move, plan_moves
 from advisor.advice.phrases import first_of
+from advisor.advice.situation import Situation
 from advisor.advice.tolerance import fatal_racks, share_of, survival
-from advisor.advice.topic_settings import config_of, load_of
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.decision import (
+    Action,
     Depth,
     Evaluator,
     ExactEvaluator,
@@ -28,14 +31,18 @@ from advisor.decision import (
     decide_cluster,
 )
 from advisor.decision.evaluator import DRAWS
-from advisor.decision.rule import MINUTES_PER_LOSS
 from advisor.decision.settings import Placement, candidate_factor
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
+
+Evaluate = Callable[..., Reliability]
+MIDDLE = Depth(draws=False, sensitivity=False, others=False)
+"""The rule at the card's middle values, and nothing beside it."""
 
 
 def decide(
@@ -77,47 +84,172 @@ def decide(
     evaluator : Evaluator, optional
         Default: one that asks `advisor.evaluate`.
     """
-    version, _ = version_of(cluster, kafka_version)
-    chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
-    settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
-    configs = {
-        topic.name: _smallest(topic, config_of(topic, version, settings)) for topic in chosen
-    }
-    planned = _Planned(cluster, chosen, configs)
-    questions = [
-        TopicQuestion(
-            topic=topic.name,
-            today=Setting(configs[topic.name], planned.today(topic)),
-            load=load_of(topic, load or Workload()),
-            brokers=cluster.brokers,
-            planned=planned.of(topic),
-            internal=topic.internal,
-        )
-        for topic in chosen
-    ]
-    asked = requirements or Requirements()
-    mode = Config(kafka_version=version, **controller_of(cluster, version)).mode
-    return decide_cluster(
-        questions,
-        evaluator or ExactEvaluator(cluster, model.under(str(mode)), draws, topic_evaluator()),
-        asked,
-        survives=surviving(asked.survive, cluster),
-        allow_lower_durability=allow_lower_durability,
-        now=_broken(cluster, chosen, configs),
-        depth=depth,
-    )
+    situation = Situation.read(cluster, load, kafka_version, producer, topics, shared=False)
+    asked = Decision(situation, model, requirements or Requirements(), allow_lower_durability)
+    return asked.answered(evaluator or asked.exactly(draws), depth)
 
 
-def requirements_of(goals: Goals, minutes_per_loss: float = MINUTES_PER_LOSS) -> Requirements:
-    """Return what a user asks of each topic, and the price of a loss, for the decision.
+def evaluated_once(evaluated: Evaluate) -> Evaluate:
+    """Evaluate the same settings, load and replicas once, for one cluster and card."""
+    results: dict[tuple[Config, Workload, Placement | None], Reliability] = {}
 
-    Goals are held against whole measures there.
+    def remembered(
+        cluster: Cluster,
+        config: Config,
+        model: FailureModel,
+        load: Workload,
+        *,
+        placement: Placement | None = None,
+    ) -> Reliability:
+        key = config, load, placement
+        if key not in results:
+            where = {} if placement is None else {"placement": placement}
+            results[key] = evaluated(cluster, config, model, load, **where)
+        return results[key]
 
-    >>> goals = Goals(loss_probability_per_year=None, write_unavailability=1e-4, survive="rack")
-    >>> requirements_of(goals).limits
-    {'write_unavailability': 0.0001}
+    return remembered
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The question what every topic of a situation should be set to, and its answers.
+
+    Attributes
+    ----------
+    situation : Situation
+    model : FailureModel
+    requirements : Requirements
+    allow_lower_durability : bool
+        Consent to a lower min ISR.
+    evaluated : callable
+        `advisor.evaluate`, or what replaces it; what it answered once should cost nothing again.
+    new_topic : Config or None
+        Without topics: the setting that runs today. Default: none does, the topic is new.
     """
-    return Requirements(goals.limits, goals.survive, minutes_per_loss)
+
+    situation: Situation
+    model: FailureModel
+    requirements: Requirements
+    allow_lower_durability: bool = False
+    evaluated: Evaluate = field(default_factory=lambda: evaluated_once(topic_evaluator()))
+    new_topic: Config | None = None
+
+    @cached_property
+    def at_middle(self) -> Verdict:
+        """The verdict at the card's middle values: all but how sure it is."""
+        return self.answered(self.exactly(0), MIDDLE)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The verdict with how sure it is, what it depends on, and what to measure."""
+        return self.answered(self.exactly(DRAWS), None)
+
+    def exactly(self, draws: int) -> Evaluator:
+        """Return what answers with `advisor.evaluate`, under the card of the cluster's mode."""
+        card = self.model.under(self.situation.mode)
+        return ExactEvaluator(self.situation.cluster, card, draws, self.evaluated)
+
+    def answered(self, evaluator: Evaluator, depth: Depth | None) -> Verdict:
+        """Return the verdict to some depth."""
+        if self.situation.topics or self.new_topic is not None:
+            return self._of(self.questions, evaluator, depth)
+        # A new topic has no setting today: it is asked whether the usual one is to be kept.
+        (question,) = self.questions
+        verdict = self._of((question,), evaluator, depth)
+        setting = verdict.actions[0].after
+        if setting is not question.today:
+            verdict = self._of((replace(question, today=setting),), evaluator, depth)
+        return replace(verdict, headline=f"Set {setting}.")
+
+    def _of(
+        self, questions: Sequence[TopicQuestion], evaluator: Evaluator, depth: Depth | None
+    ) -> Verdict:
+        return decide_cluster(
+            questions,
+            evaluator,
+            self.requirements,
+            survives=surviving(self.requirements.survive, self.situation.cluster),
+            allow_lower_durability=self.allow_lower_durability,
+            now=self.broken,
+            depth=depth,
+        )
+
+    def action(self, topic: str) -> Action:
+        """Return what to do about a topic."""
+        return self._actions[topic]
+
+    @cached_property
+    def _actions(self) -> Mapping[str, Action]:
+        return {action.topic: action for action in self.at_middle.actions}
+
+    @property
+    def of_new_topic(self) -> Decision:
+        """The same question about a new topic, which Kafka places."""
+        return replace(self, situation=replace(self.situation, topics=()), new_topic=None)
+
+    @cached_property
+    def questions(self) -> tuple[TopicQuestion, ...]:
+        """One for each topic, or one about a new topic where there is none."""
+        situation = self.situation
+        brokers = situation.cluster.brokers
+        if not situation.topics:
+            config = self.new_topic or _usual(situation)
+            return (TopicQuestion("", Setting(config), situation.load, brokers, _as_kafka),)
+        return tuple(
+            TopicQuestion(
+                topic=topic.name,
+                today=Setting(self._configs[topic.name], self._planned.today(topic)),
+                load=situation.load_of(topic),
+                brokers=brokers,
+                planned=self._planned.of(topic),
+                internal=topic.internal,
+            )
+            for topic in situation.topics
+        )
+
+    def moves(self, action: Action) -> tuple[Move, ...]:
+        """Return the replicas that an action moves, as the decision counted them."""
+        if action.set_to is None:
+            return ()
+        topic = self.situation.cluster.topic(action.topic)
+        return self._planned.moves(topic, action.set_to.replication_factor)
+
+    @cached_property
+    def _planned(self) -> _Planned:
+        return _Planned(self.situation.cluster, self.situation.topics, self._configs)
+
+    @cached_property
+    def _configs(self) -> Mapping[str, Config]:
+        situation = self.situation
+        return {
+            topic.name: _smallest(topic, situation.config_of(topic)) for topic in situation.topics
+        }
+
+    @cached_property
+    def broken(self) -> tuple[str, ...]:
+        """What does not work at this moment, a text for each topic."""
+        texts = []
+        for topic in self.situation.topics:
+            findings = check_topic(topic, self.situation.cluster, self._configs[topic.name])
+            details = [f.detail.rstrip(".") for f in findings if f.rule.weight == BROKEN]
+            if details:
+                texts.append(f"{topic.name}: {first_of(details)}")
+        return tuple(texts)
+
+
+def _usual(situation: Situation) -> Config:
+    """What operators give a new topic: RF 3 and min ISR 2, as far as there are brokers."""
+    factor = candidate_factor(1, len(situation.cluster.brokers))
+    config = Config(kafka_version=situation.version, **situation.settings)
+    if not config.rules.unclean_only:
+        config = config.changed(unclean_leader_election_enable=False)
+    least = max(factor - 1, 1) if config.rules.min_isr_supported else 1
+    return config.changed(replication_factor=factor, min_insync_replicas=least)
+
+
+def _as_kafka(replication_factor: int) -> None:
+    """No placement of its own: Kafka places it."""
+    del replication_factor
 
 
 def _smallest(topic: Topic, config: Config) -> Config:
@@ -130,7 +262,7 @@ def _smallest(topic: Topic, config: Config) -> Config:
 
 @dataclass(frozen=True)
 class _Planned:
-    """The replicas that the emitted plan would create, for the candidates' RF and for others.
+    """The replicas that the plan creates, for the candidates' RF and for others.
 
     A partition with more replicas than the candidates keeps them; the others are counted.
     """
@@ -146,38 +278,40 @@ class _Planned:
 
     def of(self, topic: Topic) -> Callable[[int], Placement]:
         """RF to replicas."""
-        usual = candidate_factor(self._factor(topic), len(self.cluster.brokers))
 
         def planned(factor: int) -> Placement:
-            if factor == usual:
-                return self._usual[topic.name]
-            return self._after((topic,), {topic.name: factor})[topic.name]
+            after = {move.partition: move.after for move in self.moves(topic, factor)}
+            return tuple(
+                after.get(partition.index, partition.held)[:factor]
+                for partition in topic.partitions
+            )
 
         return planned
+
+    def moves(self, topic: Topic, factor: int) -> tuple[Move, ...]:
+        """What moves so that every partition of a topic has that many replicas."""
+        if factor == candidate_factor(self._factor(topic), len(self.cluster.brokers)):
+            return self._usual.get(topic.name, ())
+        return self._moves((topic,), {topic.name: factor})
 
     def _factor(self, topic: Topic) -> int:
         return self.configs[topic.name].replication_factor or 1
 
     @cached_property
-    def _usual(self) -> Mapping[str, Placement]:
-        """The replicas of all topics with the RF of their candidates, moved in one plan."""
+    def _usual(self) -> Mapping[str, tuple[Move, ...]]:
+        """What moves so that all topics have the RF of their candidates, in one plan."""
         brokers = len(self.cluster.brokers)
         factors = {t.name: candidate_factor(self._factor(t), brokers) for t in self.topics}
-        return self._after(self.topics, factors)
+        by_topic: dict[str, list[Move]] = {}
+        for move in self._moves(self.topics, factors):
+            by_topic.setdefault(move.topic, []).append(move)
+        return {name: tuple(moves) for name, moves in by_topic.items()}
 
-    def _after(self, topics: Sequence[Topic], factors: Mapping[str, int]) -> dict[str, Placement]:
+    def _moves(self, topics: Sequence[Topic], factors: Mapping[str, int]) -> tuple[Move, ...]:
         missing = presence_of(self.cluster).missing
-        moves = plan_moves(
+        return plan_moves(
             topics, self.cluster.brokers, factors, self.cluster.topics, avoided=missing
         )
-        after = {(move.topic, move.partition): move.after for move in moves}
-        return {
-            topic.name: tuple(
-                after.get((topic.name, p.index), p.held)[: factors[topic.name]]
-                for p in topic.partitions
-            )
-            for topic in topics
-        }
 
 
 def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool] | None:
@@ -219,16 +353,3 @@ def _as_kafka_places(setting: Setting, cluster: Cluster) -> Collection[tuple[int
     algorithm: Algorithm = "striped" if kraft else "rack_alternated"
     placed = assign(brokers, len(brokers), factor, algorithm=algorithm)
     return [tuple(replicas) for replicas in placed.values()]
-
-
-def _broken(
-    cluster: Cluster, topics: Sequence[Topic], configs: Mapping[str, Config]
-) -> tuple[str, ...]:
-    """What does not work at this moment, a text for each topic."""
-    broken = []
-    for topic in topics:
-        findings = check_topic(topic, cluster, configs[topic.name])
-        details = [f.detail.rstrip(".") for f in findings if f.rule.weight == BROKEN]
-        if details:
-            broken.append(f"{topic.name}: {first_of(details)}")
-    return tuple(broken)

@@ -1,4 +1,4 @@
-"""Goals of a topic: limits on loss probability and unavailability, and what it must survive."""
+"""Goals of a topic: limits that a user gives, what it must survive, and what a loss is worth."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from advisor.advice.phrases import how_often, listed, years_between
 from advisor.advice.tolerance import Survival
 from advisor.arguments import suggests_names
+from advisor.decision import Requirements
+from advisor.decision.rule import MINUTES_PER_LOSS
 from advisor.errors import InputError, shown
 from advisor.formatting import is_rare, one_in, percent, significant, time_per_year
 from advisor.value_tables import FieldTable
@@ -28,22 +30,24 @@ SURVIVE_WRITABLE = "survive_writable"
 _OFTEN = 0.5  # a chance from here on is said as one: years would be less than two
 MOST = 1e30
 """Upper limit of goals in records a year."""
+MOST_MINUTES = 1e12
+"""Upper limit of what a loss is worth, in minutes without writes."""
 
 
 @suggests_names
 @dataclass(frozen=True, kw_only=True)
 class Goals(FieldTable):
-    """Limits that a replication setting should keep.
+    """What a loss is worth, and limits that a replication setting should keep, if any.
 
-    They are held against what settings decide of each measure (`Reliability.by_settings`). What no
-    setting changes is said beside it.
+    There is no limit unless one is given. Limits are held against whole measures, whatever causes
+    them; of a limit that no setting keeps, the best that can be had is said.
 
     Parameters
     ----------
-    loss_probability_per_year : float or None, default 1e-6
+    loss_probability_per_year : float or None, default None
         Highest acceptable probability of at least one loss event in a year, 0 to 1. None: no
         limit; the same for the other limits.
-    write_unavailability : float or None, default 1e-4
+    write_unavailability : float or None, default None
         Highest acceptable fraction of time in which writes are refused, 0 to 1; 1e-4 is 53 minutes
         per year.
     read_unavailability : float or None, default None
@@ -55,33 +59,39 @@ class Goals(FieldTable):
     survive : {"rack", "broker"} or None, default None
         The permanent loss of one rack or broker, at any time, must lose no acknowledged record and
         must not stop writes.
+    minutes_per_loss : float, default 10080
+        How many minutes without writes are as bad as losing records once: a week by default; for
+        metrics perhaps ten minutes, for payments a month.
 
     Raises
     ------
     InputError
-        If a limit is not a number, negative, infinite or NaN, if a fraction is above 1, or if
-        `survive` is unknown.
+        If a limit is not a number, negative, infinite or NaN, if a fraction is above 1, if
+        `survive` is unknown, or if `minutes_per_loss` is not above 0 and finite.
 
     See Also
     --------
-    advisor.recommend : Find the settings that meet goals at least cost.
+    advisor.recommend : Choose settings.
     advisor.audit : Compare every topic of a cluster with goals.
 
     Examples
     --------
     >>> from advisor import Goals
-    >>> Goals(write_unavailability=1e-3, survive="rack").limits
-    {'loss_probability_per_year': 1e-06, 'write_unavailability': 0.001}
-    >>> print(Goals(loss_probability_per_year=None, write_unavailability=1e-4).sentence)
+    >>> Goals(loss_probability_per_year=1e-3, survive="rack").limits
+    {'loss_probability_per_year': 0.001}
+    >>> print(Goals(write_unavailability=1e-4).sentence)
     Goals: writes refused at most 53 minutes a year.
+    >>> print(Goals().sentence)
+    Goals: none.
     """
 
-    loss_probability_per_year: float | None = 1e-6
-    write_unavailability: float | None = 1e-4
+    loss_probability_per_year: float | None = None
+    write_unavailability: float | None = None
     read_unavailability: float | None = None
     records_refused_per_year: float | None = None
     acked_records_lost_per_year: float | None = None
     survive: str | None = None
+    minutes_per_loss: float = MINUTES_PER_LOSS
 
     def __post_init__(self) -> None:
         for name in MEASURES:
@@ -105,11 +115,29 @@ class Goals(FieldTable):
             raise InputError(
                 f"survive={shown(self.survive)} is not a goal; write 'rack', 'broker' or None"
             )
+        price = self.minutes_per_loss
+        is_number = isinstance(price, int | float) and not isinstance(price, bool)
+        if not is_number or not 0 < price <= MOST_MINUTES:
+            raise InputError(
+                f"minutes_per_loss={shown(price)} must be above 0 and at most {MOST_MINUTES:.0e}: "
+                "give the minutes without writes that are as bad as losing records once, such as "
+                f"{MINUTES_PER_LOSS:,.0f} for a week"
+            )
 
     @property
     def limits(self) -> dict[str, float]:
         """Limit of each measure that has one."""
         return {name: limit for name in MEASURES if (limit := getattr(self, name)) is not None}
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any goal: a limit, or what is to be survived."""
+        return bool(self.limits) or self.survive is not None
+
+    @property
+    def requirements(self) -> Requirements:
+        """What the decision is asked: the limits, what to survive, and the price of a loss."""
+        return Requirements(self.limits, self.survive, float(self.minutes_per_loss))
 
     @property
     def sentence(self) -> str:
@@ -181,7 +209,7 @@ def judge(
     ----------
     goals : Goals
     measures : mapping of str to float
-        What settings decide of (at least) every measure that has a limit.
+        At least every measure that has a limit, as a whole.
     survival : Survival or None
         Effect of losing what `goals.survive` names; None without such a goal.
     """

@@ -15,6 +15,7 @@ from advisor.cli.options import (
     CHECKPOINT,
     CLUSTER,
     CONFIG,
+    EXPLAIN,
     GOALS,
     JSON,
     LOAD,
@@ -24,6 +25,7 @@ from advisor.cli.options import (
     with_options,
 )
 from advisor.cli.terminal import emit, say
+from advisor.cli.verdict_text import columns_of_terminal
 from advisor.errors import InputError
 from advisor.files import write_new_files
 from advisor.rendering import terminal_lines, terminal_text
@@ -68,7 +70,7 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     if as_json:
         emit(text.json({**result.to_dict(), "dependents": result.dependents().to_dict()}))
     else:
-        emit(text.evaluation(result, notes))
+        emit(text.evaluation(result, notes, columns_of_terminal()))
 
 
 @advisor.command()
@@ -125,14 +127,24 @@ def simulate(
         emit(text.sample(result, notes))
 
 
-@advisor.command(short_help="Find the cheapest settings that meet the goals.")
+@advisor.command(short_help="Say what to set, and how to get there.")
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, GOALS, LOWER, JSON)
 @click.option("--topic", "topics", multiple=True, help="Change only this topic; repeatable.")
 @click.option("--files", "folder", help="Write the files to go with the commands there.")
+@click.option(
+    "--commands", "with_commands", is_flag=True, help="Also print the commands and the rollback."
+)
+@with_options(EXPLAIN)
 def recommend(
-    cluster: str, as_json: bool, topics: tuple[str, ...], folder: str | None, **options: Any
+    cluster: str,
+    as_json: bool,
+    topics: tuple[str, ...],
+    folder: str | None,
+    with_commands: bool,
+    explain: bool,
+    **options: Any,
 ) -> None:
-    """Find the cheapest settings that meet the goals, and the commands that get there.
+    """Say what every topic should be set to, and the commands that get there.
 
     What to compare with, unless the description says what runs today: --rf, --min-isr, --acks and
     the producer's options.
@@ -153,14 +165,29 @@ def recommend(
     )
     if folder is not None:
         write_new_files(Path(folder), rendered_files(recommendation))
-    emit(text.json(recommendation.to_dict()) if as_json else text.recommendation(recommendation))
+    if as_json:
+        emit(text.json(recommendation.to_dict()))
+    else:
+        columns = columns_of_terminal()
+        emit(text.recommendation(recommendation, columns, explain, with_commands))
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
 @with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
 @click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
-def audit(cluster: str, as_json: bool, sarif: str | None, **options: Any) -> int:
-    """Judge every topic as it is, worst first; exit code 1 if one misses the goals.
+@click.option(
+    "--fail-on",
+    default="critical",
+    show_default=True,
+    help="Exit with 1 for critical settings, or for warnings, too.",
+)
+@with_options(EXPLAIN)
+def audit(
+    cluster: str, as_json: bool, sarif: str | None, fail_on: str, explain: bool, **options: Any
+) -> int:
+    """Judge every topic as it is, worst first.
+
+    The exit code is 1 if a topic is critical, does not work, or misses a goal that was given.
 
     The load is that of each topic. Its number of partitions comes from the description.
     """
@@ -178,10 +205,14 @@ def audit(cluster: str, as_json: bool, sarif: str | None, **options: Any) -> int
         kafka_version=options["kafka_version"],
         producer=_settings(options),
     )
+    failed = audited.fails(fail_on)
     if path is not None:
         files.write_sarif(path, audited, cluster)
-    emit(text.json(audited.to_dict()) if as_json else text.audit(audited))
-    return 0 if audited.ok else EXIT_GOALS_MISSED
+    if as_json:
+        emit(text.json(audited.to_dict()))
+    else:
+        emit(text.audit(audited, columns_of_terminal(), explain))
+    return EXIT_GOALS_MISSED if failed else 0
 
 
 @advisor.command(short_help="Recommend and audit in one HTML file.")
@@ -207,7 +238,6 @@ def report(
     """
     from advisor.advice import audit as run_audit
     from advisor.advice import recommend as run_recommend
-    from advisor.advice.audits.state_words import state_lines
 
     path = files.check_output_path(Path(output))
     if checkpoint is not None and not sampled_years:
@@ -227,11 +257,7 @@ def report(
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check)
-    verdict = recommendation.verdict, *recommendation.below_verdict
-    lines = [*state_lines(recommendation.now), *verdict, recommendation.tolerances]
-    if audited is not None:
-        lines += [f"Today: {audited.verdict}", *audited.below_verdict[1:]]
-    emit(terminal_lines([*lines, f"Report: {path}"]))
+    emit(text.reported(recommendation, path, columns_of_terminal()))
 
 
 @advisor.command()
@@ -342,7 +368,7 @@ def _producer(options: dict[str, Any]) -> dict[str, Any]:
 def _config(described: Cluster, options: dict[str, Any]) -> Config:
     """Return the configuration from the options, completed by the most common one described."""
     from advisor.advice.kafka_version import controller_of, version_of
-    from advisor.advice.recommendations.search import usual_config
+    from advisor.advice.situation import usual_config
     from advisor.protocol.rules.config import Config
 
     version, _ = version_of(described, options["kafka_version"])
@@ -370,7 +396,7 @@ def _workload(options: dict[str, Any], described: Cluster | None = None) -> Work
 def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
     """Return the workload, and notes on what was assumed: settings, Kafka version, workload."""
     from advisor.advice.kafka_version import controller_note, version_of
-    from advisor.advice.recommendations.search import assumed_load, usual_setting_words
+    from advisor.advice.situation import assumed_load, usual_setting_words
 
     version, note = version_of(described, options["kafka_version"])
     controller = controller_note(described, version)
@@ -391,5 +417,6 @@ def _goals(options: dict[str, Any]) -> Goals:
     from advisor.advice import Goals
     from advisor.advice.goals import MEASURES
 
-    stated = {name: options[name] for name in (*MEASURES, "survive") if options[name] is not None}
+    names = (*MEASURES, "survive", "minutes_per_loss")
+    stated = {name: options[name] for name in names if options[name] is not None}
     return Goals(**stated)

@@ -43,18 +43,23 @@ LOAD = (
     click.option("--retention-hours", type=float, help="How long records are kept."),
 )
 GOALS = (
-    click.option("--loss-probability-per-year", type=float, help="Goal; 1e-6 unless given."),
-    click.option("--write-unavailability", type=float, help="Goal, a fraction; 1e-4 unless given."),
+    click.option("--loss-probability-per-year", type=float, help="Goal; none unless given."),
+    click.option("--write-unavailability", type=float, help="Goal, a fraction; none unless given."),
     click.option("--read-unavailability", type=float, help="Goal, a fraction; none unless given."),
     click.option("--records-refused-per-year", type=float, help="Goal; none unless given."),
     click.option("--acked-records-lost-per-year", type=float, help="Goal; none unless given."),
     click.option("--survive", help="Goal: rack or broker."),
+    click.option(
+        "--minutes-per-loss",
+        type=float,
+        help="How many minutes without writes are as bad as losing records once; 10080, a week.",
+    ),
 )
 LOWER = (
     click.option(
         "--allow-lower-durability",
         is_flag=True,
-        help="Write commands and files even where they lower min.insync.replicas or acks.",
+        help="Write commands and files even where they lower min.insync.replicas.",
     ),
 )
 CHECKPOINT = (
@@ -62,6 +67,13 @@ CHECKPOINT = (
         "--checkpoint",
         metavar="DIR",
         help="Keep finished blocks in this folder; the same command resumes from there.",
+    ),
+)
+EXPLAIN = (
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Also print what stands behind the verdict: reasons, findings, assumptions.",
     ),
 )
 JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)

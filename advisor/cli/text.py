@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from advisor.cli.verdict_text import MOST_COLUMNS, verdict_blocks
 from advisor.errors import AdvisorError
 from advisor.rendering import (
     Terminal,
@@ -16,26 +17,42 @@ from advisor.rendering import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.advice.migration.client_defaults import ClientDefaults
     from advisor.reliability.results.reliability import Reliability
     from advisor.reliability.results.sampled import Sampled
 
 _ASSUMPTION_PREFIX = "Assumed: "
-# Those that miss a goal today come first.
+# Those in trouble come first.
 _MOST_TOPICS = 30
 # Scripts longer than this are shown in part.
 _MOST_LINES, _FIRST_LINES = 200, 20
+_REST_OF_PLAN = (
+    "Commands: --commands or --files DIR. Reasons, findings and assumptions: --explain.",
+)
+_REST_OF_AUDIT = ("Commands: advisor recommend. Findings, goals and assumptions: --explain.",)
 
 
-def evaluation(result: Reliability, notes: Sequence[str] = ()) -> Terminal:
-    """Format an evaluation: explanation, dependents on internal topics, assumptions."""
+def evaluation(
+    result: Reliability, notes: Sequence[str] = (), columns: int = MOST_COLUMNS
+) -> Terminal:
+    """Format an evaluation: verdict, explanation, dependents on internal topics, assumptions."""
+    from advisor.decision import Depth, verdict_of_reliability
+
+    quick = Depth(draws=False, sensitivity=False, others=False)
+    verdict = verdict_of_reliability(result, draws=0, depth=quick)
     main, dependents = result.explain().split("\n"), result.dependents().explain().split("\n")
     lines = [*main, "", *dependents, _failed_sends(result)]
     assumed = [line for line in lines if line.startswith(_ASSUMPTION_PREFIX)]
     assumed += [f"{_ASSUMPTION_PREFIX}{note}" for note in notes]
     return terminal_blocks(
-        [[line for line in lines if not line.startswith(_ASSUMPTION_PREFIX)], assumed]
+        [
+            *verdict_blocks(verdict, (), columns),
+            [line for line in lines if not line.startswith(_ASSUMPTION_PREFIX)],
+            assumed,
+        ]
     )
 
 
@@ -57,24 +74,62 @@ def _failed_sends(result: Reliability) -> str:
     return f"Failed sends: {number} a year{interval(low, high)}{setting}."
 
 
-def recommendation(result: Recommendation) -> Terminal:
-    """Format a recommendation: verdict, reasons, findings, commands and rollback."""
+def recommendation(
+    result: Recommendation,
+    columns: int = MOST_COLUMNS,
+    explained: bool = False,
+    with_commands: bool = False,
+) -> Terminal:
+    """Format a recommendation: its verdict, and on demand reasons and commands.
+
+    Parameters
+    ----------
+    result : Recommendation
+    columns : int
+        Width of the terminal.
+    explained : bool
+        Whether reasons, findings, assumptions and commands follow.
+    with_commands : bool
+        Whether commands and rollback follow.
+    """
     from advisor.advice.audits.state_words import state_lines
-    from advisor.advice.beyond_settings import goals_sentence
 
     blocks = [
         list(state_lines(result.now)),
-        [result.verdict, *result.below_verdict, *result.remedies, result.tolerances],
-        [] if any(result.rack_rule in each for each in result.caveats) else [result.rack_rule],
-        [goals_sentence(result.goals, result.best.reliability)],
-        _topics(result),
+        *verdict_blocks(result.quick_verdict, () if explained else _REST_OF_PLAN, columns),
+    ]
+    if explained:
+        blocks += _reasons(result)
+    if explained or with_commands:
+        blocks += _instructions(result)
+    return terminal_blocks(blocks)
+
+
+def _reasons(result: Recommendation) -> list[list[str]]:
+    """Format what stands behind a recommendation."""
+    from advisor.decision.rows import further
+
+    return [
+        [*further(result.quick_verdict), *result.remedies, result.tolerances, result.rack_rule],
+        [result.goals.sentence],
         ["Why:", *(f"  {reason}" for reason in result.why)],
         _likeliest(result),
         findings(result.findings),
-        ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
-        *_instructions(result),
+        _assumed(result.notes),
     ]
-    return terminal_blocks(blocks)
+
+
+def _assumed(notes: Sequence[str]) -> list[str]:
+    return ["Assumed:", *(f"  {note}" for note in notes)] if notes else []
+
+
+def reported(result: Recommendation, path: Path | str, columns: int = MOST_COLUMNS) -> Terminal:
+    """Format what a written report says first, and where it is."""
+    from advisor.advice.audits.state_words import state_lines
+
+    state = list(state_lines(result.now))
+    verdict = verdict_blocks(result.quick_verdict, (), columns)
+    return terminal_blocks([state, *verdict, [f"Report: {path}"]])
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -85,41 +140,16 @@ def _likeliest(result: Recommendation) -> list[str]:
     return []
 
 
-def _topics(result: Recommendation) -> list[str]:
-    """Format today's and the planned setting of each topic, those that miss goals first."""
-    from advisor.advice.choice import BRIEF_GOALS
-    from advisor.advice.recommendations.topic_changes import unmet
-
-    if not result.topic_changes:
-        return []
-    rows = [("topic", "partitions", "today", "goals", "with this plan", "goals")]
-    for change in result.topic_changes[:_MOST_TOPICS]:
-        row = change.row()
-        misses = (
-            f"missed: {', '.join(BRIEF_GOALS[goal] for goal in row[key])}" if row[key] else "met"
-            for key in ("today_misses", "planned_misses")
-        )
-        now, then = misses
-        planned = row["planned"] if row["changes"] else "no change"
-        rows.append((row["topic"], str(row["partitions"]), row["today"], now, planned, then))
-    rest = result.topic_changes[_MOST_TOPICS:]
-    return [*table(rows), *_more_topics(len(rest), sum(bool(unmet(c.today)) for c in rest))]
-
-
-def _more_topics(number: int, missing: int) -> list[str]:
+def _more_topics(number: int, critical: int) -> list[str]:
     """Format the number of topics not shown; nothing for 0."""
     if not number:
         return []
-    miss = f"{missing:,} of them miss a goal" if missing else "all of them meet the goals"
-    return [f"{number:,} more topics are not shown; {miss}. --json lists every topic."]
+    worst = f"{critical:,} of them are critical" if critical else "none of them is critical"
+    return [f"{number:,} more topics are not shown; {worst}. --json lists every topic."]
 
 
 def _instructions(result: Recommendation) -> list[list[str]]:
-    """Format commands, rollback and producer settings, or why there are none."""
-    from advisor.advice.migration.target_settings import refusal
-
-    if result.refused:
-        return [[refusal(result.refused)]]
+    """Format commands, rollback and producer settings."""
     return [
         [
             "Commands (advisor recommend --files DIR writes the files they name):",
@@ -144,48 +174,47 @@ def _first_lines(lines: Sequence[str], file: str) -> list[str]:
     ]
 
 
-def audit(result: Audit) -> Terminal:
-    """Format an audit: verdict, table of topics (worst first), findings."""
-    from advisor.advice.audits.audit import WITHOUT_INTERVALS
+def audit(result: Audit, columns: int = MOST_COLUMNS, explained: bool = False) -> Terminal:
+    """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
-    from advisor.advice.beyond_settings import has_beyond, lost_words
+
+    blocks = [
+        list(state_lines(result.now)),
+        *verdict_blocks(result.quick_verdict, () if explained else _REST_OF_AUDIT, columns),
+    ]
+    return terminal_blocks([*blocks, *_behind_audit(result)] if explained else blocks)
+
+
+def _behind_audit(result: Audit) -> list[list[str]]:
+    """Format the topics with their goals (worst first), findings and assumptions."""
+    from advisor.advice.audits.audit import WITHOUT_INTERVALS
+    from advisor.advice.candidate import goals_words, lost_words
+    from advisor.decision.rows import further
     from advisor.formatting import time_per_year
 
-    split = any(has_beyond(topic.choice.reliability) for topic in result.topics)
-    header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused")
-    by_settings = ("lost by settings", "refused by settings") if split else ()
-    rows = [(*header, *by_settings, "goals")]
+    rows = [("topic", "partitions", "today", "a record is lost", "writes refused", "goals")]
     for topic in result.topics[:_MOST_TOPICS]:
-        config, r = topic.choice.config, topic.choice.reliability
-        decided = (
-            lost_words(r, "by_settings"),
-            time_per_year(r.write_unavailability),
-        )
+        r = topic.choice.reliability
         rows.append(
             (
                 topic.topic.name,
                 str(len(topic.partitions)),
-                str(config.replication_factor),
-                str(config.min_insync_replicas),
+                topic.choice.name,
                 lost_words(r),
                 time_per_year(r.write_unavailability),
-                *(decided if split else ()),
-                "met" if topic.ok else f"missed: {topic.missed}",
+                goals_words(topic.choice),
             )
         )
     rest = result.topics[_MOST_TOPICS:]
-    notes = ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else []
-    goals = [WITHOUT_INTERVALS, result.goals_sentence]
-    blocks = [
-        list(state_lines(result.now)),
-        [result.verdict, *result.below_verdict],
-        [*table(rows), *_more_topics(len(rest), sum(not topic.ok for topic in rest))],
-        goals,
+    critical = sum(topic.severity == "critical" for topic in rest)
+    return [
+        list(further(result.quick_verdict)),
+        [*table(rows), *_more_topics(len(rest), critical)],
+        [WITHOUT_INTERVALS, result.goals.sentence],
         [result.spread],
         findings(result.findings),
-        notes,
+        _assumed(result.notes),
     ]
-    return terminal_blocks(blocks)
 
 
 def clients(rows: Sequence[ClientDefaults]) -> Terminal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -209,12 +210,29 @@ def _drawn_classes(ordered: Sequence[Comparison], most_chains: int) -> int:
 
 
 def _least_confident(choices: Sequence[tuple[int, SettingChoice]]) -> int | None:
-    """The first of the least confident choices; one without draws only if there is no other."""
-    return min(
-        choices,
-        key=lambda entry: entry[1].kept_in / entry[1].draws if entry[1].draws else 2.0,
-        default=(None,),
-    )[0]
+    """The first of the least confident choices; one without draws only if there is no other.
+
+    Of equally confident ones, that whose price of a loss is nearest to where it no longer pays: so
+    the same choice is shown with draws and without, where all are sure.
+    """
+
+    def confidence(entry: tuple[int, SettingChoice]) -> tuple[float, float]:
+        choice = entry[1]
+        return choice.kept_in / choice.draws if choice.draws else 2.0, _room(choice)
+
+    return min(choices, key=confidence, default=(None,))[0]
+
+
+def _room(choice: SettingChoice) -> float:
+    """By which factor the price of a loss may change until another min ISR is chosen."""
+    price, lowest, highest = (
+        choice.minutes_per_loss,
+        choice.pays_from_minutes,
+        choice.pays_to_minutes,
+    )
+    below = price / lowest if lowest else math.inf
+    above = highest / price if highest is not None and price else math.inf
+    return min(below, above)
 
 
 def _with_sensitivity(
@@ -440,15 +458,11 @@ def _below(
         for action in actions
         if action.held_back
     ]
-    goals = {goal.goal: goal for action in reversed(actions) for goal in action.goals}
-    sentences += map(words.goal_sentence, goals.values())
+    sentences += words.goal_sentences(actions)
     sentences += [
         words.loss_size_sentence(worst.loss_size),
         words.more_replica_sentence(worst),
         words.measure_sentence(choice),
+        words.undrawn_sentence(undrawn),
     ]
-    if undrawn:
-        sentences.append(
-            f"How sure was not computed for {undrawn:,} topics, which come after the others."
-        )
     return sentences

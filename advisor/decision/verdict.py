@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from advisor import plotting
 from advisor.decision.comparison import GoalOutcome, SettingChoice
 from advisor.decision.settings import Setting
+from advisor.errors import MissingExtraError
 from advisor.reliability import measure_table
+from advisor.tables import html_verdict
 
 CRITICAL, WARNING, OK = "critical", "warning", "ok"
 SEVERITIES = (CRITICAL, WARNING, OK)
@@ -161,15 +165,15 @@ class Action:
         return SEVERITIES.index(self.severity), -self.cost_today, self.topic
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
+        """Return plain data, ready for JSON; what is infinite is "infinite"."""
         return {
             "topic": self.topic,
             "today": str(self.today),
             "set_to": None if self.set_to is None else str(self.set_to),
-            "loss_today": self.loss_today,
-            "loss_after": self.loss_after,
-            "refused_today": self.refused_today,
-            "refused_after": self.refused_after,
+            "loss_today": plain(self.loss_today),
+            "loss_after": plain(self.loss_after),
+            "refused_today": plain(self.refused_today),
+            "refused_after": plain(self.refused_after),
             "severity": self.severity,
             "why": self.why,
             "held_back": self.held_back,
@@ -221,7 +225,10 @@ class Verdict:
         return min((action.severity for action in self.actions), key=SEVERITIES.index, default=OK)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
+        """Return plain data, ready for JSON; what is infinite is "infinite".
+
+        A break-even of "infinite" minutes: however much a loss matters, the setting is no better.
+        """
         floor = self.floor
         return {
             "headline": self.headline,
@@ -231,8 +238,8 @@ class Verdict:
             "floor": None
             if floor is None
             else {
-                "losses_per_year": floor.losses_per_year,
-                "minutes_without_writes_per_year": floor.minutes_without_writes_per_year,
+                "losses_per_year": plain(floor.losses_per_year),
+                "minutes_without_writes_per_year": plain(floor.minutes_without_writes_per_year),
                 "cause": floor.cause,
             },
             "choice": None if self.choice is None else choice_dict(self.choice),
@@ -242,6 +249,27 @@ class Verdict:
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.headline, self.text)))
+
+    def _repr_html_(self) -> str:
+        try:
+            return str(plotting.draw("verdict", self).text)
+        except MissingExtraError:
+            return html_verdict(self.headline, self.text, *self.below).text
+
+
+INFINITE = "infinite"
+"""What stands for an infinite number in plain data: JSON has none."""
+
+
+def plain(value: Any) -> Any:
+    """Return numbers, and mappings of them, with words for what is infinite.
+
+    >>> plain({"low": 0.0, "high": float("inf")})
+    {'low': 0.0, 'high': 'infinite'}
+    """
+    if isinstance(value, Mapping):
+        return {name: plain(number) for name, number in value.items()}
+    return INFINITE if isinstance(value, float) and math.isinf(value) else value
 
 
 def choice_dict(choice: SettingChoice) -> dict[str, Any]:
@@ -254,14 +282,14 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
         "best_in": choice.best_in,
         "kept_in": choice.kept_in,
         "draws": choice.draws,
-        "regret": choice.regret._asdict(),
+        "regret": plain(choice.regret._asdict()),
         "runner_up": None if choice.runner_up is None else str(choice.runner_up),
-        **{name: prices and prices._asdict() for name, prices in spreads.items()},
-        "pays_from_minutes": choice.pays_from_minutes,
-        "pays_to_minutes": choice.pays_to_minutes,
+        **{name: prices and plain(prices._asdict()) for name, prices in spreads.items()},
+        "pays_from_minutes": plain(choice.pays_from_minutes),
+        "pays_to_minutes": plain(choice.pays_to_minutes),
         "depends_on": None if choice.depends_on is None else list(choice.depends_on),
         "measure_next": [
-            {**vars(number), "then": None if number.then is None else str(number.then)}
+            plain({**vars(number), "then": None if number.then is None else str(number.then)})
             for number in choice.measure_next
         ],
     }
@@ -269,4 +297,5 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
 
 def goal_dict(goal: GoalOutcome) -> dict[str, Any]:
     """Return the outcome of a goal as plain data."""
-    return {**vars(goal), "by": None if goal.by is None else str(goal.by)}
+    data: dict[str, Any] = plain({**vars(goal), "by": None if goal.by is None else str(goal.by)})
+    return data

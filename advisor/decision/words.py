@@ -24,6 +24,8 @@ from advisor.formatting import (
 from advisor.reliability.failures import mechanisms
 
 MOST_HEADLINE_WORDS, MOST_WORDS = 25, 60
+MOST_PRICE_MINUTES = 100.0 * MINUTES_PER_YEAR
+"""No loss is as bad as a hundred years without writes: a higher price is called any price."""
 _MOST_NAMES = 2
 _RARE = f"less often than every {RAREST_YEARS:,.0f} years"
 # A loss or an outage is called unavoidable if at most that many times the floor.
@@ -33,7 +35,7 @@ _MOSTLY = 0.5
 
 def headline(actions: Sequence[Action], now: Sequence[str]) -> str:
     """Return what to do, in at most 25 words."""
-    text = _what_to_do(actions)
+    text = what_to_do(actions)
     if not now:
         return text
     whole = f"Broken now: {now[0]}. {text}"
@@ -42,7 +44,8 @@ def headline(actions: Sequence[Action], now: Sequence[str]) -> str:
     return f"Broken now, repair first: {counted(len(now), 'topic')}. {text}"
 
 
-def _what_to_do(actions: Sequence[Action]) -> str:
+def what_to_do(actions: Sequence[Action]) -> str:
+    """Return the headline without what is broken now."""
     changed = [action for action in actions if action.set_to is not None]
     if not actions:
         return "There is no topic to decide about."
@@ -249,10 +252,8 @@ def why(action: Action) -> str:
     if action.set_to is None:
         return f"{action.choice.setting} costs least, or hardly more."
     reasons = []
-    if today.replication_factor == 1:
-        reasons.append("its only copy goes with its broker")
-    elif not today.survives_restart:
-        reasons.append("the restart of one broker stops its writes")
+    if today.replication_factor == 1 or not today.survives_restart:
+        reasons.append(reason(action))
     if action.loss_after < action.loss_today:
         reasons.append(
             f"it loses records {often(action.loss_today)}, after the change "
@@ -264,6 +265,29 @@ def why(action: Action) -> str:
             f"{stopped(action.refused_after)}"
         )
     return f"{capital('; '.join(reasons) or 'a goal asks for it')}."
+
+
+def reason(action: Action) -> str:
+    """Return in a few words what is wrong with the setting of a topic that changes."""
+    today, after = action.today, action.after
+    if today.never_writes:
+        return "Kafka refuses every write"
+    if today.replication_factor == 1:
+        return "its only copy goes with its broker"
+    if not today.survives_restart:
+        return "the restart of one broker stops its writes"
+    if today.config.acks != "all":
+        return "a leader that dies takes acknowledged records with it"
+    if today.config.unclean_leader_election_enable:
+        return "a replica without the newest records may become leader"
+    if today.min_insync_replicas == 1 < after.min_insync_replicas:
+        return "one copy alone may acknowledge"
+    if today.min_insync_replicas != after.min_insync_replicas:
+        fewer = today.min_insync_replicas < after.min_insync_replicas
+        return f"too {'few' if fewer else 'many'} copies must acknowledge"
+    if today.replication_factor < after.replication_factor:
+        return "too few copies"
+    return "copies share a rack"
 
 
 def held_back(action: Action) -> str:
@@ -311,11 +335,11 @@ def price_sentence(choice: SettingChoice) -> str:
         return f"It pays unless a loss matters less than {duration(lower)} without writes."
     if lower == 0.0:
         return "It is better than a lower min ISR however little a loss matters."
-    if higher is not None and higher < math.inf:
+    if higher is not None and higher < MOST_PRICE_MINUTES:
         return (
             f"A higher min ISR pays if a loss matters more than {duration(higher)} without writes."
         )
-    return ""
+    return "It is better than a higher min ISR however much a loss matters." if higher else ""
 
 
 def sure_sentence(choice: SettingChoice) -> str:
@@ -362,6 +386,19 @@ def goal_sentence(goal: GoalOutcome) -> str:
         return f"{capital(what)}: missed, and {goal.by} would meet it."
     best = "" if goal.goal == SURVIVE else f"; the best is {significant(goal.best)}"
     return f"{capital(what)}: out of reach{best}."
+
+
+def goal_sentences(actions: Sequence[Action]) -> tuple[str, ...]:
+    """Return what becomes of each goal, of the first topic that has it."""
+    goals = {goal.goal: goal for action in reversed(actions) for goal in action.goals}
+    return tuple(map(goal_sentence, goals.values()))
+
+
+def undrawn_sentence(topics: int) -> str:
+    """Return for how many topics no draws say how sure the choice is; "" for none."""
+    if not topics:
+        return ""
+    return f"How sure was not computed for {topics:,} topics, which come after the others."
 
 
 def loss_size_sentence(size: LossSize) -> str:

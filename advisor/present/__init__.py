@@ -27,6 +27,7 @@ _HOME = {
     "plot_sweep": "figures.sweep",
     "plot_tornado": "figures.tornado",
     "story": "stories.story",
+    "verdict_html": "verdict_page",
     "write_report": "report.page",
 }
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.chain.state_selection import NominalRates
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.measure_table import EVENTS, FRACTION, RECORDS
 from advisor.reliability.measures.first_losses import FirstLosses
 from advisor.reliability.measures.replica_set import measure_draw
 from advisor.reliability.measures.solved_chain import SetMeasures
@@ -24,13 +26,9 @@ from advisor.reliability.solver.generator import Vector
 Pattern = tuple[int, ...]
 Guides = tuple[NominalRates, ...]
 
-SUMMED = (
-    "loss_events_per_year",
-    "acked_records_lost_per_year",
-    "records_refused_per_year",
-    "records_dropped_per_year",
-)
-AVERAGED = ("write_unavailability", "read_unavailability", "write_stalled")
+# How the measures of replica sets are put together.
+SUMMED = measure_table.computed(EVENTS, RECORDS)
+AVERAGED = measure_table.computed(FRACTION)
 OF_FIRST_LOSS = ("loss_probability_per_year", "mean_years_to_loss")
 DRAWN = (*SUMMED, *AVERAGED, *OF_FIRST_LOSS)
 """What is computed of each draw."""

@@ -20,10 +20,12 @@ def test_it_is_assumed_that_producers_have_it(timeout_ms: int | None, said: int)
     assert len(memory) == said
 
 
-def test_a_recommendation_says_it_of_the_timeouts_compared() -> None:
-    """One note for both, since both are longer."""
-    notes = advisor.recommend(CLUSTER, CARD, LOAD).notes
-    assert len([note for note in notes if "buffer.memory" in note]) == 1
+def test_a_recommendation_says_it_of_a_longer_timeout() -> None:
+    """Which a limit on failed sends asks for; not of the default."""
+    for limit, said in ((None, 0), (0.0, 1)):
+        goals = advisor.Goals(records_refused_per_year=limit)
+        notes = advisor.recommend(CLUSTER, CARD, LOAD, goals).notes
+        assert len([note for note in notes if "buffer.memory" in note]) == said
 
 
 def test_the_properties_say_how_much() -> None:

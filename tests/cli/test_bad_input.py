@@ -138,6 +138,7 @@ def test_odd_but_real_input_is_a_finding(
     inner += "\tTopic: __consumer_offsets\tPartition: 0\tLeader: none\tReplicas: 1\tIsr: 1\n"
     cluster = describe(tmp_path, Path(good(tmp_path, m=4)).read_text() + inner)
     line = ["audit", cluster, "--model", card, "--racks", "1=a,2=b", "--kafka-version", "3.6"]
+    line += ["--explain"]
     assert main(line) == 1
     out = capsys.readouterr().out
     for code in ("KRA103", "KRA104", "KRA201", "KRA309"):
@@ -202,5 +203,5 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path, card: str) -> None:
 
 def test_an_audit_says_that_it_has_no_intervals(tmp_path: Path, capsys) -> None:
     """The table of an audit says that it has no intervals, and how to get them."""
-    main(["audit", good(tmp_path), "--model", "single_rack"])
+    main(["audit", good(tmp_path), "--model", "single_rack", "--explain"])
     assert "These values have no 95 % intervals" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """What the command line prints of many topics: the worst, and how many there are."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ TOPICS = 70
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> list[str]:
-    """Seventy topics, of which the last twenty have one replica and miss a goal."""
+    """Seventy topics, of which the last forty have one replica."""
     lines = []
     for t in range(TOPICS):
-        ids = "1,2,3" if t < 50 else "1"
+        ids = "1,2,3" if t < 30 else "1"
         factor = ids.count(",") + 1
         lines.append(
             f"Topic: topic-{t:02d}\tPartitionCount: 3\tReplicationFactor: {factor}\t"
@@ -39,18 +40,18 @@ def arguments(tmp_path: Path) -> list[str]:
 def test_the_audit_prints_the_worst_thirty(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The twenty that miss goals come first; the others are counted, and in --json."""
-    loose = ["--loss-probability-per-year", "0.9", "--write-unavailability", "0.001"]
-    assert main(["audit", *arguments, *loose]) == 1
+    """Thirty that should change and the number of the others; all of them are in --json."""
+    assert main(["audit", *arguments]) == 1
     printed = capsys.readouterr().out
-    rows = [line for line in printed.splitlines() if line.startswith("topic-")]
-    assert len(rows) == 30
-    assert all("missed" in row for row in rows[:20])
-    assert "40 more topics are not shown; all of them meet the goals. --json lists" in printed
-    strict = ["--loss-probability-per-year", "1e-12"]
-    assert main(["audit", *arguments, *strict]) == 1
-    assert "40 more topics are not shown; 40 of them miss a goal." in capsys.readouterr().out
-    assert main(["audit", *arguments, *strict, "--json"]) == 1
+    rows = [line for line in printed.splitlines() if "topic-" in line and "min ISR" in line]
+    assert len([row for row in rows if row.startswith(("critical", "warning"))]) == 30
+    assert "10 more topics to change are not shown; --json lists every topic." in printed
+    assert main(["audit", *arguments, "--explain"]) == 1
+    explained = capsys.readouterr().out
+    goals = re.findall(r"^topic-\d\d +3 +RF", explained, re.MULTILINE)
+    assert len(goals) == 30
+    assert "40 more topics are not shown; " in explained
+    assert main(["audit", *arguments, "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["topics"]) == TOPICS
 
 
@@ -58,10 +59,13 @@ def test_recommend_prints_the_worst_thirty_and_the_start_of_long_scripts(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Topics are counted; a script of hundreds of lines is named with the way to get it."""
-    monkeypatch.setattr("advisor.cli.text._MOST_LINES", 50)
-    assert main(["recommend", *arguments]) == 0
+    monkeypatch.setattr("advisor.cli.text._MOST_LINES", 5)
+    monkeypatch.setattr("advisor.cli.text._FIRST_LINES", 3)
+    assert main(["recommend", *arguments, "--commands"]) == 0
     printed = capsys.readouterr().out
-    assert len([line for line in printed.splitlines() if line.startswith("topic-")]) == 30
-    assert "40 more topics are not shown; " in printed
+    rows = [line for line in printed.splitlines() if line.startswith(("critical", "warning"))]
+    assert len(rows) == 30
+    assert "10 more topics to change are not shown; " in printed
     assert "more lines: advisor recommend --files DIR writes commands.sh with all." in printed
-    assert printed.count("kafka-configs.sh") < 50
+    start = printed.index("\nCommands (")
+    assert len(printed[start : printed.index("\nRollback:")].strip().splitlines()) == 5

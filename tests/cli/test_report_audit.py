@@ -32,11 +32,11 @@ def test_the_audit_of_a_report_takes_its_options(
     assert main([*line, "--acks", "1", "--records-per-second", "400", "--rf", "2"]) == 0
     recommendation, _, audited, _ = made
     found = {t.topic.name: t.choice.reliability for t in audited.topics}
-    today = {c.name: c.today[0].choice.reliability for c in recommendation.topic_changes}
+    today = {q.topic: q for q in recommendation.decision.questions}
     assert {name: result.config.acks for name, result in found.items()} == dict.fromkeys(found, 1)
     rates = {name: result.load.records_per_second for name, result in found.items()}
     assert rates == {"orders": 100.0, "clicks": 300.0, "__consumer_offsets": 200.0}
-    assert {name: result.load for name, result in today.items()} == {
+    assert {name: question.load for name, question in today.items()} == {
         name: result.load for name, result in found.items()
     }
     made.clear()

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from advisor.advice.migration.properties import java_producer, librdkafka_producer
-from advisor.advice.recommendations.search import candidates
+from advisor.advice.recommendations.recommendation import compared
 from advisor.caches import cache_folder
 from advisor.errors import ConfigError
 from advisor.kafka_lab.nodes.distribution import (
@@ -58,7 +58,8 @@ class Verdict(NamedTuple):
 
 def possible(kafka_version: str) -> Iterator[Config]:
     """Return the configurations that can be recommended for a version, and all other valid ones."""
-    yield from candidates(kafka_version, 3)
+    usual = Config(kafka_version=kafka_version, replication_factor=3, min_insync_replicas=2)
+    yield from compared(usual, 3)
     choices = product(
         ("all", 1, 0),
         (None, 0, 3),

@@ -40,9 +40,17 @@ def chromium() -> Iterator[Browser]:
 
 
 def opened(
-    browser: Browser, path: Path, width: int, scripts: bool = True, scheme: str = "light"
+    browser: Browser,
+    path: Path,
+    width: int,
+    scripts: bool = True,
+    scheme: str = "light",
+    folded: bool = False,
 ) -> Any:
-    """Open a file in a page that records errors (`troubles`) and requests (`asked`)."""
+    """Open a file in a page that records errors (`troubles`) and requests (`asked`).
+
+    The sections of a report are opened unless they shall stay folded.
+    """
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         java_script_enabled=scripts,
@@ -56,6 +64,8 @@ def opened(
     page.on("pageerror", lambda error: page.troubles.append(str(error)))
     page.on("request", lambda request: page.asked.append(request.url))
     page.goto(path.as_uri())
+    if not folded:
+        page.evaluate("document.querySelectorAll('.fold').forEach(part => { part.open = true; })")
     return page
 
 

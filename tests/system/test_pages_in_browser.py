@@ -72,7 +72,7 @@ def test_the_report_fits_every_width(browser: Browser, report: Path, width: int)
     """
     page = opened(browser, report, width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert sum(chart.is_visible() for chart in page.locator("figure svg").all()) == 1
+    assert sum(chart.is_visible() for chart in page.locator("main figure svg").all()) == 1
     assert [chart.is_visible() for chart in page.locator("svg.ae-chart").all()] == [True, True]
     assert page.asked == [report.as_uri()]
     assert page.troubles == []
@@ -278,5 +278,5 @@ def test_the_report_says_the_same_without_scripts(browser: Browser, report: Path
     page = opened(browser, report, 1400, scripts=False)
     assert not page.locator("select").first.is_visible()
     assert page.locator("noscript p").is_visible()
-    assert sum(chart.is_visible() for chart in page.locator("figure svg").all()) == 2
+    assert sum(chart.is_visible() for chart in page.locator("main figure svg").all()) == 2
     assert page.get_by_role("rowheader", name="RF 3, min ISR 3, acks=all").first.is_visible()

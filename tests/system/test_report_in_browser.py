@@ -127,8 +127,9 @@ def test_commands_are_copied(browser: Browser, report: Path, advice: Recommendat
 
 
 def test_the_contents_lead_to_every_section(browser: Browser, report: Path) -> None:
-    """Each entry scrolls to a heading, and each section has an entry."""
-    page = opened(browser, report, 1280)
+    """Sections are folded; each has an entry, which opens it and scrolls to its heading."""
+    page = opened(browser, report, 1280, folded=True)
+    assert page.locator("main > section > details[open]").count() == 0
     links = page.locator("nav a").all()
     assert len(links) == page.locator("main > section").count() >= 7
     for link in links:
@@ -137,6 +138,7 @@ def test_the_contents_lead_to_every_section(browser: Browser, report: Path) -> N
         box = page.locator(f"h2#{target}").bounding_box()
         assert box is not None
         assert -1 <= box["y"] < 900
+        assert page.locator(f"details[open] > summary > h2#{target}").count() == 1
 
 
 def test_paper_has_everything(browser: Browser, report: Path) -> None:
@@ -150,7 +152,7 @@ def test_paper_has_everything(browser: Browser, report: Path) -> None:
     assert folded.count() > 10
     heights = folded.evaluate_all("parts => parts.map(p => p.getBoundingClientRect().height)")
     assert min(heights) > 0
-    assert sum(chart.is_visible() for chart in page.locator("figure svg").all()) == 2
+    assert sum(chart.is_visible() for chart in page.locator("main figure svg").all()) == 2
     steps = page.locator(".advisor-story li")
     assert all(step.is_visible() for step in steps.all())
     for control in page.locator("nav, .tools button, .filter input, select, [type=range]").all():

@@ -13,7 +13,7 @@ import pytest
 
 import advisor
 from advisor.__main__ import main
-from advisor.advice.choice import choose, judged
+from advisor.advice.candidate import choose, judged
 from advisor.advice.tolerance import largest_share
 from advisor.catalog import evidence, model_names
 from advisor.cli.commands import advisor as command_line

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from advisor.advice.arguments import check_arguments, check_producer_settings
 from advisor.advice.audits.audit_views import AuditViews
-from advisor.advice.audits.audit_words import audit_verdict, failing_lines
 from advisor.advice.audits.copyset_spread import spread_words
 from advisor.advice.audits.current_state import CurrentState, current_state
 from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
-from advisor.advice.beyond_settings import (
-    goals_sentence,
-    rest_of_topics,
-)
-from advisor.advice.choice import decided_measures
+from advisor.advice.deciding import Decision, evaluated_once
 from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
@@ -28,19 +22,14 @@ from advisor.advice.findings.checks import (
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.findings.missing_brokers import check_missing
-from advisor.advice.goals import Goals, decades_short
-from advisor.advice.kafka_version import controller_note, controller_of, version_of
-from advisor.advice.phrases import first_of, sentence
-from advisor.advice.topic_settings import (
-    amount_of,
-    config_of,
-    kept_for_ever,
-    load_of,
-    topics_under_load,
-)
+from advisor.advice.goals import Goals
+from advisor.advice.phrases import sentence
+from advisor.advice.situation import Situation
 from advisor.arguments import cluster_of, model_of, names_checked
-from advisor.cluster import Cluster, Topic
-from advisor.formatting import as_given
+from advisor.cluster import Cluster
+from advisor.decision import Verdict
+from advisor.decision.verdict import CRITICAL, SEVERITIES
+from advisor.errors import InputError, shown
 from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.copysets import Copysets, copysets
@@ -59,12 +48,13 @@ WITHOUT_INTERVALS = (
 class Audit(AuditViews):
     r"""Audit of all topics of a cluster, worst first; returned by `advisor.audit`.
 
-    Order: topics that do not work at present, then topics that miss a goal, by how far, then the
-    others; ties by records lost, then by time without writes.
+    Order: topics that do not work at present, then those with critical settings, then the others;
+    ties by what losses and time without writes cost.
 
     Attributes
     ----------
-    cluster : Cluster
+    situation : Situation
+        The cluster, its version, controller and traffic.
     model : FailureModel
     goals : Goals
         Limits that the topics were compared with.
@@ -76,6 +66,8 @@ class Audit(AuditViews):
         What was out of sync when the cluster was described, and what the next failure would do.
     copysets : Copysets
         Sets of brokers that hold every replica of some partition.
+    decision : Decision
+        What every topic should be set to.
     notes : tuple of str
         Assumptions, one sentence each.
 
@@ -97,27 +89,50 @@ class Audit(AuditViews):
     >>> result = advisor.audit(cluster, model)
     >>> result.ok
     False
-    >>> print(result.verdict.split("; worst")[0])
-    No, 1 of 1 topic misses your goals
+    >>> print(result.quick_verdict.headline)
+    Keep RF 2, min ISR 1, acks=all.
     >>> [finding.code for finding in result.topics[0].findings]
     ['KRA107', 'KRA101', 'KRA304']
     """
 
-    cluster: Cluster
+    situation: Situation
     model: FailureModel
     goals: Goals
     topics: tuple[TopicAudit, ...]
     general: tuple[Finding, ...]
     now: CurrentState
     copysets: Copysets
+    decision: Decision
     notes: tuple[str, ...] = field(default=())
 
     _INTERVALS = False
 
     @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+        return self.situation.cluster
+
+    @property
     def ok(self) -> bool:
-        """Whether every topic meets every goal and nothing is broken at present."""
-        return all(topic.ok for topic in self.topics)
+        """Whether nothing is broken or critical, and no topic misses a goal."""
+        return not self.fails()
+
+    def fails(self, severity: str = CRITICAL) -> bool:
+        """Return whether a topic is broken, misses a goal, or has settings that bad.
+
+        Parameters
+        ----------
+        severity : {"critical", "warning"}
+            The least severity that counts.
+
+        Raises
+        ------
+        InputError
+            If it is neither.
+        """
+        if severity not in SEVERITIES[:-1]:
+            raise InputError(f"severity={shown(severity)}: give critical or warning")
+        return any(topic.fails(severity) for topic in self.topics)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -125,26 +140,19 @@ class Audit(AuditViews):
         return by_weight([*self.general, *(f for topic in self.topics for f in topic.findings)])
 
     @property
-    def verdict(self) -> str:
-        """Yes or no, and losses and refused writes of the worst topics, in at most 25 words."""
-        return audit_verdict(self.topics, self.goals)
+    def verdict(self) -> Verdict:
+        """What every topic should be set to, and how sure that is; takes draws of the card."""
+        return self.decision.verdict
 
     @property
-    def no_setting_changes(self) -> str:
-        """One sentence on losses and outages beyond settings, for the most affected topic."""
-        return rest_of_topics([topic.choice.reliability for topic in self.topics])
+    def quick_verdict(self) -> Verdict:
+        """The verdict without how sure it is: the same settings and words, at no further cost."""
+        return self.decision.at_middle
 
     @property
     def below_verdict(self) -> tuple[str, ...]:
-        """A line on causes beyond settings, and one per topic that is broken or misses goals."""
-        return tuple(filter(None, (self.no_setting_changes, *failing_lines(self.topics))))
-
-    @property
-    def goals_sentence(self) -> str:
-        """The goals, and whether they apply to the part that settings decide."""
-        if not self.topics:
-            return self.goals.sentence
-        return goals_sentence(self.goals, self.topics[0].choice.reliability)
+        """The sentences below the verdict, without how sure it is."""
+        return self.quick_verdict.below
 
     @property
     def spread(self) -> str:
@@ -175,7 +183,7 @@ def audit(
         Traffic written to each topic; the number of partitions is the topic's own. Default: 1,000
         records per second.
     goals : Goals, optional
-        Limits for each topic separately. Default: ``Goals()``.
+        Limits for each topic separately, and what a loss is worth. Default: no limits.
     kafka_version : str, optional
         Kafka version, such as "4.1". Default: the cluster's, or the newest that fits its
         description.
@@ -200,7 +208,7 @@ def audit(
 
     See Also
     --------
-    recommend : Find settings that meet goals.
+    recommend : Choose settings, with the commands.
     evaluate : Evaluate one setting.
 
     Examples
@@ -213,72 +221,47 @@ def audit(
     >>> model = advisor.FailureModel.from_dict(
     ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
     ... )
-    >>> result = advisor.audit(cluster, model, goals=advisor.Goals(write_unavailability=0.01))
-    >>> result.topics[0].missed
-    'losses'
+    >>> result = advisor.audit(cluster, model)
+    >>> result.topics[0].severity
+    'critical'
     """
     cluster, model = cluster_of(cluster), model_of(model)
     check_arguments(cluster, model, load, goals, kafka_version)
     check_producer_settings(producer)
     goals = goals or Goals()
-    version, note = version_of(cluster, kafka_version)
-    notes = [text for text in (note, controller_note(cluster, version)) if text]
-    load_of_topic = _loads(cluster, load, shared)
-    if load is None:
-        load = Workload()
-        notes.append(f"No load was given: {amount_of(load)} to each topic were assumed.")
-    settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
-    if "acks" not in (producer or {}):
-        notes.append("Producers were assumed to use acks=all.")
-    endless = [topic.name for topic in cluster.topics if kept_for_ever(topic)]
-    if endless:
-        hours = as_given(load.retention_hours)
-        notes.append(
-            f"Records that retention.ms keeps forever were assumed to be kept {hours} hours: "
-            f"{first_of(endless)}."
-        )
-    evaluated = evaluated or topic_evaluator()
+    situation = Situation.read(cluster, load, kafka_version, producer, shared=shared)
+    once = evaluated_once(evaluated or topic_evaluator())
+    decision = Decision(situation, model, goals.requirements, evaluated=once)
     audits: list[TopicAudit] = []
     with progress_bar(len(cluster.topics), " topics", "Auditing") as done:
-        for topic in cluster.topics:
-            config, own = config_of(topic, version, settings), load_of_topic(topic)
-            audits += audit_topic(topic, cluster, config, model, own, goals, evaluated)
+        for topic in situation.topics:
+            config, own = situation.config_of(topic), situation.load_of(topic)
+            action = decision.action(topic.name)
+            audits += audit_topic(topic, cluster, config, model, own, goals, action, once)
             done(1)
-    audits.sort(key=lambda topic: _worst_first(topic, goals))
+    audits.sort(key=_worst_first)
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
-    producing = Config(kafka_version=version, **settings)
-    stated = bool(kafka_version or cluster.kafka_version)
-    known_bugs = check_version(version, str(producing.mode)) if stated else ()
-    now = current_state(cluster, version)
+    producing = Config(kafka_version=situation.version, **situation.settings)
+    stated = situation.stated_version
+    now = current_state(cluster, situation.version)
     return Audit(
-        cluster=cluster,
+        situation=situation,
         model=model,
         goals=goals,
         topics=tuple(audits),
         general=(
             *check_missing(now.presence),
             *check_cluster(cluster),
-            *known_bugs,
+            *(check_version(stated, situation.mode) if stated else ()),
             *_of_results(audits, goals, check_producer(producing, model)),
         ),
         now=now,
         copysets=copysets(
             (p.held for t in cluster.topics for p in t.partitions), len(cluster.brokers)
         ),
-        notes=(*notes, *map(sentence, assumed), *cluster.notes),
+        decision=decision,
+        notes=(*situation.notes, *map(sentence, assumed), *cluster.notes),
     )
-
-
-def _loads(cluster: Cluster, load: Workload | None, shared: bool) -> Callable[[Topic], Workload]:
-    """Return the load of each topic: all of it, or if a given one is shared, by its partitions."""
-    partitions = sum(len(topic.partitions) for topic in topics_under_load(cluster.topics))
-
-    def load_of_topic(topic: Topic) -> Workload:
-        own = load_of(topic, load or Workload())
-        share = len(topic.partitions) / partitions if shared and load is not None else 1.0
-        return replace(own, records_per_second=own.records_per_second * share)
-
-    return load_of_topic
 
 
 def _of_results(
@@ -302,18 +285,14 @@ def _once(
             return
 
 
-def _worst_first(audited: TopicAudit, goals: Goals) -> tuple[object, ...]:
-    choice, r = audited.choice, audited.choice.reliability
-    measures = decided_measures(r)
+def _worst_first(audited: TopicAudit) -> tuple[object, ...]:
+    action, choice = audited.action, audited.choice
     return (
         *audited.urgency,
-        choice.meets_all,
-        # Goals of survival are met or missed, and have no distance.
-        -decades_short(goals, measures),
+        SEVERITIES.index(audited.severity),
         -len(choice.unmet),
-        -r.acked_records_lost_per_year,
-        -measures.get("loss_probability_per_year", math.inf),
-        -r.write_unavailability,
+        -action.cost_today,
+        -choice.reliability.acked_records_lost_per_year,
         audited.topic.name,
         audited.partitions,
     )

@@ -11,11 +11,12 @@ from advisor.advice.audits.current_state import CurrentState
 from advisor.advice.audits.sarif import sarif_log
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.beyond_settings import decided_columns, lost_words
+from advisor.advice.candidate import goals_words, lost_words
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
 from advisor.cluster import Cluster
+from advisor.decision import Verdict
 from advisor.formatting import time_per_year
 from advisor.reliability.common_cause.copysets import Copysets
 from advisor.reliability.failures.failure_model import FailureModel
@@ -34,13 +35,17 @@ from advisor.tables import (
 class AuditViews(RowTable):
     """Mixin with the views of an `Audit`. Texts show at most the thirty worst topics."""
 
-    cluster: Cluster
     model: FailureModel
     goals: Goals
     topics: tuple[TopicAudit, ...]
     now: CurrentState
     copysets: Copysets
     notes: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def cluster(self) -> Cluster:
+        """The cluster."""
 
     @property
     @abstractmethod
@@ -54,23 +59,18 @@ class AuditViews(RowTable):
 
     @property
     @abstractmethod
-    def verdict(self) -> str:
-        """The result in one sentence."""
+    def verdict(self) -> Verdict:
+        """What every topic should be set to, and how sure that is."""
 
     @property
     @abstractmethod
-    def no_setting_changes(self) -> str:
-        """What causes beyond settings add, in one sentence."""
+    def quick_verdict(self) -> Verdict:
+        """The verdict without how sure it is."""
 
     @property
     @abstractmethod
     def below_verdict(self) -> tuple[str, ...]:
-        """The lines below the verdict."""
-
-    @property
-    @abstractmethod
-    def goals_sentence(self) -> str:
-        """The goals, and whether they apply to the part that settings decide."""
+        """The sentences below the verdict."""
 
     @property
     @abstractmethod
@@ -86,8 +86,8 @@ class AuditViews(RowTable):
         Returns
         -------
         dict
-            "now", "verdict", "no_setting_changes", "ok", "goals", "model", "topics" (rows without
-            intervals), "spread" (copysets), "findings" and "notes".
+            "now", "verdict" (with the action of every topic), "ok", "goals", "model", "topics"
+            (rows without intervals), "spread" (copysets), "findings" and "notes".
 
         See Also
         --------
@@ -103,8 +103,7 @@ class AuditViews(RowTable):
         """
         return {
             "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
-            "verdict": self.verdict,
-            "no_setting_changes": self.no_setting_changes,
+            "verdict": self.quick_verdict.to_dict(),
             "ok": self.ok,
             "goals": self.goals.to_dict(),
             "model": self.model.name,
@@ -127,8 +126,9 @@ class AuditViews(RowTable):
         -------
         dict
             The log, ready for ``json.dump``: a rule for each code that was found (and KRA001 for a
-            missed goal) with its help text, and a result for each finding, with level "error"
-            (does not work at present, misses a goal), "warning" (risk) or "note".
+            missed goal, KRA002 and KRA003 for settings to change) with its help text, and a result
+            for each finding, with level "error" (does not work at present, misses a goal, critical
+            settings), "warning" (risk, or other settings cost less) or "note".
 
         See Also
         --------
@@ -161,11 +161,12 @@ class AuditViews(RowTable):
         >>> import advisor
         >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
         >>> lines = advisor.audit(text + "\n", "three_az_cloud").explain().splitlines()
-        >>> [line for line in lines if line.startswith("Goals:")][0][:58]
-        'Goals: at most a 1 in 1 million chance of data loss a year'
+        >>> [line for line in lines if line.startswith("Goals:")]
+        ['Goals: none.']
         """
-        lines = [*state_lines(self.now), self.verdict, *self.below_verdict, *self._topic_lines()]
-        lines += [*_finding_lines(self.findings), self.spread, self.goals_sentence]
+        lines = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
+        lines += [*self._topic_lines(), *_finding_lines(self.findings), self.spread]
+        lines.append(self.goals.sentence)
         return "\n".join([*lines, *self.notes[:MOST_ROWS]])
 
     def plot(self, ax: Any = None) -> Any:
@@ -202,7 +203,7 @@ class AuditViews(RowTable):
         return plotting.draw("audit", self, ax)
 
     def __repr__(self) -> str:
-        head = [*state_lines(self.now), self.verdict, *self.below_verdict]
+        head = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
         return "\n".join([*head, *(f"  {line}" for line in self._topic_lines())])
 
     def _topic_lines(self) -> list[str]:
@@ -215,9 +216,10 @@ class AuditViews(RowTable):
 
     def _repr_html_(self) -> str:
         table = html_table([_html_row(t) for t in self.topics[:MOST_ROWS]], "Topics, worst first")
-        below = *self.below_verdict, *state_lines(self.now)
+        verdict = self.quick_verdict
+        below = verdict.text, *self.below_verdict, *state_lines(self.now)
         return joined(
-            html_verdict(self.verdict, *below),
+            html_verdict(verdict.headline, *filter(None, below)),
             table,
             html_paragraphs([self._more_topics, self.spread]),
             html_list(_finding_lines(self.findings)),
@@ -241,7 +243,8 @@ def _html_row(audited: TopicAudit) -> dict[str, object]:
         "setting": audited.choice.name,
         "a record is lost": lost_words(r),
         "refused a year": time_per_year(r.write_unavailability),
-        **decided_columns(r),
-        "goals": "met" if audited.ok else f"missed: {audited.missed}",
+        "severity": audited.severity,
+        "set to": audited.advice.removeprefix("set ") or "as it is",
+        "goals": goals_words(audited.choice),
         "findings": " ".join(dict.fromkeys(f.code for f in audited.findings)),
     }

@@ -14,6 +14,8 @@ from urllib.parse import quote
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
+from advisor.decision.verdict import CRITICAL, WARNING
+from advisor.formatting import capital
 from advisor.parsing import read_json
 from advisor.rendering import sarif_message
 
@@ -24,11 +26,29 @@ MISSED_GOAL = Rule(
     "KRA001",
     BROKEN,
     "A topic misses its goals",
-    "The probability of a loss or the time without writes, as far as settings decide them, is "
-    "above a limit of the goals.",
-    "Run advisor recommend on the same description: it finds settings that meet the goals.",
+    "The probability of a loss, the time without writes or another measure is above a limit of the "
+    "goals.",
+    "Run advisor recommend on the same description: it says which settings meet the goals.",
 )
-"""Stands for a missed goal; the other codes are those of the catalogue of findings."""
+"""Stands for a missed goal; see also `SETTINGS`."""
+SETTINGS = {
+    CRITICAL: Rule(
+        "KRA002",
+        BROKEN,
+        "A topic's settings are critical",
+        "It loses records more than ten times as often as it has to, or the restart of one broker "
+        "stops its writes or reads.",
+        "Run advisor recommend on the same description: it writes the commands.",
+    ),
+    WARNING: Rule(
+        "KRA003",
+        RISK,
+        "Other settings cost less",
+        "Losses and time without writes together cost least with other settings.",
+        "Run advisor recommend on the same description: it writes the commands.",
+    ),
+}
+"""By severity; the other codes are those of the catalogue of findings."""
 
 _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
 _NAME = re.compile(r"[\w.-]+")
@@ -37,7 +57,7 @@ _NAME = re.compile(r"[\w.-]+")
 def sarif_log(
     topics: Sequence[TopicAudit], findings: Iterable[Finding], source: str, text: str = ""
 ) -> dict[str, Any]:
-    """Return a SARIF log with a result for each missed goal and each finding.
+    """Return a SARIF log: a result for each missed goal, setting to change, and finding.
 
     Parameters
     ----------
@@ -51,7 +71,12 @@ def sarif_log(
         Content of that file, for the lines of the topics.
     """
     missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
-    found = list(dict.fromkeys([*missed, *findings]))
+    settings = [
+        Finding(SETTINGS[t.severity], t.topic.name, f"{capital(t.advice)}: {t.action.why}")
+        for t in topics
+        if t.severity in SETTINGS
+    ]
+    found = list(dict.fromkeys([*missed, *settings, *findings]))
     rules = list(dict.fromkeys(each.rule for each in found))
     lines = _first_lines(text, {each.topic for each in found if each.topic})
     index = {rule: number for number, rule in enumerate(rules)}

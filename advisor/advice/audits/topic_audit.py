@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for
+from advisor.advice.candidate import BRIEF_GOALS, Candidate, choose, goals_for
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
@@ -13,10 +13,12 @@ from advisor.advice.goals import Goals
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import share_of
 from advisor.cluster import Cluster, Partition, Topic
+from advisor.decision import Action
+from advisor.decision.verdict import CRITICAL, OK, SEVERITIES
+from advisor.decision.words import often, stopped
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.explanation import verdict
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
@@ -34,21 +36,34 @@ class TopicAudit:
     topic : Topic
     partitions : tuple of int
         Partitions covered. A topic with several replication factors has one entry for each.
-    choice : Choice
-        Settings, reliability, and the goals that are met.
+    choice : Candidate
+        Settings, reliability, and the goals that are met, as it is today.
     findings : tuple of Finding
         About the whole topic.
+    action : Action
+        What to do about the whole topic.
     """
 
     topic: Topic
     partitions: tuple[int, ...]
-    choice: Choice
+    choice: Candidate
     findings: tuple[Finding, ...]
+    action: Action
+
+    @property
+    def severity(self) -> str:
+        """What the decision says of its settings: "critical", "warning" or "ok"."""
+        return self.action.severity
 
     @property
     def ok(self) -> bool:
-        """Whether every goal is met and no finding is of weight "broken"."""
-        return self.choice.meets_all and not self.broken
+        """Whether it works, misses no goal, and its settings are not critical."""
+        return not self.fails(CRITICAL)
+
+    def fails(self, severity: str) -> bool:
+        """Whether it is broken, misses a goal, or has settings of that severity or worse."""
+        is_severe = SEVERITIES.index(self.severity) <= SEVERITIES.index(severity)
+        return is_severe or bool(self.broken) or not self.choice.meets_all
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -68,22 +83,45 @@ class TopicAudit:
         return ", ".join([*self.broken, *(BRIEF_GOALS[goal] for goal in self.choice.unmet)])
 
     @property
+    def advice(self) -> str:
+        """What to set, in a few words; "" to keep today's settings."""
+        action = self.action
+        if action.set_to is None:
+            return ""
+        if action.set_to.key == action.today.key:
+            return "spread its replicas over the racks"
+        return f"set {action.set_to}"
+
+    @property
     def sentence(self) -> str:
-        """Verdict, present failures and missed goals, in one sentence."""
-        text = f"{self.topic.name}: {verdict(self.choice.reliability.outlook).rstrip('.')}"
+        """Losses, time without writes, present failures, missed goals, what to set."""
+        action = self.action
+        parts = [
+            f"{self.topic.name} ({action.today}): {self.severity}, loses records "
+            f"{often(action.loss_today)}, stops writes {stopped(action.refused_today)}"
+        ]
         if self.broken:
-            text += f"; now {listed(self.broken)}"
+            parts.append(f"now {listed(self.broken)}")
         if self.choice.unmet:
-            text += f"; misses {goals_for(self.choice)}"
-        return f"{text}."
+            parts.append(f"misses {goals_for(self.choice)}")
+        if self.severity != OK:
+            parts.append(self.advice)
+        return f"{'; '.join(parts)}."
 
     def row(self, intervals: bool = False) -> dict[str, object]:
         """Return one table row; `intervals` adds 95 % intervals, some seconds per row."""
         line: dict[str, object] = {"topic": self.topic.name, "partitions": len(self.partitions)}
         line |= self.choice.row(intervals)
-        line["ok"] = self.ok
+        line["severity"], line["ok"] = self.severity, self.ok
         line["findings"] = " ".join(dict.fromkeys(finding.code for finding in self.findings))
         return line
+
+
+def setting_words(audits: Sequence[TopicAudit]) -> str:
+    """Return "RF 3, min ISR 2", with "or" between settings of different partitions."""
+    configs = [audit.choice.config for audit in audits]
+    words = (f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}" for c in configs)
+    return " or ".join(dict.fromkeys(words))
 
 
 def audit_topic(
@@ -93,6 +131,7 @@ def audit_topic(
     model: FailureModel,
     load: Workload,
     goals: Goals,
+    action: Action,
     evaluated: Evaluate = evaluate,
 ) -> list[TopicAudit]:
     """Return the audit of one topic on the brokers that hold it, an entry per replication factor.
@@ -107,6 +146,8 @@ def audit_topic(
     load : Workload
         Traffic of the topic, over all of its partitions.
     goals : Goals
+    action : Action
+        What to do about the topic.
     evaluated : callable
         Replacement for `advisor.evaluate`, with the same arguments.
     """
@@ -120,7 +161,7 @@ def audit_topic(
         if factor != config.replication_factor:
             own = config.changed(replication_factor=factor)
         choice = _evaluated(cluster, members, own, model, load, goals, evaluated)
-        audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
+        audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings, action))
     return audits
 
 
@@ -132,12 +173,13 @@ def _evaluated(
     load: Workload,
     goals: Goals,
     evaluated: Evaluate,
-) -> Choice:
+) -> Candidate:
     held = tuple(p.held for p in members)
-    fraction = len(members) / load.partitions
-    part = replace(
-        load, partitions=len(members), records_per_second=load.records_per_second * fraction
-    )
+    part = load
+    if len(members) < load.partitions:
+        fraction = len(members) / load.partitions
+        rate = load.records_per_second * fraction
+        part = replace(load, partitions=len(members), records_per_second=rate)
     reliability = evaluated(cluster, config, model, part, placement=held)
     racks = dict(cluster.brokers.items())
     racks_known = None not in racks.values()

@@ -15,7 +15,7 @@ from advisor.advice.kafka_version import session_timeout
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
-from advisor.formatting import as_given, percent, significant
+from advisor.formatting import as_given, is_rare, percent, significant
 from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config, effective_min_isr
 from advisor.protocol.rules.versions import parse_version
@@ -179,7 +179,8 @@ def check_delivery_timeout(
     """Yield a finding if producers give up more records than the goals accept.
 
     The goal for refused records counts. Without one it is that for time without writes, as a share
-    of all records, and there is no finding if most of what is written during outages gets through.
+    of all records, by default a ten-thousandth; and there is no finding if most of what is written
+    during outages gets through.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def check_delivery_timeout(
     goals : Goals
     refused : mapping of int to float, optional
         ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
-        setting, as far as settings decide.
+        setting.
     topic : str
         Topic of the result; "" for all topics.
     """
@@ -226,10 +227,10 @@ def _refused_by_timeout(refused: Mapping[int, float]) -> str:
 
 
 def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:
-    """Yield a finding if losses by an empty, replaced broker that leads matter for a goal.
+    """Yield a finding if losses by an empty, replaced broker that leads matter.
 
     They do if they alone use up half of what a goal for losses allows, or, where that goal is
-    missed, if a tenth of the losses are of this kind.
+    missed or there is none, if a tenth of the losses are of this kind and these are not rare.
 
     Parameters
     ----------
@@ -239,20 +240,26 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
         Topic of the result; "" for all topics.
     """
     share = result.empty_leader_share() or 0.0
-    for measure in _LOSSES:
-        limit = goals.limits.get(measure)
-        if limit is None or not share:
-            continue
-        value = float(getattr(result, measure))
-        part, least = share * value, _LEAST_SHARE_OF_LIMIT * limit
-        if share >= _LEAST_SHARE_OF_MISSED if value > limit else part > least:
-            whose = f" of {topic}" if topic else ""
-            yield finding(
-                "KRA312",
-                f"{percent(share)} of the modelled losses{whose} are due to a broker that leads "
-                "empty.",
-            )
-            return
+    if _matters(share, result, goals):
+        whose = f" of {topic}" if topic else ""
+        yield finding(
+            "KRA312",
+            f"{percent(share)} of the modelled losses{whose} are due to a broker that leads empty.",
+        )
+
+
+def _matters(share: float, result: Reliability, goals: Goals) -> bool:
+    """Whether a share of the losses uses up a goal, or is large where none is met."""
+    limits = {name: limit for name in _LOSSES if (limit := goals.limits.get(name)) is not None}
+    if not limits:
+        return share >= _LEAST_SHARE_OF_MISSED and not is_rare(result.mean_years_to_loss)
+    for name, limit in limits.items():
+        value = getattr(result, name)
+        if value > limit and share >= _LEAST_SHARE_OF_MISSED:
+            return True
+        if value <= limit and share * value > _LEAST_SHARE_OF_LIMIT * limit:
+            return True
+    return False
 
 
 def _copies_of(

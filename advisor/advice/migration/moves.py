@@ -1,8 +1,8 @@
 """Replica moves that give topics their replication factor, spread over the racks.
 
-As few copies as possible: a replica is removed only if there are too many, or too many in its rack;
-the preferred leader stays if it can. New replicas go to the rack with fewest replicas of the
-partition, and in it to the broker with fewest replicas.
+As few copies as possible: no partition gets fewer replicas than it has, and one moves only if there
+are too many in its rack; the preferred leader stays if it can. New replicas go to the rack with
+fewest replicas of the partition, and in it to the broker with fewest replicas.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def plan_moves(
     brokers : mapping of int to (str or None)
         Broker id to rack. If a rack is unknown, only the number of replicas changes.
     factors : mapping of str to int
-        Topic name to target replication factor, at most the number of brokers.
+        Topic name to the least number of replicas that each partition gets, at most the number of
+        brokers.
     counted : sequence of Topic, optional
         Topics whose replicas count as load on the brokers. Default: `topics`.
     avoided : collection of int, optional
@@ -76,14 +77,16 @@ def plan_moves(
     load.update(dict.fromkeys(avoided, _HEAVIEST))
     lightest = _Lightest(brokers, load)
     racks_known = None not in brokers.values()
-    most = {f: least_share(brokers, f) if racks_known else f for f in set(factors.values())}
+    most: dict[int, int] = {}
     moves = []
     for topic in topics:
         if topic.name not in factors:
             continue
-        factor = factors[topic.name]
         for partition in topic.partitions:
             before = tuple(r for r in partition.replicas if r not in partition.adding)
+            factor = max(factors[topic.name], len(before))
+            if factor not in most:
+                most[factor] = least_share(brokers, factor) if racks_known else factor
             after = _respread(before, factor, most[factor], lightest)
             if after != before:
                 lightest.move(before, after)

@@ -37,8 +37,8 @@ from advisor.advice.migration.properties import (
 from advisor.advice.migration.rack_loss import rack_loss_files
 from advisor.advice.migration.target_settings import (
     MIN_ISR,
+    held_back_words,
     in_words,
-    lowered_acks,
     with_usual_floor,
 )
 from advisor.advice.migration.tools import Tools
@@ -90,7 +90,9 @@ class MigrationPlan:
     moves : tuple of Move
         Replicas that are moved.
     lowered : tuple of str
-        What the plan makes less durable, such as "orders: min.insync.replicas from 2 to 1".
+        What the plan makes less durable, such as "topic orders: min.insync.replicas from 2 to 1".
+    held_back : tuple of str
+        What it leaves out until that is allowed, said in the same way.
     after : tuple of Topic
         The selected topics as they are after the plan was carried out.
     crowded : str
@@ -101,6 +103,7 @@ class MigrationPlan:
     written: Mapping[str, FileText]
     moves: tuple[Move, ...]
     lowered: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
     after: tuple[Topic, ...] = ()
     crowded: str = ""
 
@@ -163,16 +166,17 @@ def make_plan(
     load: Workload,
     bytes_per_second: int = DEFAULT_THROTTLE,
     topics: Sequence[str] | None = None,
-    today: Config | None = None,
+    planned: PlannedChanges | None = None,
+    held_back: Sequence[str] = (),
 ) -> MigrationPlan:
-    """Return the plan that brings a described cluster's topics to a configuration.
+    """Return the plan that brings a described cluster's topics to a configuration, or each to its.
 
     Parameters
     ----------
     cluster : Cluster
         If it has no topics, the plan creates one.
     config : Config
-        Target settings.
+        Target settings of topics to come, and of all topics unless `planned` says otherwise.
     load : Workload
         Number of partitions of a topic to create; retained bytes to copy.
     bytes_per_second : int
@@ -180,8 +184,10 @@ def make_plan(
     topics : sequence of str, optional
         Names of the topics to change. Default: all, and the brokers' defaults for topics to come. A
         topic with more replicas than `config` has stays unchanged.
-    today : Config, optional
-        Present settings of the producers.
+    planned : PlannedChanges, optional
+        What changes, topic by topic.
+    held_back : sequence of str
+        What `planned` leaves out, because it lowers durability.
     """
     tools = _tools(cluster, config)
     files: dict[str, FileText] = {**producer_files(config, load), **other_client_files(config)}
@@ -192,17 +198,16 @@ def make_plan(
         files[SERVER_PROPERTIES] = broker_properties(for_new, len(cluster.racks) > 1)
     names = None if topics is None else set(topics)
     chosen = [t for t in cluster.topics if names is None or t.name in names]
-    lowered = tuple(lowered_acks(config, today))
     if not chosen:
-        return _plan_for_new_topic(tools, cluster, config, load, lowered, files)
-    planned = PlannedChanges.of(cluster, chosen, config)
+        return _plan_for_new_topic(tools, cluster, config, load, files)
+    planned = planned or PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
     duration = copy_comments(moves, partition_bytes(chosen, load), load, bytes_per_second)
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
-    lowered = (*planned.lowered(), *lowered)
+    lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
-    first = _comments(in_words(lowered), crowded)
+    first = _comments(in_words(lowered), held_back_words(held_back), crowded)
     lines = PlanLines(
         preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
         steps=(
@@ -227,6 +232,7 @@ def make_plan(
         },
         moves=moves,
         lowered=lowered,
+        held_back=tuple(held_back),
         after=after,
         crowded=crowded,
     )
@@ -237,12 +243,11 @@ def _plan_for_new_topic(
     cluster: Cluster,
     config: Config,
     load: Workload,
-    lowered: tuple[str, ...],
     files: dict[str, FileText],
 ) -> MigrationPlan:
     crowded = crowded_broker_words((), cluster, config)
     lines = PlanLines(
-        preflight=_comments(in_words(lowered), crowded),
+        preflight=_comments(crowded),
         steps=(*tools.variables, *_creation(tools, config, load)),
         verify=(tools.describe("my-topic"),),
         rollback=_comments("The topic is new: there is nothing to go back to."),
@@ -250,7 +255,7 @@ def _plan_for_new_topic(
     topics = strimzi_topics([("my-topic", load.partitions)], config)
     files = {**files, "kafka-topics.yaml": topics}
     files |= rack_loss_files(config, cluster.brokers, tools, ())
-    return MigrationPlan(lines, files, (), lowered, (), crowded)
+    return MigrationPlan(lines, files, (), crowded=crowded)
 
 
 def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> MigrationPlan:

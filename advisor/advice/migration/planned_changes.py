@@ -100,6 +100,16 @@ class PlannedChanges:
         same = tuple(t for t in chosen if t.name in kept)
         return cls(topics, same, targets, moves, tuple(changes))
 
+    @classmethod
+    def to(
+        cls, cluster: Cluster, targets: Mapping[str, Config], moves: tuple[Move, ...]
+    ) -> PlannedChanges:
+        """Give each named topic its own settings, and make the moves decided on."""
+        topics = tuple(topic for topic in cluster.topics if topic.name in targets)
+        own = partial(_is_own, cluster)
+        changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
+        return cls(topics, (), targets, moves, tuple(changes))
+
     @property
     def factors(self) -> dict[str, int]:
         """Target replication factors."""

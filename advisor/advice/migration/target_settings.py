@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from advisor.advice.phrases import first_of
 from advisor.cluster import Topic
-from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default
 
@@ -70,31 +69,16 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
     return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
 
 
-def lowered_acks(config: Config, today: Config | None) -> Iterator[str]:
-    """Yield how the producers' acks are lowered, for a list; nothing where they are not."""
-    if config.acks != "all" and today is not None and _strength(today) > _strength(config):
-        yield f"producers: acks from {today.acks} to {config.acks}"
-
-
-def _strength(config: Config) -> int:
-    return 2 if config.acks == "all" else int(config.acks or 0)
-
-
-def in_words(lowered: tuple[str, ...]) -> str:
+def in_words(lowered: Sequence[str]) -> str:
     """Return what a plan lowers as a sentence; "" for nothing."""
     return f"This plan lowers durability ({first_of(lowered)})." if lowered else ""
 
 
-def check_allowed(lowered: tuple[str, ...], allowed: bool) -> None:
-    """Refuse a plan that lowers durability unless that is allowed.
-
-    Raises
-    ------
-    InputError
-        With what would be lowered.
-    """
-    if lowered and not allowed:
-        raise InputError(refusal(lowered))
+def held_back_words(lowered: Sequence[str]) -> str:
+    """Return which changes a plan leaves out until they are allowed; "" for none."""
+    if not lowered:
+        return ""
+    return f"Held back, because it lowers durability ({first_of(lowered)}): add {ALLOW} for it."
 
 
 def refusal(lowered: tuple[str, ...]) -> str:

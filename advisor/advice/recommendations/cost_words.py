@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor.advice.choice import Choice
+from advisor.advice.candidate import Candidate
 from advisor.advice.migration.moves import Move
 from advisor.advice.phrases import count_in_words
 from advisor.cluster.topic import INTERNAL_TOPICS
@@ -12,12 +12,12 @@ from advisor.formatting import significant
 from advisor.reliability.results.cost import in_bytes
 
 
-def cost_words(choice: Choice, moves: Sequence[Move], each: Mapping[str, float]) -> str:
+def cost_words(choice: Candidate, moves: Sequence[Move], each: Mapping[str, float]) -> str:
     """Return the cost of a setting in one sentence.
 
     Parameters
     ----------
-    choice : Choice
+    choice : Candidate
     moves : sequence of Move
         What has to be copied to get there.
     each : mapping of str to float
@@ -41,9 +41,3 @@ def cost_words(choice: Choice, moves: Sequence[Move], each: Mapping[str, float])
         f"{in_bytes(cost.bytes_per_second_between_brokers)}/s to followers, "
         f"{cost.between_racks_text}; {waiting}{moved}."
     )
-
-
-def more_stored(other: Choice, best: Choice) -> str:
-    """Return what another setting stores: "4.1 TB stored instead of 3.1 TB"."""
-    theirs, ours = (in_bytes(c.bytes_stored) for c in (other, best))
-    return f"{theirs} stored instead of {ours}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
-from advisor.advice.choice import Choice
+from advisor.advice.candidate import Candidate
 from advisor.errors import AdvisorError
 from advisor.formatting import capital, percent
 from advisor.progress import progress_bar
@@ -72,12 +72,15 @@ class Story:
 class LossStories(ABC):
     """Mixin of a recommendation: how its best and its present setting would lose a record."""
 
-    current: Choice | None
+    @property
+    @abstractmethod
+    def best(self) -> Candidate:
+        """The recommended setting."""
 
     @property
     @abstractmethod
-    def best(self) -> Choice:
-        """The recommended setting."""
+    def current(self) -> Candidate | None:
+        """The present settings."""
 
     @cached_property
     def stories(self) -> tuple[tuple[Config, Story], ...]:
@@ -169,7 +172,7 @@ def _lost(scenario: str) -> str:
 
 
 def likeliest(result: Reliability) -> Story | None:
-    """Return the most probable path to a loss that settings decide; None without any loss.
+    """Return the most probable path to a loss; None without any.
 
     Parameters
     ----------

@@ -5,16 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cached_property
 
-from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.choice import Choice
-from advisor.advice.goals import Goals
+from advisor.advice.candidate import Candidate
+from advisor.advice.deciding import Decision
 from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan, with_flush
-from advisor.advice.migration.target_settings import check_allowed
-from advisor.advice.recommendations.topic_changes import Auditor, TopicChange, unmet
+from advisor.advice.migration.planned_changes import PlannedChanges
+from advisor.advice.migration.target_settings import lowered_min_isr
+from advisor.advice.situation import Situation
 from advisor.advice.tolerance import ToleranceRow, tolerance_table
-from advisor.advice.topic_settings import topics_under_load
-from advisor.cluster import Cluster, Topic
-from advisor.progress import progress_bar
+from advisor.cluster import Cluster
+from advisor.decision import Verdict
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 from advisor.rendering import FileText
@@ -23,19 +22,36 @@ from advisor.rendering import FileText
 class MigrationMixin(ABC):
     """Plan, commands and files of a `Recommendation`, which documents the attributes."""
 
-    cluster: Cluster
+    situation: Situation
     model: FailureModel
-    load: Workload
-    goals: Goals
-    current: Choice | None
-    topics: tuple[str, ...]
+    decision: Decision
     whole_cluster: bool
     allow_lower_durability: bool
 
     @property
     @abstractmethod
-    def best(self) -> Choice:
-        """The recommended setting."""
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    @abstractmethod
+    def load(self) -> Workload:
+        """Traffic of all topics in question together."""
+
+    @property
+    @abstractmethod
+    def topics(self) -> tuple[str, ...]:
+        """Names of the topics in question."""
+
+    @property
+    @abstractmethod
+    def best(self) -> Candidate:
+        """The setting that most topics should have."""
+
+    @property
+    @abstractmethod
+    def quick_verdict(self) -> Verdict:
+        """What every topic should be set to."""
 
     @property
     @abstractmethod
@@ -44,45 +60,40 @@ class MigrationMixin(ABC):
 
     @cached_property
     def plan(self) -> MigrationPlan:
-        """The migration to the recommended setting, and its rollback.
+        """The migration of each topic to what the verdict sets it to, and its rollback.
 
-        A topic with more replicas than recommended keeps them and its settings.
+        What lowers durability is held back unless it is allowed.
         """
         throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
         topics = None if self.whole_cluster else self.topics
-        today = None if self.current is None else self.current.config
-        return make_plan(self.cluster, self.best.config, self.load, throttle, topics, today)
+        if not self.topics:
+            return make_plan(self.cluster, self.best.config, self.load, throttle, topics)
+        planned, held_back = self._planned
+        return make_plan(
+            self.cluster, self.best.config, self.load, throttle, topics, planned, held_back
+        )
 
     @cached_property
-    def _chosen(self) -> list[Topic]:
-        names = set(self.topics)
-        return [topic for topic in self.cluster.topics if topic.name in names]
-
-    @cached_property
-    def _auditor(self) -> Auditor:
-        partitions = sum(len(topic.partitions) for topic in topics_under_load(self._chosen))
-        return Auditor(self.cluster, self.model, self.load, self.goals, partitions)
-
-    def _today(self, topic: Topic) -> tuple[TopicAudit, ...]:
-        producer = self.best if self.current is None else self.current
-        return self._auditor.audit(topic, producer.config)
-
-    @cached_property
-    def topic_changes(self) -> tuple[TopicChange, ...]:
-        """Each selected topic as it is and as the plan leaves it, those that miss goals first."""
-        after = {topic.name: topic for topic in self.plan.after}
-        changes = []
-        with progress_bar(len(self._chosen), " topics", "Topics today and as planned") as done:
-            for topic in self._chosen:
-                planned = self._auditor.audit(after[topic.name], self.best.config)
-                changes.append(TopicChange(self._today(topic), planned))
-                done(1)
-        return tuple(sorted(changes, key=lambda change: (not unmet(change.today), change.name)))
-
-    @property
-    def refused(self) -> tuple[str, ...]:
-        """What the plan would lower without permission; if any, it writes no commands and files."""
-        return () if self.allow_lower_durability else self.plan.lowered
+    def _planned(self) -> tuple[PlannedChanges, tuple[str, ...]]:
+        """What the plan changes, and what it leaves out until that is allowed."""
+        actions = {
+            action.topic: action
+            for action in self.quick_verdict.actions
+            if action.set_to is not None
+        }
+        changed, held_back = [], []
+        for topic in self.situation.topics:
+            if topic.name not in actions:
+                continue
+            action = actions[topic.name]
+            lowered = lowered_min_isr(topic, action.after.config)
+            if lowered and not self.allow_lower_durability:
+                held_back.append(lowered)
+            else:
+                changed.append(action)
+        targets = {action.topic: action.after.config for action in changed}
+        moves = tuple(move for action in changed for move in self.decision.moves(action))
+        return PlannedChanges.to(self.cluster, targets, moves), tuple(held_back)
 
     def commands(self) -> list[str]:
         """Return the shell lines that make the change, comments included.
@@ -90,13 +101,8 @@ class MigrationMixin(ABC):
         Returns
         -------
         list of str
-            Checks, changes and verification, in order. The files that they name are in `files`;
-            the rollback is ``plan.rollback``.
-
-        Raises
-        ------
-        InputError
-            If they would lower durability and `allow_lower_durability` is not set.
+            Checks, changes and verification, in order; a comment says what is held back. The files
+            that they name are in `files`; the rollback is ``plan.rollback``.
 
         See Also
         --------
@@ -116,7 +122,6 @@ class MigrationMixin(ABC):
         >>> advice.commands()[-1]
         'kafka-topics.sh --bootstrap-server $BS --describe --topic my-topic'
         """
-        check_allowed(self.plan.lowered, self.allow_lower_durability)
         return self._with_remedy.lines
 
     def files(self) -> dict[str, str]:
@@ -129,11 +134,6 @@ class MigrationMixin(ABC):
             election JSON if replicas move, properties for brokers and producers (also for Spring,
             kafka-python, Sarama and franz-go), Strimzi resources, a rolling restart, and what
             Kubernetes may drain at once. No properties for brokers if topics were named.
-
-        Raises
-        ------
-        InputError
-            If they would lower durability and `allow_lower_durability` is not set.
 
         See Also
         --------
@@ -186,6 +186,5 @@ class MigrationMixin(ABC):
 
 def rendered_files(result: MigrationMixin) -> dict[str, FileText]:
     """Return the files of a recommendation as they are written; the text of each is in `files`."""
-    check_allowed(result.plan.lowered, result.allow_lower_durability)
     plan = result._with_remedy
     return {**plan.written, **plan.rendered_scripts}

@@ -1,16 +1,19 @@
-"""`Recommendation`: the best setting, the settings compared, the reasons, the commands."""
+"""`Recommendation`: what to set, the settings compared, the reasons, the commands."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from advisor import plotting
 from advisor.advice.audits.current_state import CurrentState, current_state
 from advisor.advice.audits.state_words import state_lines
-from advisor.advice.choice import Choice
+from advisor.advice.candidate import Candidate, choose
+from advisor.advice.deciding import Decision
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import (
     check_cluster,
@@ -21,55 +24,58 @@ from advisor.advice.findings.checks import (
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.goals import Goals
-from advisor.advice.migration.target_settings import in_words
-from advisor.advice.recommendations import reasons
+from advisor.advice.phrases import sentence
 from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import LossStories
 from advisor.advice.recommendations.migration_mixin import MigrationMixin
 from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
-from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.recommendations.what_helps import what_helps
-from advisor.advice.tolerance import rack_rule
-from advisor.advice.topic_settings import partition_bytes
+from advisor.advice.situation import Situation
+from advisor.advice.tolerance import largest_share, rack_rule
+from advisor.advice.topic_settings import partition_bytes, retained_bytes
 from advisor.cluster import Cluster
+from advisor.decision import Action, Verdict
+from advisor.formatting import capital
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import MAX_INT, default
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import is_large
+from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.workload import Workload
 from advisor.rendering import joined
 from advisor.tables import RowTable, html_list, html_table, html_verdict
 
+USUAL_REPLICAS = 3
+"""Settings with up to that many replicas are shown in any case."""
+LONG_DELIVERY_TIMEOUTS_MS = (600_000, 1_800_000)
+"""Delivery timeouts shown beside the default: ten minutes and half an hour."""
+
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(MigrationMixin, LossStories, RowTable):
-    """The settings that meet the goals at least cost, or the best compromise.
+    """What every topic should be set to, and the plan that gets there.
 
     Attributes
     ----------
-    cluster : Cluster
+    situation : Situation
+        The cluster, its version, controller and traffic.
     model : FailureModel
-    load : Workload
     goals : Goals
-    choices : tuple of Choice
-        All settings compared, best first.
-    current : Choice or None
+    decision : Decision
+        What is asked about every topic.
+    today : Config or None
         The present settings, if known.
-    topics : tuple of str
-        Names of the topics that the commands change.
-    notes : tuple of str
-        Assumptions and omissions, one sentence each.
-    stated_version : str
-        The Kafka version that the user or the cluster states; "" if it was assumed.
     whole_cluster : bool
-        Whether the goals are those of all topics, so that the files set the brokers' defaults too;
-        False if topics were named.
+        Whether the plan is for all topics, so that the files set the brokers' defaults too; False
+        if topics were named.
     allow_lower_durability : bool
-        Whether commands and files may lower a topic's min ISR or the producers' acks.
+        Whether commands and files may lower a topic's min ISR.
 
     See Also
     --------
     advisor.recommend : Makes one.
-    advisor.Goals : The limits.
+    advisor.Goals : The limits, and what a loss is worth.
 
     Examples
     --------
@@ -79,35 +85,57 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     ... )
     >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
     >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
-    >>> len(advice.choices)
-    4
+    >>> advice.verdict.headline
+    'Set RF 1, min ISR 1, acks=all.'
     """
 
-    cluster: Cluster
+    situation: Situation
     model: FailureModel
-    load: Workload
     goals: Goals
-    choices: tuple[Choice, ...]
-    current: Choice | None = None
-    topics: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
-    stated_version: str = ""
+    decision: Decision
+    today: Config | None = None
     whole_cluster: bool = True
     allow_lower_durability: bool = False
 
     _INTERVALS = True
 
     @property
-    def best(self) -> Choice:
-        """The recommended setting.
+    def cluster(self) -> Cluster:
+        """The cluster."""
+        return self.situation.cluster
+
+    @property
+    def load(self) -> Workload:
+        """Traffic of all topics in question together."""
+        return self.situation.load
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Names of the topics in question."""
+        return tuple(topic.name for topic in self.situation.topics)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What to set, and how sure that is; takes draws of the card."""
+        return self.decision.verdict
+
+    @property
+    def quick_verdict(self) -> Verdict:
+        """The verdict without how sure it is: the same settings and words, at no further cost."""
+        return self.decision.at_middle
+
+    @cached_property
+    def best(self) -> Candidate:
+        """The setting that most topics should have, for a topic that Kafka places.
 
         Returns
         -------
-        Choice
+        Candidate
             With ``config``, ``reliability``, ``meets`` (goal to bool), ``meets_all``, ``name``.
 
         See Also
         --------
+        verdict : What each topic should be set to.
         table : All settings compared.
 
         Examples
@@ -121,36 +149,79 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         >>> advice.best.config.replication_factor
         1
         """
-        return self.choices[0]
+        # The shortest delivery timeout tried that meets a goal for failed sends, else the longest.
+        candidate = self._recommended
+        if "records_refused_per_year" not in candidate.unmet:
+            return candidate
+        for config in _with_longer_delivery_timeout(candidate.config):
+            candidate = self._candidate(config)
+            if "records_refused_per_year" not in candidate.unmet:
+                break
+        return candidate
+
+    @cached_property
+    def _recommended(self) -> Candidate:
+        """The best setting with the delivery timeout that today's producers have."""
+        config = self._usual_action.after.config
+        if default("retries", config.kafka_version) == 0 and "retries" not in config.explicit:
+            config = config.changed(retries=MAX_INT)
+        return self._candidate(config)
+
+    @cached_property
+    def _usual_action(self) -> Action:
+        """That of the setting which most topics get, without Kafka's own; of a new one if none."""
+        internal = {topic.name for topic in self.situation.topics if topic.internal}
+        actions = [a for a in self.quick_verdict.actions if a.topic not in internal]
+        if not actions:
+            return self.decision.of_new_topic.at_middle.actions[0]
+        often = Counter(action.after.key for action in actions)
+        return max(actions, key=lambda action: often[action.after.key])
+
+    @cached_property
+    def current(self) -> Candidate | None:
+        """The present settings, for a topic that Kafka places; None if not known."""
+        return None if self.today is None else self._candidate(self.today)
+
+    @cached_property
+    def choices(self) -> tuple[Candidate, ...]:
+        """Settings beside each other: the best, then the others by what they cost."""
+        most = max(min(USUAL_REPLICAS, len(self.cluster.brokers)), self._factor)
+        usual = self._recommended.config
+        configs = dict.fromkeys([usual, *_with_longer_delivery_timeout(usual)])
+        for factor in range(1, most + 1):
+            configs |= dict.fromkeys(compared(usual, factor))
+        configs.pop(self.best.config)
+        price, others = self.goals.minutes_per_loss, map(self._candidate, configs)
+        return (self.best, *sorted(others, key=lambda other: other.cost(price)))
 
     @property
-    def verdict(self) -> str:
-        """The best setting: yes, no or doubtful, losses, downtime, cause; at most 25 words."""
-        met = self.best.meets_all and not shortfall(self.topic_changes, self.best)
-        return reasons.verdict(self.best, self.goals, met)
+    def _factor(self) -> int:
+        return self.best.config.replication_factor or 1
 
-    @property
-    def no_setting_changes(self) -> str:
-        """What causes beyond settings add, in one sentence."""
-        return ""
-
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """What the plan lowers, which goals are missed, and the risks taken; a sentence each."""
-        missing = reasons.shortfall(self.best, self.goals, self.rack_rule, self.choices)
-        risks = reasons.risk_words(self.best, self.choices)
-        topics = shortfall(self.topic_changes, self.best)
-        return tuple(filter(None, [in_words(self.plan.lowered), missing, risks, topics]))
+    def _candidate(self, config: Config) -> Candidate:
+        result = self.decision.evaluated(self.cluster, config, self.model, self.load)
+        share = largest_share(
+            self.cluster.brokers, config.replication_factor or 1, str(config.mode)
+        )
+        kept = retained_bytes(self.situation.topics, self.load)
+        return replace(choose(config, result, self.goals, share), retained_bytes=kept)
 
     @property
     def below_verdict(self) -> tuple[str, ...]:
-        """What is beyond settings, caveats, and the numbers with their intervals; a line each."""
-        return (*self.caveats, *reasons.numbers(self.best))
+        """The sentences below the verdict, without how sure it is."""
+        return self.quick_verdict.below
 
     @cached_property
     def now(self) -> CurrentState:
         """What was out of sync when the cluster was described, and what the next failure does."""
-        return current_state(self.cluster, self.best.config.kafka_version)
+        return current_state(self.cluster, self.situation.version)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Assumptions and omissions, one sentence each."""
+        shown = [self.best] if self.current is None else [self.best, self.current]
+        assumed = dict.fromkeys(words for each in shown for words in each.reliability.assumptions)
+        return (*self.situation.notes, *map(sentence, assumed), *self.cluster.notes)
 
     @cached_property
     def remedies(self) -> tuple[str, ...]:
@@ -181,27 +252,27 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     @property
     def tolerances(self) -> str:
         """How many brokers may fail, for data, writes and reads, in one sentence."""
-        return reasons.tolerances(self.best)
+        return f"{capital(tolerance_in_words(self.best.config))}."
 
     @property
     def rack_rule(self) -> str:
         """What these racks allow when one of them is lost, in one sentence."""
-        mode = str(self.best.config.mode)
-        return rack_rule(self.cluster.brokers, mode, self.cluster.controllers)
+        return rack_rule(self.cluster.brokers, self.situation.mode, self.cluster.controllers)
 
     @property
     def why(self) -> tuple[str, ...]:
-        """The main cause of loss, and what similar settings would do, one sentence each."""
-        why = reasons.reasons(self.best, self.choices, self.cluster.brokers)
-        each = partition_bytes(self._chosen, self.load)
+        """Why each topic changes, what the settings cost, and brokers that get everything."""
+        changes = [action for action in self.quick_verdict.actions if action.set_to is not None]
+        reasons = (f"{a.topic}: {a.why}" if a.topic else a.why for a in changes)
+        each = partition_bytes(self.situation.topics, self.load)
         cost = cost_words(self.best, self.plan.moves, each)
-        return (*why, cost, *filter(None, [self.plan.crowded]))
+        return (*reasons, cost, *filter(None, [self.plan.crowded]))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Findings about cluster, version, replaced brokers, producers, and what is recommended."""
         producer = self.current or self.best
-        stated, mode = self.stated_version, str(self.best.config.mode)
+        stated, mode = self.situation.stated_version, self.situation.mode
         producing = tuple(check_producer(producer.config, self.model))
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
@@ -221,14 +292,16 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
 
     @property
     def _refused_by_timeout(self) -> dict[int, float]:
-        """Refused records a year that the best setting decides, by ``delivery.timeout.ms``."""
+        """Refused records a year under the best setting, by ``delivery.timeout.ms``."""
+        usual = self._recommended.config
+        shown = map(self._candidate, (usual, *_with_longer_delivery_timeout(usual)))
         return {
             choice.config.delivery_timeout_ms: choice.reliability.records_refused_per_year
-            for choice in self.choices
-            if choice.name == self.best.name and choice.config.delivery_timeout_ms is not None
+            for choice in shown
+            if choice.config.delivery_timeout_ms is not None
         }
 
-    def _entries(self) -> tuple[Choice, ...]:
+    def _entries(self) -> tuple[Candidate, ...]:
         return self.choices
 
     def to_dict(self) -> dict[str, Any]:
@@ -237,10 +310,10 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         Returns
         -------
         dict
-            State when it was described ("now"), verdict, the best and the present setting with
-            intervals, each topic's present and planned setting, reasons, goals, load, notes,
-            findings, what the plan lowers, commands and files (none if it lowers durability and
-            may not), and all settings compared ("choices", without intervals).
+            State when it was described ("now"), verdict (with the action of every topic), the best
+            and the present setting with intervals, reasons, goals, load, notes, findings, what the
+            plan lowers and what is held back, commands and files, and all settings compared
+            ("choices", without intervals).
 
         See Also
         --------
@@ -259,15 +332,12 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         """
         return {
             "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
-            "verdict": self.verdict,
-            "no_setting_changes": self.no_setting_changes,
-            "caveats": list(self.caveats),
+            "verdict": self.quick_verdict.to_dict(),
             "meets_all_goals": self.best.meets_all,
             "remedies": list(self.remedies),
             "what_helps": list(self.what_helps),
             "best": self.best.to_dict(),
             "current": None if self.current is None else self.current.to_dict(),
-            "topics": [change.row() for change in self.topic_changes],
             "tolerates": asdict(self.best.reliability.tolerates),
             "rack_rule": self.rack_rule,
             "why": list(self.why),
@@ -281,9 +351,10 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
             "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
             "lowers_durability": list(self.plan.lowered),
-            "commands": [] if self.refused else self.commands(),
-            "rollback": [] if self.refused else list(self.plan.rollback),
-            "files": {} if self.refused else self.files(),
+            "held_back": list(self.plan.held_back),
+            "commands": self.commands(),
+            "rollback": list(self.plan.rollback),
+            "files": self.files(),
             "choices": self.rows(intervals=False),
         }
 
@@ -386,9 +457,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         >>> advice.explain().splitlines()[-7]
         'The rack of no broker is known, so nothing can be said about losing one.'
         """
-        parts = [*state_lines(self.now), self.verdict, *self.below_verdict]
-        if self.current is not None and self.current.config != self.best.config:
-            parts.append(f"Today: {reasons.verdict(self.current, self.goals)}")
+        parts = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
         parts += [
             *self.remedies,
             *self.what_helps,
@@ -400,13 +469,40 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         return "\n".join(parts)
 
     def __repr__(self) -> str:
-        below = *self.below_verdict, self.tolerances, *self.why
-        return "\n".join([*state_lines(self.now), self.verdict, *below])
+        head = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
+        return "\n".join([*head, self.tolerances, *self.why])
 
     def _repr_html_(self) -> str:
         rows = [choice.short_row() for choice in self.choices]
-        head = html_verdict(
-            self.verdict, *self.below_verdict, *state_lines(self.now), self.tolerances
-        )
+        verdict = self.quick_verdict
+        below = verdict.text, *verdict.below, *state_lines(self.now), self.tolerances
+        head = html_verdict(verdict.headline, *filter(None, below))
         table = html_table(rows, "Settings compared, best first")
         return joined(head, html_list(self.why), table).text
+
+
+def compared(config: Config, replication_factor: int) -> Iterator[Config]:
+    """Yield what is shown beside a setting at some RF: every min ISR, and acks=1.
+
+    Beyond three replicas, min ISR 1, min ISR equal to RF, and acks=1 are left out: fewer replicas
+    do as well or better.
+    """
+    settings: list[tuple[int, str | int]] = [(1, "all"), (1, 1)]
+    if config.rules.min_isr_supported:
+        settings += [(min_isr, "all") for min_isr in range(2, replication_factor + 1)]
+        if replication_factor > USUAL_REPLICAS:
+            settings = [(min_isr, "all") for min_isr in range(2, replication_factor)]
+    usual = config.changed(unclean_leader_election_enable=None, enable_idempotence=None)
+    if not usual.rules.unclean_only:
+        usual = usual.changed(unclean_leader_election_enable=False)
+    for min_isr, acks in settings:
+        yield usual.changed(
+            replication_factor=replication_factor, min_insync_replicas=min_isr, acks=acks
+        )
+
+
+def _with_longer_delivery_timeout(config: Config) -> Iterator[Config]:
+    """Yield the same settings with longer delivery timeouts (KIP-91, since 2.1)."""
+    usual, longer = config.delivery_timeout_ms, LONG_DELIVERY_TIMEOUTS_MS
+    if usual is not None:
+        yield from (config.changed(delivery_timeout_ms=ms) for ms in longer if ms > usual)

@@ -5,19 +5,19 @@ The recommended setting is evaluated again on a changed cluster or card.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import cycle
 
-from advisor.advice.choice import GOAL_WORDS, Choice, choose, decided_measures
-from advisor.advice.goals import MOST, Goals, decades_short
+from advisor.advice.candidate import GOAL_WORDS, Candidate, choose, measures_of
+from advisor.advice.goals import MEASURES, MOST, Goals, decades_short, limit_words
 from advisor.advice.phrases import listed
-from advisor.advice.recommendations.reasons import IN_WORDS
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.kraft_quorum import fatal_zones
+from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import PER_YEAR, BrokerEvent, Scope, table
 from advisor.reliability.results.reliability import Reliability
@@ -35,6 +35,10 @@ _ENOUGH_RACKS = 3
 _LEAST_TAILS = 0.5
 # In a cloud nobody buys power.
 _OWN_POWER = ("own", "")
+IN_WORDS: Mapping[str, Callable[[float], str]] = {
+    **{name: measure_table.measure(name).say for name in MEASURES},
+    "loss_probability_per_year": limit_words,
+}
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,13 @@ class Remedy:
     ----------
     what : str
         The change, such as "spread the brokers over three racks".
-    before, after : Choice
+    before, after : Candidate
         The setting without and with it.
     """
 
     what: str
-    before: Choice
-    after: Choice
+    before: Candidate
+    after: Candidate
 
     @property
     def flushes(self) -> bool:
@@ -76,11 +80,11 @@ class Remedy:
         head = f"To meet every goal, {self.what}"
         if not self.after.meets_all:
             head = f"Nothing tried meets every goal; it helps most to {self.what}"
-        return f"{head} ({listed(effects)}, by what settings decide)."
+        return f"{head} ({listed(effects)})."
 
 
 def cheapest(
-    best: Choice,
+    best: Candidate,
     evaluated: Evaluate,
     cluster: Cluster,
     model: FailureModel,
@@ -109,9 +113,9 @@ def cheapest(
     return found
 
 
-def _distance(choice: Choice, goals: Goals) -> tuple[int, float]:
+def _distance(choice: Candidate, goals: Goals) -> tuple[int, float]:
     """Return the number of missed goals, and by how many decades, to a tenth."""
-    short = decades_short(goals, decided_measures(choice.reliability))
+    short = decades_short(goals, measures_of(choice.reliability))
     return len(choice.unmet), round(short, 1)
 
 
@@ -173,7 +177,7 @@ def _power_failures(model: FailureModel, one_rack: bool) -> dict[str, float]:
     return {path: rate for path in paths if (rate := model.get(path, 0.0)) > 0.0}
 
 
-def softer_goals(best: Choice, goals: Goals) -> str:
+def softer_goals(best: Candidate, goals: Goals) -> str:
     """Return which limits the setting meets in place of those that it misses; "" for none."""
     limits = {
         goal: float(f"{1.05 * getattr(best.reliability, goal):.1e}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from advisor.advice.choice import Choice
+from advisor.advice.candidate import Candidate
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
@@ -22,7 +22,7 @@ from advisor.reliability.results.sensitivity import compute_intervals
 MOST_REPLICAS_WITH_INTERVALS = 3
 
 
-def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
+def has_interval(recommendation: Recommendation, choice: Candidate) -> bool:
     """Return whether a candidate is shown with intervals.
 
     Intervals take dozens of evaluations. Only the recommended and the present setting have them,
@@ -85,7 +85,7 @@ def _ends(value: Estimated, say: Callable[[float], str]) -> str:
     return f" ({interval_label(value.low, value.high, say)})" if value.low < value.high else ""
 
 
-def _point(recommendation: Recommendation, choice: Choice) -> Point:
+def _point(recommendation: Recommendation, choice: Candidate) -> Point:
     return point_of(choice.reliability, has_interval(recommendation, choice))
 
 
@@ -129,7 +129,7 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
     return [upper, lower, pareto]
 
 
-def _as_listed(choice: Choice) -> tuple[int, int, bool, bool]:
+def _as_listed(choice: Candidate) -> tuple[int, int, bool, bool]:
     config = choice.config
     return (
         config.replication_factor or 0,

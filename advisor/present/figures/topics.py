@@ -58,7 +58,7 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
 
 def _in_words(audit: Audit) -> Iterator[str]:
     """Describe the chart: the goals, and the worst topics with their numbers."""
-    yield f"Topics: durability against write availability. {audit.verdict}"
+    yield f"Topics: durability against write availability. {audit.quick_verdict.headline}"
     for topic in audit.topics[:MOST_ROWS]:
         result = topic.choice.reliability
         lost = per_year(result.loss_probability_per_year)

@@ -10,14 +10,13 @@ from itertools import product
 from typing import Any
 
 from advisor import catalog
-from advisor.advice.choice import Choice, choose
+from advisor.advice.candidate import Candidate, choose
 from advisor.advice.goals import Goals
-from advisor.advice.recommendations.recommendation import Recommendation
-from advisor.advice.recommendations.search import search
+from advisor.advice.recommendations.recommend import recommend
 from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import load_of
 from advisor.cluster.model import Cluster
-from advisor.errors import AdvisorError, NotComputedError
+from advisor.errors import AdvisorError
 from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
@@ -300,7 +299,7 @@ class ExplorerModel:
         choice = self._choice(config, evaluate(self.cluster, config, card, load))
         return setting_json(choice, blocks(self.cluster, config, load, topic), intervals)
 
-    def _choice(self, config: Config, result: Reliability) -> Choice:
+    def _choice(self, config: Config, result: Reliability) -> Candidate:
         factor, mode = config.replication_factor or 1, str(config.mode)
         share = largest_share(self.cluster.brokers, factor, mode)
         return choose(config, result, self.goals, share)
@@ -312,10 +311,8 @@ class ExplorerModel:
         cluster, topics = self.cluster, [values["topic"]]
         if values["topic"] == NEW_TOPIC:
             cluster, topics = replace(cluster, topics=()), []
-        advice = recommended(
-            *(cluster, self._card(values), self.load_of_topic(values), self.goals),
-            *(values["kafka_version"], topics),
-        )
+        asked = cluster, self._card(values), self.load_of_topic(values), self.goals
+        advice = recommend(*asked, kafka_version=values["kafka_version"], topics=topics or None)
         found = [("today", advice.current), ("best", advice.best)]
         # Beyond what was compared, another number of replicas may be better still.
         sure = advice.best.meets_all or self.most_replicas <= SMALL_REPLICAS
@@ -329,23 +326,3 @@ class ExplorerModel:
 def _has_intervals(setting: Mapping[str, Any]) -> bool:
     loss = setting.get("loss", (0.0, 0.0, 0.0))
     return bool(loss[1] < loss[2])
-
-
-def recommended(
-    cluster: Cluster,
-    model: FailureModel,
-    load: Workload,
-    goals: Goals,
-    kafka_version: str | None,
-    topics: list[str],
-) -> Recommendation:
-    """Return what `recommend` finds among up to three replicas, which takes little time."""
-
-    def small(among: Cluster, config: Config, card: FailureModel, traffic: Workload) -> Reliability:
-        if (config.replication_factor or 0) > SMALL_REPLICAS:
-            raise NotComputedError("more replicas are not compared here")
-        return evaluate(among, config, card, traffic)
-
-    return search(
-        small, cluster, model, load, goals, kafka_version=kafka_version, topics=topics or None
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from advisor.advice.choice import GOAL_WORDS, Choice, certainty, draws_kept, judged
+from advisor.advice.candidate import GOAL_WORDS, Candidate
 from advisor.advice.goals import Goals, limit_words
 from advisor.advice.phrases import listed
 from advisor.formatting import one_in
@@ -38,13 +38,13 @@ _LEGEND_WITH_FLOORS = (
 
 
 def setting_json(
-    choice: Choice, commands: Sequence[tuple[str, str]] = (), intervals: bool = False
+    choice: Candidate, commands: Sequence[tuple[str, str]] = (), intervals: bool = False
 ) -> dict[str, Any]:
     """Return one setting as JSON data.
 
     Parameters
     ----------
-    choice : Choice
+    choice : Candidate
     commands : sequence of (str, str)
         Titles and texts of what brings the topic there.
     intervals : bool
@@ -55,17 +55,14 @@ def setting_json(
     said = outcomes(result, intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
     lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
-    lines += filter(None, [certainty(choice) if intervals else ""])
-    draws = draws_kept(choice) if intervals and choice.meets_all else (0, 0)
-    compared = judged(choice, draws=draws)
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),
         "at": [config.replication_factor, config.effective_min_insync_replicas],
         "met": choice.meets_all,
-        "unsure": compared.doubtful,
-        "badge": _unsure(*draws) if compared.doubtful else badge(choice, intervals),
-        "verdict": verdict(result.outlook, compared if choice.meets else None),
+        "unsure": False,
+        "badge": badge(choice, intervals),
+        "verdict": verdict(result.outlook),
         "beyond": "",
         "lines": lines,
         "notes": [list(note) for note in notes(config)],
@@ -85,12 +82,12 @@ def mark_json(point: Point) -> dict[str, Any]:
     }
 
 
-def badge(choice: Choice, counted: bool) -> str:
+def badge(choice: Candidate, counted: bool) -> str:
     """Return whether a setting meets the goals, and which it misses.
 
     Parameters
     ----------
-    choice : Choice
+    choice : Candidate
     counted : bool
         Whether random draws of the card were compared with the goals, too.
     """
@@ -100,10 +97,6 @@ def badge(choice: Choice, counted: bool) -> str:
         uncounted = not counted and choice.reliability.model.uncertain
         return _MET_AT_MIDDLE if uncounted else _MET
     return f"Misses your goals: {listed([GOAL_WORDS[goal] for goal in choice.unmet])}"
-
-
-def _unsure(kept: int, draws: int) -> str:
-    return f"{_MET_AT_MIDDLE}, but in only {kept} of {draws} random draws"
 
 
 def page_json(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from advisor.advice import Audit
-from advisor.advice.choice import Choice, choose
+from advisor.advice.candidate import Candidate, choose
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
 from advisor.present.figures import style
@@ -122,7 +122,7 @@ def _without_commands(setting: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in setting.items() if name != "commands"}
 
 
-def _choices(recommendation: Recommendation) -> Iterator[Choice]:
+def _choices(recommendation: Recommendation) -> Iterator[Candidate]:
     """Yield the settings compared, and those that they leave out between them."""
     compared = {choice.config: choice for choice in recommendation.choices}
     yield from compared.values()
@@ -150,7 +150,7 @@ def _refused(recommendation: Recommendation) -> Iterator[tuple[Config, str]]:
                 yield config, words
 
 
-def _evaluated(recommendation: Recommendation, config: Config) -> Choice:
+def _evaluated(recommendation: Recommendation, config: Config) -> Candidate:
     cluster, factor = recommendation.cluster, config.replication_factor or 1
     result = evaluate(cluster, config, recommendation.model, recommendation.load)
     share = largest_share(cluster.brokers, factor, str(config.mode))

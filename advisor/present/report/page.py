@@ -11,14 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation
-from advisor.advice.audits.audit_words import failing_lines
 from advisor.advice.audits.state_words import state_lines
-from advisor.advice.beyond_settings import goals_sentence, has_beyond
-from advisor.advice.choice import GOAL_WORDS, Choice
+from advisor.advice.candidate import GOAL_WORDS, Candidate
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
-from advisor.advice.migration.target_settings import refusal
+from advisor.advice.migration.target_settings import held_back_words
 from advisor.advice.phrases import first_of
+from advisor.decision.rows import further
 from advisor.files import replace_file
 from advisor.formatting import significant
 from advisor.present import outcome as words_of
@@ -40,10 +39,12 @@ from advisor.present.report.schemes import schemes_compared
 from advisor.present.report.topics import audited
 from advisor.present.second_process import SecondProcess
 from advisor.present.setting_text import rack_words, tolerance_words
+from advisor.present.verdict_page import first_screen
+from advisor.present.verdict_page import style as style_of_verdict
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.sampled import Sampled
-from advisor.rendering import Html, html_page, jinja_options
+from advisor.rendering import Html, html, html_page, jinja_options, markup
 
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 3.9}
@@ -193,13 +194,17 @@ def _context(
     return {
         "contents": _contents(audit is not None, bool(findings)),
         "title": f"Replication advice for {_subject(recommendation)}",
-        "now": state_lines(recommendation.now),
-        "verdict": recommendation.verdict,
-        "below_verdict": recommendation.below_verdict,
+        "style": style_of_verdict(),
+        "first_screen": first_screen(
+            recommendation.quick_verdict,
+            _commands(recommendation),
+            title=True,
+            state=state_lines(recommendation.now),
+        ),
+        "further": further(recommendation.quick_verdict),
         "remedies": (*recommendation.remedies, *recommendation.what_helps),
-        "today": "" if audit is None else " ".join([audit.verdict, *failing_lines(audit.topics)]),
-        "goals": goals_sentence(recommendation.goals, best.reliability),
-        "split": has_beyond(best.reliability),
+        "goals": recommendation.goals.sentence,
+        "split": _has_floor(recommendation),
         "tolerances": tolerance_words(best.reliability),
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
@@ -239,7 +244,7 @@ def _context(
 def _contents(has_audit: bool, has_findings: bool) -> list[tuple[str, str]]:
     """Return the sections of the page: id and words."""
     return [
-        ("tolerance", "Answer"),
+        ("tolerance", "Goals and failures"),
         *([("audit", "Topics")] if has_audit else []),
         *([("findings", "Findings")] if has_findings else []),
         ("do", "Plan"),
@@ -256,7 +261,7 @@ def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
         curve(recommendation),
         marks(recommendation),
     )
-    split = has_beyond(recommendation.best.reliability)
+    split = _has_floor(recommendation)
     described = in_words(every_point, marked)
     pareto: dict[str, Any] = {"caption": _PARETO_CAPTION + _PARETO_SPLIT * split}
     curves: dict[str, Any] = {"caption": _CURVES_CAPTION + _CURVES_SPLIT * split}
@@ -270,6 +275,13 @@ def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
     return [pareto, curves]
 
 
+def _has_floor(recommendation: Recommendation) -> bool:
+    """Whether there are losses or outages that no setting prevents."""
+    result = recommendation.best.reliability
+    measures = "loss_probability_per_year", "write_unavailability"
+    return any(result.beyond_settings(measure) > 0.0 for measure in measures)
+
+
 def _subject(recommendation: Recommendation) -> str:
     cluster = recommendation.cluster
     brokers, racks = len(cluster.brokers), len(cluster.racks)
@@ -277,7 +289,7 @@ def _subject(recommendation: Recommendation) -> str:
     return f"{brokers} broker{'s' if brokers > 1 else ''}{where} ({Path(cluster.source).name})"
 
 
-def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
+def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, Any]:
     intervals = has_interval(recommendation, choice)
     # The delivery timeout changes only the number of failed sends.
     measures = compared_outcomes(choice.reliability, intervals, (*compared_measures(), GIVEN_UP))
@@ -294,7 +306,7 @@ def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]
     }
 
 
-def _cost(choice: Choice) -> list[str]:
+def _cost(choice: Candidate) -> list[str]:
     cost = choice.reliability.cost
     between_racks = cost.bytes_per_second_between_racks
     return [
@@ -304,11 +316,11 @@ def _cost(choice: Choice) -> list[str]:
     ]
 
 
-def _unmet(choice: Choice) -> str:
+def _unmet(choice: Candidate) -> str:
     return "; ".join(GOAL_WORDS[goal] for goal in choice.unmet)
 
 
-def _as_listed(choice: Choice) -> tuple[int, int, str, int]:
+def _as_listed(choice: Candidate) -> tuple[int, int, str, int]:
     config = choice.config
     return (
         config.replication_factor or 0,
@@ -318,14 +330,25 @@ def _as_listed(choice: Choice) -> tuple[int, int, str, int]:
     )
 
 
+def _commands(recommendation: Recommendation) -> Html:
+    """The commands of the plan, folded, with a way to the whole of it."""
+    steps = _block("commands", "", "\n".join(recommendation.plan.steps))
+    if not steps["text"]:
+        return markup("")
+    return markup(
+        '<div class="file"><div class="tools" hidden></div><details><summary>Commands</summary>'
+        '<pre tabindex="0" aria-label="{}">{}</pre></details>'
+        '<a href="#do">Checks, rollback and files</a></div>',
+        html(steps["title"]),
+        html(steps["text"]),
+    )
+
+
 def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
     plan = recommendation.plan
-    if recommendation.refused:
-        note = "Commands that lower durability are only written with --allow-lower-durability."
-        return [_block("No commands", note, refusal(recommendation.refused))]
     blocks = [
         ("Before you begin", "Run these checks first.", plan.preflight),
-        ("Make the change", "", plan.steps),
+        ("Make the change", held_back_words(plan.held_back), plan.steps),
         ("Check the result", "", plan.verify),
         ("Rollback", "Undoes the change.", plan.rollback),
     ]
@@ -334,10 +357,8 @@ def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
 
 
 def _files(recommendation: Recommendation) -> list[dict[str, str]]:
-    """Return the scripts and files of the plan; none where it is refused."""
+    """Return the scripts and files of the plan."""
     plan = recommendation.plan
-    if recommendation.refused:
-        return []
     files = [*plan.scripts.items(), *plan.files.items()]
     shown = [_block(name, "", text, name) for name, text in files[:_MOST_FILES]]
     others = [name for name, _ in files[_MOST_FILES:]]

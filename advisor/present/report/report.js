@@ -126,6 +126,16 @@
   reach();
   addEventListener("resize", reach);
 
+  // A link opens what it leads to.
+  function unfold() {
+    var target = document.getElementById(location.hash.slice(1));
+    for (var each = target; each; each = each.parentElement) {
+      if (each.tagName === "DETAILS") { each.open = true; }
+    }
+  }
+  unfold();
+  addEventListener("hashchange", unfold);
+
   // On paper everything is open.
   addEventListener("beforeprint", function () {
     document.querySelectorAll("details").forEach(function (each) { each.open = true; });

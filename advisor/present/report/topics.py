@@ -8,10 +8,10 @@ from typing import Any
 
 from advisor.advice import Audit, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
-from advisor.advice.choice import GOAL_WORDS
+from advisor.advice.audits.topic_audit import setting_words
+from advisor.advice.candidate import GOAL_WORDS
 from advisor.advice.findings.rule import BROKEN
 from advisor.advice.phrases import first_of
-from advisor.advice.recommendations.topic_changes import setting_words
 from advisor.present.labels import between
 from advisor.present.outcome import BETWEEN, LOST, compared_measures, compared_outcomes
 
@@ -31,8 +31,8 @@ def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
         "caption", "rows" and "hidden": how many topics have no row of their own; "" for none.
     """
     planned = {
-        change.name: setting_words(change.planned) if change.changes else NO_CHANGE
-        for change in recommendation.topic_changes
+        action.topic: str(action.set_to) if action.set_to is not None else NO_CHANGE
+        for action in recommendation.quick_verdict.actions
     }
     worst, rest = audit.topics[:MOST_TOPICS], audit.topics[MOST_TOPICS:]
     kinds: dict[tuple[object, ...], list[TopicAudit]] = {}
@@ -44,9 +44,9 @@ def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
         groups[MOST_KINDS - 1 :] = [others]
     rows = [_row([topic], planned) for topic in worst] + [_row(kind, planned) for kind in groups]
     return {
-        "caption": f"{audit.verdict} {audit.no_setting_changes} Order: topics that do not "
-        "work now, then those that miss a goal, then the rest by records lost a year (listed by "
-        f"advisor audit --json). {WITHOUT_INTERVALS}",
+        "caption": f"{audit.quick_verdict.headline} Order: topics that do not work now, then "
+        "those with critical settings, then the rest by what losses and time without writes cost "
+        f"(listed by advisor audit --json). {WITHOUT_INTERVALS}",
         "rows": rows,
         "hidden": _hidden(audit, rest),
     }

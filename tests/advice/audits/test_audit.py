@@ -1,12 +1,12 @@
 """Audits of described clusters: each topic with its own settings on its own brokers."""
 
 import json
+import math
 import random
-import re
 
 import pytest
 
-from advisor.advice import Goals, audit
+from advisor.advice import Audit, Goals, audit
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
 from advisor.advice.findings.summary import grouped
 from advisor.advice.phrases import (
@@ -18,8 +18,10 @@ from advisor.advice.phrases import (
     sentence,
 )
 from advisor.advice.topic_settings import config_of, load_of
-from advisor.catalog import model_names
 from advisor.cluster import Cluster, Partition, Topic
+from advisor.decision.evaluator import DRAWS
+from advisor.decision.verdict import SEVERITIES
+from advisor.errors import InputError
 from advisor.formatting import capital, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.copysets import copysets
@@ -27,16 +29,13 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD, assumptions
-from advisor.reliability.results.explanation import MOST_WORDS
 from advisor.reliability.workload import Workload
 
 CARD = FailureModel.from_dict(
     {"broker": {"destroyed": {"per_year": 1, "hours": 12}}, "rack": {"destroyed": {"per_year": 1}}}
 )
+CLOUD = load_model("three_az_cloud")
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
-EASY = Goals(loss_probability_per_year=1e-2, write_unavailability=1e-2)
-
-LOOSE = Goals(loss_probability_per_year=1.0, write_unavailability=1.0)
 
 
 def topic(name: str, *replicas: tuple[int, ...], **configs: str) -> Topic:
@@ -50,34 +49,28 @@ ONE_RACK = topic("one-rack", (1, 4), min_insync_replicas="1")
 TWO_RACKS = topic("two-racks", (1, 2), min_insync_replicas="1")
 
 
-def test_topics_are_ordered_by_records_lost() -> None:
-    """Topics that meet the same goals are ordered by the records they lose, most first."""
-    four = (GOOD, TWO_RACKS, SINGLE, ONE_RACK)
-    found = audit(Cluster(SIX, four), CARD, goals=LOOSE)
-    assert found.ok
-    lost = [t.choice.reliability.acked_records_lost_per_year for t in found.topics]
-    assert lost == sorted(lost, reverse=True)
-    assert [t.topic.name for t in found.topics] == ["single", "one-rack", "two-racks", "good"]
+def test_topics_are_ordered_by_severity_and_cost() -> None:
+    """Critical settings first; among equals what losses and time without writes cost today."""
+    found = audit(Cluster(SIX, (GOOD, TWO_RACKS, SINGLE, ONE_RACK)), CLOUD)
+    order = [(SEVERITIES.index(t.severity), -t.action.cost_today) for t in found.topics]
+    assert order == sorted(order)
+    assert found.topics[0].topic.name == "single"
+    assert found.topics[-1].topic.name == "good"
+    assert [t.severity for t in found.topics if t.topic.name == "good"] == ["ok"]
 
 
-def test_order_is_broken_then_distance_then_count_then_losses() -> None:
-    """Broken first, then by distance to missed goals, their number, and the records lost."""
+def test_order_is_broken_then_severity_then_missed_goals() -> None:
+    """A topic without a leader stands before critical ones, whatever the goals."""
     dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
     strict = topic("strict", (1, 2, 3), min_insync_replicas="3")
-    loose = topic("loose", (1, 2, 3), min_insync_replicas="1")
-    every = (GOOD, SINGLE, strict, loose, dead)
-
-    def order(**goals: object) -> list[str]:
-        limits = {"loss_probability_per_year": None, "write_unavailability": None, **goals}
-        found = audit(Cluster(SIX, every), CARD, goals=Goals(**limits))
-        met = [t.ok for t in found.topics]
-        assert met == sorted(met)
-        return [t.topic.name for t in found.topics]
-
-    # What loses most stands last of those that miss it, where writes alone are asked for.
-    assert order(write_unavailability=1e-3) == ["dead", "strict", "single", "loose", "good"]
-    assert order(loss_probability_per_year=1e-2) == ["dead", "single", "loose", "good", "strict"]
-    assert order(survive="rack") == ["dead", "single", "loose", "strict", "good"]
+    every = (GOOD, SINGLE, strict, dead)
+    for goals in (Goals(), Goals(write_unavailability=1e-3), Goals(survive="rack")):
+        found = audit(Cluster(SIX, every), CLOUD, goals=goals).topics
+        names = [t.topic.name for t in found]
+        assert names[0] == "dead"
+        assert set(names[1:3]) == {"single", "strict"}
+        assert [t.severity for t in found[1:3]] == ["critical", "critical"]
+        assert names[3] == "good"
 
 
 def test_the_actual_placement_is_evaluated() -> None:
@@ -101,21 +94,50 @@ def test_a_topic_has_the_numbers_that_evaluate_gives() -> None:
     assert ours.acked_records_lost_per_year == r.acked_records_lost_per_year
 
 
-def test_ok_needs_met_goals_and_nothing_broken() -> None:
-    """A topic is ok if it meets the goals and nothing is broken at present."""
-    assert audit(Cluster(SIX, (GOOD,)), CARD, goals=EASY).ok
-    assert not audit(Cluster(SIX, (GOOD, SINGLE)), CARD, goals=EASY).ok
-    dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
-    found = audit(Cluster(SIX, (dead,)), CARD, goals=EASY)
-    assert found.topics[0].choice.meets_all
-    assert not found.ok
-    assert found.verdict.startswith("No, 1 of 1 topic misses your goals; worst: ")
-    assert found.below_verdict[1] == (
-        "In trouble when this was described: dead (1 of 1 partition without a leader)."
+def test_ok_needs_met_goals_nothing_critical_and_nothing_broken() -> None:
+    """A warning fails only who asks for it; goals are held against whole measures."""
+    assert audit(Cluster(SIX, (GOOD,)), CLOUD).ok
+    assert not audit(Cluster(SIX, (GOOD, SINGLE)), CLOUD).ok
+    never = Goals(loss_probability_per_year=1e-12)
+    three = Cluster({1: "a", 2: "b", 3: "c"}, (topic("t", (1, 2, 3), min_insync_replicas="2"),))
+    (missing,) = audit(three, CLOUD, goals=never).topics
+    assert (missing.severity, missing.choice.unmet, missing.ok) == (
+        "ok",
+        ("loss_probability_per_year",),
+        False,
     )
+    dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
+    found = audit(Cluster(SIX, (dead,)), CLOUD)
+    assert (found.topics[0].severity, found.ok) == ("ok", False)
+    assert found.quick_verdict.now == ("dead: 1 of 1 partition without a leader",)
     assert found.topics[0].missed == "1 of 1 partition without a leader"
     assert "now 1 of 1 partition without a leader" in found.topics[0].sentence
-    assert "missed: 1 of 1 partition" in found._repr_html_()
+
+
+def test_a_warning_fails_only_if_asked() -> None:
+    """Settings that the rule would change, but that are not critical."""
+    calm = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 0.01, "hours": 12}}})
+    loose = topic("loose", (1, 2, 3), min_insync_replicas="1")
+    model = calm.with_values({"broker.destroyed.per_year": 0.03})
+    found = audit(Cluster(SIX, (loose,)), model, goals=Goals(minutes_per_loss=1e9))
+    severity = found.topics[0].severity
+    assert found.fails("warning") == (severity != "ok")
+    assert found.fails() == (severity == "critical")
+    with pytest.raises(InputError, match="critical or warning"):
+        found.fails("ok")
+
+
+def test_words_of_a_topic_are_those_of_its_action() -> None:
+    """Settings, losses, minutes and severity come from the decision about the topic."""
+    (single,) = audit(Cluster(SIX, (SINGLE,)), CARD).topics
+    action = single.action
+    assert action.set_to is not None
+    assert single.advice == f"set {action.set_to}"
+    assert single.sentence.startswith("single (RF 1, min ISR 1, acks=all): critical, loses records")
+    assert single.sentence.endswith(f"; set {action.set_to}.")
+    assert single.choice.reliability.loss_probability_per_year == pytest.approx(
+        -math.expm1(-action.loss_today), rel=1e-9
+    )
 
 
 def test_partitions_of_each_replication_factor_have_their_own_entry() -> None:
@@ -153,8 +175,11 @@ def test_unlimited_retention_uses_that_of_the_load(endless: str) -> None:
 def test_survival_of_a_rack_uses_the_actual_placement() -> None:
     """survive="rack" uses the actual replicas, not where Kafka would place them."""
     bad = topic("bad", (1, 4, 2), min_insync_replicas="2")
-    goals = Goals(loss_probability_per_year=None, write_unavailability=None, survive="rack")
-    found = {t.topic.name: t.ok for t in audit(Cluster(SIX, (GOOD, bad)), CARD, goals=goals).topics}
+    goals = Goals(survive="rack")
+    found = {
+        t.topic.name: t.choice.meets_all
+        for t in audit(Cluster(SIX, (GOOD, bad)), CARD, goals=goals).topics
+    }
     assert found == {"good": True, "bad": False}
 
 
@@ -177,39 +202,44 @@ def test_assumptions_are_noted() -> None:
 
 def test_text_and_html_of_an_audit() -> None:
     """Verdict first, one sentence per topic, every finding, and HTML that escapes names."""
-    found = audit(Cluster(SIX, (GOOD, SINGLE)), CARD, goals=EASY)
-    assert found.verdict.startswith("No, 1 of 2 topics misses your goals; worst: data loss once in")
-    assert "Goals missed by: single." in found.below_verdict
-    assert repr(found).splitlines()[0] == found.verdict
+    found = audit(Cluster(SIX, (GOOD, SINGLE)), CLOUD)
+    verdict = found.quick_verdict
+    assert verdict.headline == "Change 1 of 2 topics to RF 3, min ISR 2, acks=all."
+    assert len(str(verdict).split()) <= 60
+    assert repr(found).startswith(str(verdict))
+    assert found.explain().startswith(str(verdict))
     assert "KRA204 single" in found.explain()
-    assert "<strong>No, 1 of 2 topics" in found._repr_html_()
+    assert f"<strong>{verdict.headline}" in found._repr_html_()
     table = found.table()
     assert table["topic"].tolist() == ["single", "good"]
+    assert table["severity"].tolist() == ["critical", "ok"]
     assert table["ok"].tolist() == [False, True]
-    assert json.loads(json.dumps(found.to_dict()))["ok"] is False
-    for topics, goals, head in (
-        ((GOOD,), EASY, "Yes, the only topic meets your goals"),
-        ((GOOD, TWO_RACKS), LOOSE, "Yes, all 2 topics meet your goals"),
-        ((SINGLE, ONE_RACK), Goals(), "No, 2 of 2 topics miss your goals"),
-        ((SINGLE,), EASY, "No, 1 of 1 topic misses your goals"),
-    ):
-        found = audit(Cluster(SIX, topics), CARD, goals=goals)
-        assert found.verdict.startswith(f"{head}; worst: ")
-        assert len(found.verdict.split()) <= 25
-        assert found.below_verdict[0].startswith("Causes beyond settings ")
-    both = audit(Cluster(SIX, (SINGLE, ONE_RACK)), CARD, goals=Goals())
-    assert both.below_verdict[1] == "Goals missed by: single and one-rack."
+    data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert data["ok"] is False
+    assert data["verdict"]["headline"] == verdict.headline
+    assert [action["severity"] for action in data["verdict"]["actions"]] == ["critical", "ok"]
 
 
-@pytest.mark.parametrize("card", model_names())
-def test_yes_is_of_the_middle_values_where_a_card_has_ranges(card: str) -> None:
-    """No random draws are counted, most of which may miss the goals."""
-    found = audit(Cluster(SIX, (GOOD, TWO_RACKS)), load_model(card), goals=LOOSE)
-    assert found.verdict.startswith(
-        "Yes, all 2 topics meet your goals at the card's middle values; worst: "
+def test_draws_are_taken_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Topics, text and data need none; the verdict's confidence does, and has the same words."""
+    ranges = FailureModel.from_dict(
+        {"broker": {"destroyed": {"per_year": {"value": 1, "low": 0.5, "high": 2}, "hours": 12}}}
     )
-    assert len(found.verdict.split()) <= MOST_WORDS
-    assert re.search(r"\((main cause: )?[a-z -]+\)", found.verdict)
+    drawn: list[int] = []
+    draws = FailureModel.draws
+
+    def counting(model: FailureModel, number: int, seed: int) -> object:
+        drawn.append(number)
+        return draws(model, number, seed)
+
+    monkeypatch.setattr(FailureModel, "draws", counting)
+    found = audit(Cluster(SIX, (TWO_RACKS,)), ranges)
+    for look in (repr, Audit.explain, Audit.to_dict, Audit._repr_html_, Audit.table):
+        look(found)
+    assert (drawn, found.quick_verdict.confidence) == ([], "")
+    assert found.verdict.confidence in ("sure", "likely", "depends")
+    assert str(found.verdict) == str(found.quick_verdict)
+    assert drawn == [DRAWS]
 
 
 def test_findings_are_ordered_by_weight_and_merged() -> None:
@@ -227,15 +257,23 @@ def test_findings_are_ordered_by_weight_and_merged() -> None:
 
 def test_goals_as_a_sentence() -> None:
     """Every limit is in the sentence; without any it says "none"."""
-    assert Goals().sentence == (
+    assert Goals().sentence == "Goals: none."
+    limits = {"loss_probability_per_year": 1e-6, "write_unavailability": 1e-4}
+    assert Goals(**limits).sentence == (
         "Goals: at most a 1 in 1 million chance of data loss a year and writes refused at most 53 "
         "minutes a year."
     )
     told = Goals(read_unavailability=1e-3, records_refused_per_year=7, survive="rack").sentence
     for words in ("reads refused at most", "at most 7 failed sends", "when one rack is lost"):
         assert words in told
-    nothing = Goals(loss_probability_per_year=None, write_unavailability=None)
-    assert nothing.sentence == "Goals: none."
+
+
+@pytest.mark.parametrize("price", [0, -1.0, math.nan, math.inf, True, "a week", None, 1e13])
+def test_a_loss_is_worth_a_number_of_minutes(price: object) -> None:
+    """Above 0 and finite; the error says what to give."""
+    assert Goals().minutes_per_loss == Goals().requirements.minutes_per_loss == 10_080.0
+    with pytest.raises(InputError, match=r"minutes_per_loss=.*as bad as losing records once"):
+        Goals(minutes_per_loss=price)  # type: ignore[arg-type]
 
 
 def test_phrases() -> None:
@@ -313,7 +351,7 @@ def test_only_the_first_certain_loss_is_reported() -> None:
 
 
 def test_equal_topics_are_solved_once() -> None:
-    """Thirty topics with one configuration and two rack patterns need two chains, not sixty."""
+    """Thirty topics with one configuration and two rack patterns need four chains, not 120."""
     rng = random.Random(2)
     apart, together = ((1, 2, 3), (4, 5, 6), (1, 5, 3)), ((1, 4, 2), (3, 6, 5))
     alike = [
@@ -322,4 +360,5 @@ def test_equal_topics_are_solved_once() -> None:
     ]
     measure.cache_clear()
     audit(Cluster(SIX, tuple(alike)), CARD)
-    assert measure.cache_info().misses == 2
+    # As they are, and apart with min ISR 1 to 3, of which one is today's.
+    assert measure.cache_info().misses == 4

@@ -68,6 +68,6 @@ def test_the_chart_shows_topics_and_goals(many: Audit) -> None:
 
 def test_a_chart_without_limits_has_no_lines() -> None:
     """A goal of None has no line, and an audit without limits can be drawn."""
-    goals = advisor.Goals(loss_probability_per_year=None, write_unavailability=None)
+    goals = advisor.Goals()
     ax = advisor.audit(described(2), CARD, goals=goals).plot()
     assert all(line.get_linestyle() == "None" for line in ax.lines)

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import advisor
-from advisor.advice.audits.sarif import MISSED_GOAL, sarif_log
+from advisor.advice.audits.sarif import MISSED_GOAL, SETTINGS, sarif_log
 from advisor.advice.findings.catalogue import RULES
 from advisor.cli import commands
 
@@ -18,6 +18,7 @@ TEXT = (
     "Topic: logs.eu\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
     "\tTopic: logs.eu\tPartition: 0\tLeader: none\tReplicas: 1,2\tIsr: 1\n"
 )
+SIX_TOPICS = Path(__file__).resolve().parents[3] / "data" / "clusters" / "three-az-six-brokers.txt"
 CARD = advisor.FailureModel.from_dict({"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}})
 
 MESSAGE = {"type": "object", "required": ["text"], "properties": {"text": {"minLength": 1}}}
@@ -132,7 +133,7 @@ def test_results_point_to_their_rules_and_lines(log: dict[str, Any], described: 
         topics = [each["name"] for each in result["locations"][0].get("logicalLocations", [])]
         assert where["region"]["startLine"] == (3 if topics == ["logs.eu"] else 1)
     levels = {result["ruleId"]: result["level"] for result in run["results"]}
-    assert levels["KRA001"] == levels["KRA104"] == "error"
+    assert levels["KRA001"] == levels["KRA002"] == levels["KRA104"] == "error"
     assert levels["KRA101"] == "warning"
     messages = [result["message"]["text"] for result in run["results"]]
     assert sum(message.startswith("logs.eu") for message in messages) > 2
@@ -150,9 +151,24 @@ def test_what_meets_the_goals_has_no_result() -> None:
     assert log["runs"][0]["results"] == log["runs"][0]["tool"]["driver"]["rules"] == []
 
 
-def test_the_code_of_missed_goals_is_its_own() -> None:
-    """No finding of the catalogue has the code of a missed goal."""
-    assert MISSED_GOAL.code not in RULES
+def test_the_codes_of_goals_and_settings_are_their_own() -> None:
+    """No finding of the catalogue has the code of a missed goal, or of settings to change."""
+    assert not {MISSED_GOAL.code, *(rule.code for rule in SETTINGS.values())} & RULES.keys()
+
+
+def test_levels_are_the_severities() -> None:
+    """Critical settings are errors, other settings to change warnings, the rest has no result."""
+    audited = advisor.audit(SIX_TOPICS, "three_az_cloud")
+    results = audited.to_sarif()["runs"][0]["results"]
+    levels = {
+        result["locations"][0]["logicalLocations"][0]["name"]: result["level"]
+        for result in results
+        if result["ruleId"] in ("KRA002", "KRA003")
+    }
+    words = {"critical": "error", "warning": "warning"}
+    actions = audited.quick_verdict.actions
+    assert levels == {a.topic: words[a.severity] for a in actions if a.severity in words}
+    assert {"error", "warning"} == set(levels.values())
 
 
 def test_the_command_writes_the_log(

@@ -1,6 +1,5 @@
 """Plans that lower durability: what may never be lowered, and what needs to be asked for."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.__main__ import main
-from advisor.advice import Goals, recommend
+from advisor.advice import recommend
 from advisor.advice.migration.plan import MigrationPlan, make_plan
 from advisor.advice.migration.target_settings import ALLOW, lowered_min_isr, with_usual_floor
 from advisor.cluster import Cluster, Partition, Topic, load_cluster
-from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
@@ -127,14 +125,13 @@ def test_no_drawn_plan_lowers_internal_topics(
 
 
 def test_what_is_lowered_is_named_first() -> None:
-    """A lower min ISR and lower acks are in the first line; a higher one is no news."""
+    """A lower min ISR is in the first line; a higher one is no news."""
     topics = topic("orders", (1, 2, 3), 2), topic("logs", (1, 2, 3), 1)
     loose = LOOSE.changed(replication_factor=3)
-    plan = planned(3, *topics, config=loose, today=loose.changed(acks="all"))
-    both = "topic orders: min.insync.replicas from 2 to 1", "producers: acks from all to 1"
-    assert plan.lowered == both
-    assert plan.lines[0] == f"# This plan lowers durability ({' and '.join(both)})."
-    assert planned(3, *topics, config=loose, today=loose.changed(acks=1)).lowered == both[:1]
+    plan = planned(3, *topics, config=loose)
+    words = "topic orders: min.insync.replicas from 2 to 1"
+    assert plan.lowered == (words,)
+    assert plan.lines[0] == f"# This plan lowers durability ({words})."
     assert planned(3, *topics, config=loose.changed(min_insync_replicas=2)).lowered == ()
 
 
@@ -162,53 +159,54 @@ def described(*names: str) -> str:
     text = ""
     for name in names:
         text += f"Topic: {name}\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: "
-        text += "min.insync.replicas=2\n"
+        text += "min.insync.replicas=3\n"
         text += f"\tTopic: {name}\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2,3\n"
     return text
 
 
-# Only min ISR 1 refuses writes so seldom; it loses more than min ISR 2.
-WRITES_ONLY = Goals(loss_probability_per_year=1.0, write_unavailability=1e-7)
+# Disks are lost so often that every write stopped by one missing copy counts.
+WORDS = "topic orders: min.insync.replicas from 3 to "
 
 
-def test_commands_and_files_that_lower_are_refused() -> None:
-    """They name what would be lowered; with the flag they are there, and say it first."""
+def test_what_lowers_is_held_back() -> None:
+    """It is named, and written only with the flag, which says it first."""
     cluster = load_cluster(described("orders"))
-    refused = recommend(cluster, CARD, LOAD, WRITES_ONLY)
-    assert refused.best.config.min_insync_replicas == 1
-    words = "topic orders: min.insync.replicas from 2 to 1"
-    for ask in (refused.commands, refused.files):
-        with pytest.raises(InputError, match=f"{words}.*{ALLOW}"):
-            ask()
-    assert refused.caveats[0] == f"This plan lowers durability ({words})."
-    data = refused.to_dict()
-    assert (data["commands"], data["files"], data["lowers_durability"]) == ([], {}, [words])
-    allowed = recommend(cluster, CARD, LOAD, WRITES_ONLY, allow_lower_durability=True)
+    held = recommend(cluster, CARD, LOAD)
+    (action,) = held.quick_verdict.actions
+    assert action.after.min_insync_replicas < 3
+    assert action.held_back
+    words = f"{WORDS}{action.after.config.min_insync_replicas}"
+    assert held.plan.held_back == (words,)
+    for text in ("\n".join(held.commands()), held.files()["commands.sh"]):
+        assert words in text
+        assert ALLOW in text
+        assert "--alter --entity-type topics" not in text
+    data = held.to_dict()
+    assert (data["held_back"], data["lowers_durability"]) == ([words], [])
+    allowed = recommend(cluster, CARD, LOAD, allow_lower_durability=True)
     assert words in allowed.commands()[0]
     assert words in allowed.files()["commands.sh"].splitlines()[2]
-    assert json.dumps(allowed.to_dict()["commands"])
+    assert "--alter --entity-type topics --entity-name orders" in "\n".join(allowed.commands())
 
 
 def test_the_command_line_asks_for_the_flag(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without it no file is written (exit 2), and the text has no commands."""
+    """Without it the command is not in text and files, and both say why."""
     card, source, folder = tmp_path / "card.toml", tmp_path / "describe.txt", tmp_path / "out"
     numbers = ("per_year = { value = 1", "hours = { value = 12")
     lines = (f'{number}, evidence = "own: a test" }}' for number in numbers)
     card.write_text("\n".join(["[broker.destroyed]", *lines, ""]))
     source.write_text(described("metrics", "orders"))
     line = ["recommend", str(source), "--model", str(card), "--topic", "metrics"]
-    line += ["--loss-probability-per-year", "1", "--write-unavailability", "1e-7"]
-    assert main([*line, "--files", str(folder)]) == 2
-    assert "metrics: min.insync.replicas from 2 to 1" in capsys.readouterr().err
-    assert not folder.exists()
-    assert main(line) == 0
+    assert main([*line, "--files", str(folder)]) == 0
     text = capsys.readouterr().out
-    assert text.splitlines()[2].startswith("This plan lowers durability (topic metrics: ")
-    assert "kafka-configs.sh" not in text
-    assert ALLOW in text
-    assert main([*line, ALLOW, "--files", str(folder)]) == 0
-    assert (folder / "commands.sh").exists()
+    for shown in (text, (folder / "commands.sh").read_text()):
+        assert "Held back, because it lowers durability (topic metrics: " in shown
+        assert ALLOW in shown
+        assert "kafka-configs.sh --bootstrap-server $BS --alter" not in shown
+    assert main([*line, ALLOW, "--files", str(tmp_path / "all")]) == 0
+    written = (tmp_path / "all" / "commands.sh").read_text()
+    assert "kafka-configs.sh --bootstrap-server $BS --alter" in written
     assert not (folder / "server.properties").exists()
     assert "orders" not in "".join(path.read_text() for path in folder.iterdir())

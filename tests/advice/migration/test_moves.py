@@ -51,9 +51,10 @@ def fewest_copies(brokers: dict[int, str | None], held: tuple[int, ...], factor:
 def test_respread_is_spread_and_minimal(
     case: tuple[dict[int, str | None], tuple[int, ...], int],
 ) -> None:
-    """The result has the factor, the best spread, and the fewest possible copies."""
-    brokers, held, factor = case
-    after = respread(held, brokers, factor, {})
+    """As many replicas as asked or held, the best spread, and the fewest possible copies."""
+    brokers, held, asked = case
+    factor = max(asked, len(held))
+    after = respread(held, brokers, asked, {})
     assert len(set(after)) == len(after) == factor
     assert share_of(after, brokers) == least_share(brokers, factor)
     assert len(set(after) - set(held)) == fewest_copies(brokers, held, factor)
@@ -76,7 +77,7 @@ def test_unknown_racks_change_only_the_count() -> None:
     """If racks are unknown, replicas stay and the least loaded brokers get the new ones."""
     brokers = {1: "a", 2: "a", 3: None, 4: "b"}
     assert respread((1, 2), brokers, 3, {3: 5, 4: 1}) == (1, 2, 4)
-    assert respread((1, 2, 3), brokers, 2, {}) == (1, 2)
+    assert respread((1, 2, 3), brokers, 2, {}) == (1, 2, 3)
 
 
 def test_new_replicas_even_out_the_load() -> None:

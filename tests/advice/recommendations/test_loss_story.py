@@ -77,10 +77,13 @@ def test_both_stories_end_in_a_loss_with_the_brokers_back(settings):
 
 def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
     """A broker that limps and then dies, at min ISR 1; disks and their replacements in one rack."""
+    card = load_model("three_az_cloud")
     limps = evaluate(
         Cluster.uniform(6, 3),
         Config(replication_factor=3, min_insync_replicas=1, acks="all"),
-        load_model("three_az_cloud"),
+        FailureModel.from_dict(
+            {"broker": card.to_dict()["broker"], "copy": card.to_dict()["copy"]}
+        ),
     )
     told = likeliest(limps)
     assert told is not None

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.advice import Goals
-from advisor.advice.choice import Choice, choose, decided_measures
+from advisor.advice import Goals, recommend
+from advisor.advice.candidate import Candidate, choose, measures_of
 from advisor.advice.recommendations import remedies
-from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
@@ -29,7 +28,9 @@ POWER = FailureModel.from_dict(
 )
 
 
-def chosen(cluster: Cluster, card: FailureModel, goals: Goals, config: Config = CONFIG) -> Choice:
+def chosen(
+    cluster: Cluster, card: FailureModel, goals: Goals, config: Config = CONFIG
+) -> Candidate:
     share = largest_share(cluster.brokers, config.replication_factor or 1, str(config.mode))
     return choose(config, evaluate(cluster, config, card, LOAD), goals, share)
 
@@ -121,30 +122,23 @@ def test_a_softer_goal_is_met_and_close(factor: float) -> None:
     best = chosen(SIX, POWER, goals)
     said = softer_goals(best, goals)
     limit = float(said.removeprefix("A softer goal that it meets: ").split(" ")[0])
-    value = decided_measures(best.reliability)["loss_probability_per_year"]
+    value = measures_of(best.reliability)["loss_probability_per_year"]
     assert value <= limit <= 1.11 * value
 
 
 def test_commands_and_broker_properties_say_how_to_flush() -> None:
     """Where flushing is the remedy, and only there, both have the setting as a comment."""
-    first = evaluate(SIX, CONFIG, POWER, LOAD).acked_records_lost_per_year
+    three = Cluster.uniform(3, 3)
+    first = evaluate(three, CONFIG, POWER, LOAD).acked_records_lost_per_year
     for limit, flushed in ((first / 4, True), (2 * first, False)):
-        goals = Goals(
-            loss_probability_per_year=None,
-            write_unavailability=None,
-            acked_records_lost_per_year=limit,
-        )
-        best = chosen(SIX, POWER, goals)
-        made = Recommendation(SIX, POWER, LOAD, goals, (best,))
+        goals = Goals(acked_records_lost_per_year=limit)
+        made = recommend(three, POWER, LOAD, goals, CONFIG)
         line = "#   log.flush.scheduler.interval.ms=1000"
         for name in ("commands.sh", "server.properties"):
             assert (line in made.files()[name].splitlines()) == flushed, name
         assert (line in made.commands()) == flushed
         topic = [each for each in made.commands() if each.endswith("--add-config flush.ms=1000")]
         assert [each[0] for each in topic] == (["#"] if flushed else [])
-        assert line not in Recommendation(
-            SIX, POWER, LOAD, goals, (best,), whole_cluster=False
-        ).files().get("server.properties", "")
 
 
 def changed(card: FailureModel, cluster: Cluster) -> str:

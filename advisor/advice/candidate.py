@@ -1,13 +1,11 @@
-"""A candidate setting: its reliability, the goals that it meets, and its rank among others."""
+"""A candidate setting: its reliability, and the goals that it meets."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from advisor.advice.beyond_settings import decided_columns, lost_words
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_setting
 from advisor.advice.goals import (
@@ -19,21 +17,16 @@ from advisor.advice.goals import (
 )
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import Survival, fatal_racks, survival
+from advisor.decision.evaluator import LOSSES, MINUTES, measured
 from advisor.errors import InputError, NotComputedError
-from advisor.formatting import as_given, significant, time_per_year
+from advisor.formatting import as_given, once_in, significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers
-from advisor.reliability.results.explanation import Judged
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.sensitivity import draws_within
-
-# A measure within 10 % of its limit is close to it: the failure rates are not known that well, and
-# other ways to count the same outages differ by as much.
-_NARROW = 1.1
 
 
 @dataclass(frozen=True)
-class Choice:
+class Candidate:
     """A configuration, its reliability, and the goals that it meets.
 
     Attributes
@@ -41,15 +34,13 @@ class Choice:
     config : Config
     reliability : Reliability
     meets : mapping of str to bool
-        Goal (a measure, "survive_without_loss" or "survive_writable") to whether what settings
-        decide meets it.
+        Goal (a measure, "survive_without_loss" or "survive_writable") to whether it is met, by the
+        whole measure.
     survival : Survival or None
         Effect of losing one rack with its brokers and controllers; None if a broker's rack is
         unknown.
     retained_bytes : float or None
         Bytes of one copy of all topics with their own retention; None: with that of the load.
-    limits : mapping of str to float
-        Those of the goals, by measure.
     """
 
     config: Config
@@ -57,12 +48,16 @@ class Choice:
     meets: Mapping[str, bool]
     survival: Survival | None
     retained_bytes: float | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def meets_all(self) -> bool:
         """Whether every goal is met."""
         return all(self.meets.values())
+
+    def cost(self, minutes_per_loss: float) -> float:
+        """Return what losses and minutes without writes cost a year, in minutes without writes."""
+        amounts = measured(self.reliability)
+        return amounts[MINUTES] + minutes_per_loss * amounts[LOSSES]
 
     @property
     def bytes_stored(self) -> float:
@@ -119,12 +114,18 @@ class Choice:
             "records lost a year": significant(result.acked_records_lost_per_year),
             "writes refused a year": time_per_year(result.write_unavailability),
             "failed sends a year": significant(result.records_refused_per_year),
-            **decided_columns(result),
-            "goals": "met" if self.meets_all else f"{len(self.unmet)} missed",
+            "goals": self.goals,
         }
 
+    @property
+    def goals(self) -> str:
+        """Whether the goals are met, in a word or two."""
+        if not self.meets:
+            return "none"
+        return "met" if self.meets_all else f"{len(self.unmet)} missed"
+
     def to_dict(self) -> dict[str, object]:
-        """Return setting, measures with 95 % intervals, and goals as JSON data."""
+        """Return setting, measures with 95 % intervals, and goals as plain JSON data."""
         measures = {}
         for name, value in measures_of(self.reliability).items():
             low, high = self.reliability.interval(name)
@@ -140,81 +141,25 @@ class Choice:
 
 def measures_of(reliability: Reliability) -> dict[str, float]:
     """Return the measures that goals can limit, without those that could not be computed."""
-    return _computed(lambda name: float(getattr(reliability, name)))
-
-
-def decided_measures(reliability: Reliability) -> dict[str, float]:
-    """Return what goals are held against: the whole of each measure."""
-    return measures_of(reliability)
-
-
-def _computed(value: Callable[[str], float]) -> dict[str, float]:
     measures = {}
     for name in MEASURES:
         try:
-            measures[name] = value(name)
+            measures[name] = float(getattr(reliability, name))
         except NotComputedError:
             continue
     return measures
 
 
-def judged(
-    choice: Choice,
-    goals: Goals | None = None,
-    met: bool | None = None,
-    draws: tuple[int, int] = (0, 0),
-) -> Judged:
-    """Return the comparison of a choice with goals, for its verdict.
-
-    Parameters
-    ----------
-    choice : Choice
-    goals : Goals, optional
-        Those that it was held against; without them how far it misses them is not said.
-    met : bool, optional
-        Whether they are met; by default by the choice.
-    draws : tuple of int
-        As `draws_kept` returns them, if intervals are shown.
-    """
-    over = dict.fromkeys(choice.unmet, math.inf)
-    limits = {} if goals is None else goals.limits
-    values = decided_measures(choice.reliability)
-    for name in choice.unmet:
-        if limits.get(name):
-            over[name] = values[name] / limits[name]
-    met = choice.meets_all if met is None else met
-    if not choice.meets_all:
-        return Judged(met, over, all(times <= _NARROW for times in over.values()))
-    closest = max((values[name] / limit for name, limit in limits.items() if limit), default=0.0)
-    return Judged(met, over, met and closest >= 1.0 / _NARROW, draws)
+def lost_words(result: Reliability) -> str:
+    """Return how often a record is lost, for a column."""
+    return "none acknowledged" if result.config.acks == 0 else once_in(result.mean_years_to_loss)
 
 
-def draws_kept(choice: Choice) -> tuple[int, int]:
-    """Return in how many draws of the card settings keep the goals' limits, and of how many.
-
-    Both are 0 without limits or for a card without ranges.
-    """
-    if not choice.limits or not choice.reliability.model.uncertain:
-        return 0, 0
-    return draws_within(choice.reliability, choice.limits)
-
-
-def certainty(choice: Choice) -> str:
-    """Return the counts of `draws_kept` in words; "" without any."""
-    kept, draws = draws_kept(choice)
-    if not draws:
-        return ""
-    drawn = f"How sure: {kept} of {draws} random draws of the card's numbers meet"
-    missed = 2 * kept < draws
-    if len(choice.limits) == 1:
-        about = GOAL_WORDS[next(iter(choice.limits))]
-        return f"{drawn} the goal for {about}{'; most draws miss it' if missed else ''}."
-    most = "; most draws miss them" if missed else ""
-    each = [
-        f"that for {GOAL_WORDS[name]}: {draws_within(choice.reliability, {name: limit})[0]}"
-        for name, limit in choice.limits.items()
-    ]
-    return f"{drawn} all goals ({'; '.join(each)}){most}."
+def goals_words(candidate: Candidate) -> str:
+    """Return which goals are met, for a column: "none", "met", "missed: losses, writes"."""
+    if not candidate.unmet:
+        return candidate.goals
+    return f"missed: {', '.join(BRIEF_GOALS[goal] for goal in candidate.unmet)}"
 
 
 def choose(
@@ -223,7 +168,7 @@ def choose(
     goals: Goals,
     rack_share: int | None,
     racks: Collection[str | None] | None = None,
-) -> Choice:
+) -> Candidate:
     """Compare a configuration's reliability with the goals.
 
     Parameters
@@ -252,8 +197,8 @@ def choose(
                 'for survive="broker".'
             )
         required = losing_rack
-    meets = judge(goals, decided_measures(reliability), required)
-    return Choice(config, reliability, meets, losing_rack, limits=goals.limits)
+    meets = judge(goals, measures_of(reliability), required)
+    return Candidate(config, reliability, meets, losing_rack)
 
 
 def _losing_a_rack(
@@ -287,7 +232,7 @@ BRIEF_GOALS = {
 """`GOAL_WORDS` for narrow columns."""
 
 
-def goals_for(choice: Choice) -> str:
+def goals_for(candidate: Candidate) -> str:
     """Return the missed goals: "the goal for lost records", "the goals for a, b and c"."""
-    words = [GOAL_WORDS[goal] for goal in choice.unmet]
+    words = [GOAL_WORDS[goal] for goal in candidate.unmet]
     return f"the goal{'s' if len(words) > 1 else ''} for {listed(words)}"
