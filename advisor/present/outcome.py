@@ -41,9 +41,6 @@ class Outcome:
         The 95 % interval; "" if the card gives no ranges.
     shares : tuple of (str, float)
         Mechanism in words and its share of the measure, 0 to 1, largest first.
-    parts : (str, str)
-        What settings decide of it and what is beyond settings, in few words; both "" where
-        settings decide all.
     """
 
     measure: str
@@ -52,7 +49,6 @@ class Outcome:
     brief: str
     interval: str
     shares: tuple[tuple[str, float], ...]
-    parts: tuple[str, str] = ("", "")
 
     @property
     def said(self) -> str:

@@ -70,6 +70,11 @@ class Measure:
         return self.unit in (PROBABILITY, FRACTION)
 
     @property
+    def is_probability(self) -> bool:
+        """Whether its interval goes by the hazard, so that no end exceeds 1."""
+        return self.unit == PROBABILITY
+
+    @property
     def is_time_between(self) -> bool:
         """Whether more of it is better, and inverses add up: a time between events."""
         return self.unit == YEARS
