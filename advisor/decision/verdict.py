@@ -297,4 +297,6 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
 
 def goal_dict(goal: GoalOutcome) -> dict[str, Any]:
     """Return the outcome of a goal as plain data."""
-    return plain({**vars(goal), "by": None if goal.by is None else str(goal.by)})
+    return {name: plain(value) for name, value in vars(goal).items() if name != "by"} | {
+        "by": None if goal.by is None else str(goal.by)
+    }
