@@ -297,6 +297,5 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
 
 def goal_dict(goal: GoalOutcome) -> dict[str, Any]:
     """Return the outcome of a goal as plain data."""
-    return {name: plain(value) for name, value in vars(goal).items() if name != "by"} | {
-        "by": None if goal.by is None else str(goal.by)
-    }
+    data: dict[str, Any] = plain({**vars(goal), "by": None if goal.by is None else str(goal.by)})
+    return data
