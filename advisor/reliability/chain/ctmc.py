@@ -42,6 +42,10 @@ from advisor.reliability.statespace.recovery_order import AbsorptionTable
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
 
+# With four replicas 30,000 states are left out, and 300,000 transitions lead to them.
+_COUNTS, _EFFECTS = np.int8, np.int16
+_KINDS: dict[str, Any] = {"waits": _COUNTS, "effects": _EFFECTS}
+
 
 @dataclass(frozen=True, eq=False)
 class Structure:
@@ -92,7 +96,7 @@ class Structure:
     target: IntArray
     rate: IntArray
     weight: NDArray[np.float64]
-    effects: IntArray
+    effects: NDArray[np.int16]
     gap_map: IntArray
     rate_names: tuple[str, ...]
     writable: NDArray[np.bool_]
@@ -109,7 +113,7 @@ class Structure:
     flush_window: FlushWindowLosses
     own: IntArray
     racks: IntArray
-    waits: IntArray
+    waits: NDArray[np.int8]
     election_risks: NDArray[np.float64]
     restarts: sparse.csr_array | None = None
     uncondensed: Structure | None = None
@@ -243,7 +247,7 @@ def _explored(
                 gc.enable()
 
 
-# What a stored chain holds as it is; ints are narrow there.
+# What a stored chain holds as it is; all ints are as narrow as they can be there.
 _STORED = (
     *("source", "target", "rate", "weight", "effects", "gap_map", "writable", "readable"),
     *("growing", "gaps", "in_sync", "truncated_target", "stops_writes", "writes_rarely_stop"),
@@ -269,7 +273,7 @@ def _restored(
 ) -> Structure:
     names, outages, stops = structure_store.text_of(stored["text"])
     wide: dict[str, Any] = {
-        name: array.astype(np.int64) if array.dtype.kind == "i" else array
+        name: array.astype(_KINDS.get(name, np.int64)) if array.dtype.kind == "i" else array
         for name, array in stored.items()
     }
     states = len(wide["writable"])
@@ -331,7 +335,7 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         target=np.where(truncated, 0, part.target),
         rate=rate,
         weight=part.times,
-        effects=part.effects | np.where(truncated, Effect.TRUNCATED, 0),
+        effects=(part.effects | np.where(truncated, Effect.TRUNCATED, 0)).astype(_EFFECTS),
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,
@@ -348,7 +352,7 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         flush_window=flush_window,
         own=own,
         racks=racks,
-        waits=waits,
+        waits=waits.astype(_COUNTS),
         election_risks=whole.election_risks(every),
     )
 
@@ -370,7 +374,7 @@ def _flush_window_losses(
     return FlushWindowLosses(stopped[owner], numbers, renamed, odds)
 
 
-def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:
+def outage_attribution(waits: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.float64]]:
     """Share of each mechanism in the outages of a state; every replica's outage counts the same."""
     known = table()
     causes = dict.fromkeys(known.names, np.zeros(len(waits), dtype=np.int64))
