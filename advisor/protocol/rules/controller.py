@@ -70,7 +70,7 @@ def controller_started(
     It first removes each dead broker from the ISR and then elects. For a leader that takes two
     writes, where a controller in office needs one (``KafkaController.onControllerFailover``).
     Changes that happened without a controller are written only now. Brokers are removed by id, or
-    in an order that is given; the last one stays in the ISR if nobody else does.
+    in an order that is given; the last one stays in the ISR if no other does.
     """
     dead = set(registration.isr) - active
     for broker in sorted(dead) if order is None else [b for b in order if b in dead]:
