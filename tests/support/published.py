@@ -57,7 +57,7 @@ def destroyed(per_year: float, hours: float) -> FailureModel:
 
 def outages(per_year: float, not_returning: float) -> FailureModel:
     """Return a card of instant power outages that destroy each broker with a probability."""
-    power = {"per_year": per_year, "minutes": 1e-4, "not_returning": not_returning}
+    power = {"per_year": per_year, "minutes": 1e-5, "not_returning": not_returning}
     return FailureModel.from_dict(
         {
             "broker": {"destroyed": {"hours": 50.0}},

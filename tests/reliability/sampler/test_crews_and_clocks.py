@@ -47,19 +47,19 @@ def test_one_technician_doubles_the_loss(crews: int) -> None:
 
 
 def test_crews_repair_one_after_the_other() -> None:
-    """A power cut takes three brokers, each an hour to repair: down for 1, 2 and 3 hours."""
-    power = {"per_year": 20.0, "minutes": 60.0, "duration": {"distribution": "fixed"}}
+    """A fire takes three brokers, each an hour to replace: down for 1, 2 and 3 hours."""
+    replaced = {"hours": 1.0, "duration": {"distribution": "fixed"}}
     for crews, mean in ((1, 2.0), (2, 4.0 / 3.0), (3, 1.0)):
         model = FailureModel.from_dict(
             {
-                "cluster": {"power": power | {"not_returning": 0.0}},
-                "broker": {"destroyed": {"hours": 1.0}},
-                "repair": {"crews": crews, "needed_for": ["cluster.power"]},
+                "cluster": {"destroyed": {"per_year": 20.0}},
+                "broker": {"destroyed": replaced},
+                "repair": {"crews": crews, "needed_for": ["broker.destroyed"]},
             }
         )
         config, load = ALONE, Workload(partitions=3, records_per_second=1.0)
         found, _ = sample(Cluster.uniform(3, 3), config, model, load, years=500)
-        # Cuts of those that are up still come while others wait: a second order in rate x hours.
+        # Fires of those that stand still come while others wait: a second order in rate x hours.
         truth = 20.0 * mean / YEAR
         assert found.write_unavailability.value == pytest.approx(truth, rel=0.03)
 
