@@ -18,7 +18,9 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.placement import Brokers
-from advisor.reliability.draws import (
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.measures.draws import (
     AVERAGED,
     FEW_REPLICAS,
     SUMMED,
@@ -29,8 +31,6 @@ from advisor.reliability.draws import (
     summed,
     summed_errors,
 )
-from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.first_losses import (
     FirstLosses,

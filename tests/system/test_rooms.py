@@ -46,6 +46,7 @@ RELIABILITY: Mapping[str, set[str]] = {
     },
     "chain": {
         "reliability.common_cause.outage_class",
+        "reliability.common_cause.struck_losses",
         "reliability.statespace",
         "reliability.partition",
         "reliability.failures",  # the table of mechanisms, which says what a rate's name stands for

@@ -9,7 +9,7 @@ import pytest
 
 import advisor
 from advisor.reliability.case import Case
-from advisor.reliability.draws import DRAWN, TOO_ROUGH, TRUNCATED, measure_draws
+from advisor.reliability.measures.draws import DRAWN, TOO_ROUGH, TRUNCATED, measure_draws
 from advisor.reliability.measures.first_losses import compute_first_losses
 from advisor.reliability.measures.replica_set import solve
 from advisor.reliability.measures.solved_chain import SolvedChain
