@@ -18,7 +18,7 @@ import advisor
 from advisor.advice.deciding import decide
 from advisor.decision import Depth
 from advisor.reliability.chain.structure_store import FOLDER_VARIABLE, OFF
-from advisor.reliability.evaluate import forget_chains
+from advisor.reliability.evaluate import Reevaluation, forget_chains
 
 CLUSTER = Path(__file__).resolve().parents[1] / "data" / "clusters" / "three-az-six-brokers"
 CONFIG = advisor.Config(replication_factor=3, min_insync_replicas=2)
@@ -35,8 +35,9 @@ def draws() -> tuple[str, float, str, float]:
     """A draw of the decision against a full evaluation of its card."""
     model, cluster = advisor.load_model("three_az_cloud"), advisor.Cluster.uniform(6, racks=3)
     result = advisor.evaluate(cluster, CONFIG, model, LOAD)
-    cards = [*model.draws(DRAWS, 1)]
-    each = seconds(lambda: result.reevaluate.draws(cards), 2) / DRAWS
+    cards, reevaluate = [*model.draws(DRAWS, 1)], result.reevaluate
+    assert isinstance(reevaluate, Reevaluation)
+    each = seconds(lambda: reevaluate.draws(cards), 2) / DRAWS
     others = islice(model.draws(4, 2), 4)
     full = seconds(lambda: advisor.evaluate(cluster, CONFIG, next(others), LOAD), 3)
     return "a draw of the decision", each, "a full evaluation of its card", full
@@ -46,7 +47,7 @@ def stored() -> tuple[str, float, str, float]:
     """An evaluation whose chain is on disk against one that explores it."""
     model, cluster = advisor.load_model("three_az_cloud"), advisor.Cluster.uniform(6, racks=3)
     before = os.environ.get(FOLDER_VARIABLE)
-    loads = (advisor.Workload(partitions=12, record_bytes=float(n)) for n in range(100, 200))
+    loads = (advisor.Workload(partitions=12, record_bytes=n) for n in range(100, 200))
 
     def asked() -> object:
         forget_chains()

@@ -377,16 +377,11 @@ def truncated_flux(
     out, (size, truncated) = target < 0, sizes
     inner = ~out & (target != source)
     absorbed = sums(source[out], rate[out], size)
-    visits = healthy_visits(Generator.of(source[inner], target[inner], rate[inner], absorbed))
-    return visits, sums(place, visits[source[out]] * rate[out], truncated)
-
-
-def healthy_visits(generator: Generator) -> Vector:
-    """Visits to the states per healthy hour, within PRECISION."""
+    generator = Generator.of(source[inner], target[inner], rate[inner], absorbed)
     cycles = RegenerativeCycles(generator, PRECISION)
     visits = cycles.forward(cycles.start)
     visits[0] = 1.0
-    return visits
+    return visits, sums(place, visits[source[out]] * rate[out], truncated)
 
 
 def _least(harm: Vector) -> IntArray:

@@ -14,10 +14,9 @@ from scipy import sparse
 
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.loss_bound import Limits, power_per_hour, strikes_per_hour, times
-from advisor.reliability.chain.state_selection import PRECISION, healthy_visits
+from advisor.reliability.chain.state_selection import PRECISION
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import IntArray, sums
-from advisor.reliability.solver.move_pattern import MovePattern
 from advisor.reliability.solver.once_per_chain import once_per_chain
 
 Vector = NDArray[np.float64]
@@ -27,10 +26,11 @@ def truncation_error(
     chain: Structure,
     rates: Mapping[str, float],
     rate: Vector,
+    pi: Vector,
     outage_hours: float,
     unflushed_hours: float,
 ) -> Vector:
-    """What excursions into truncated states add to each measure at most, per healthy hour.
+    """What excursions into truncated states add to each measure at most, per hour.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ def truncation_error(
         Of everything that can happen, per hour.
     rate : array, shape (transitions,)
         Per hour.
+    pi : array, shape (states,)
+        Stationary distribution, within PRECISION.
     outage_hours : float
         Without service at a change of leader, at most.
     unflushed_hours : float
@@ -63,10 +65,8 @@ def truncation_error(
     # The power of a broker that limps already goes with its death.
     losses = most.losses + times(early, stops) + unflushed_hours * strikes * most.deaths
     cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
-    leaving = rate[left_out.moves]
-    absorbed = sums(left_out.source, leaving, chain.states)
-    visits = healthy_visits(left_out.inside.generator(rate, absorbed))
-    flux = visits[left_out.source] * leaving
+    # The chain starts anew where an excursion would begin, so that it visits the same states.
+    flux = pi[left_out.source] * rate[left_out.moves]
     entered = sums(chain.truncated_target, flux, len(cost))
     # A sum over paths that stopped at PRECISION may lack that much.
     added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
@@ -74,7 +74,7 @@ def truncation_error(
     power = unflushed_hours * power_per_hour(rates, environment.racks, left_out.every_wait)
     stopping = times(flux * chain.stops_writes, power[chain.states + chain.truncated_target]).sum()
     rare = left_out.rare
-    often = visits[chain.source[rare]] * rate[rare]
+    often = pi[chain.source[rare]] * rate[rare]
     stopping += (often * power[chain.target[rare]]).sum()
     added[0] += stopping / (1.0 - PRECISION)
     return added
@@ -117,8 +117,6 @@ class _LeftOut(NamedTuple):
     ----------
     moves, source : arrays of int, shape (truncated transitions,)
         Which lead to truncated states, and their sources.
-    inside : MovePattern
-        All others.
     rare : array of int
         Transitions that stop writes in a state left out as rare.
     between : array of int, shape (transitions,)
@@ -131,7 +129,6 @@ class _LeftOut(NamedTuple):
 
     moves: IntArray
     source: IntArray
-    inside: MovePattern
     rare: IntArray
     between: IntArray
     after: IntArray
@@ -147,12 +144,11 @@ def _left_out(chain: Structure) -> _LeftOut:
     after[truncated] = chain.states + chain.truncated_target
     between = ((source != target) | truncated) & (truncated | ~writable[target])
     rare = writable[source] & ~writable[target] & chain.writes_rarely_stop[target] & ~truncated
-    moves, inside = np.flatnonzero(truncated), np.flatnonzero(~truncated)
+    moves = np.flatnonzero(truncated)
     every_wait = sparse.csr_array(chain.waits, dtype=np.float64)
     return _LeftOut(
         moves=moves,
         source=source[moves],
-        inside=MovePattern.of(source, target, chain.states, inside),
         rare=np.flatnonzero(rare),
         between=np.flatnonzero(between),
         after=after[between],

@@ -198,8 +198,8 @@ class SolvedChain:
         """Truncation bounds, as shares of time or per hour; see `truncation_error`."""
         hours = max(self.parameters.failovers), self.parameters.unflushed_hours
         whole, rate = self.chain.whole, self._whole_rate
-        bounds = truncation_error(whole, self.rates, rate, *hours)
-        errors: list[float] = (bounds * self.pi[0]).tolist()
+        bounds = truncation_error(whole, self.rates, rate, self.pi, *hours)
+        errors: list[float] = bounds.tolist()
         stops = np.flatnonzero(self.flush_hours)
         often = self.flux[stops] * self.flush_hours[stops] ** 2
         errors[0] += third_failures(whole, self.rates, rate, self.chain.target[stops], often)

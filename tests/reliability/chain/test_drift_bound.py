@@ -339,5 +339,6 @@ def test_bounds_ask_only_for_what_is_truncated():
         FaultEnvironment((0,), possible_mechanisms(card)),
     )
     rate = np.ones(len(structure.rate))
-    found = truncation_error.truncation_error(structure, {}, rate, 1.0, 1.0)
+    pi = np.ones(structure.states)
+    found = truncation_error.truncation_error(structure, {}, rate, pi, 1.0, 1.0)
     assert found.tolist() == [0] * 6

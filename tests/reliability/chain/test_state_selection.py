@@ -102,7 +102,8 @@ def test_without_a_bound_on_the_cost_there_is_none_on_the_error():
     structure = ctmc.structure(constants, environment, guide)
     often = {name: 1.0 for name, _ in guide.rates}
     rate = np.ones(len(structure.rate))
-    assert truncation_error(structure, often, rate, 1.0, 0.0).tolist()[4] == np.inf
+    pi = np.ones(structure.states)
+    assert truncation_error(structure, often, rate, pi, 1.0, 0.0).tolist()[4] == np.inf
 
 
 @pytest.fixture
