@@ -130,11 +130,6 @@ class Goals(FieldTable):
         return {name: limit for name in MEASURES if (limit := getattr(self, name)) is not None}
 
     @property
-    def given(self) -> bool:
-        """Whether there is any goal: a limit, or what is to be survived."""
-        return bool(self.limits) or self.survive is not None
-
-    @property
     def requirements(self) -> Requirements:
         """What the decision is asked: the limits, what to survive, and the price of a loss."""
         return Requirements(self.limits, self.survive, float(self.minutes_per_loss))

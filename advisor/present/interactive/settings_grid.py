@@ -17,7 +17,7 @@ from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
 from advisor.present.setting_text import notes, rack_words, tolerance_words
-from advisor.reliability.results.explanation import verdict
+from advisor.reliability.results.explanation import summary
 
 _MISSING = "This page has no answer for this combination. Run the notebook to compute it."
 _MET, _MET_AT_MIDDLE = "Meets your goals", "Meets your goals at the card's middle values"
@@ -62,7 +62,7 @@ def setting_json(
         "met": choice.meets_all,
         "unsure": False,
         "badge": badge(choice, intervals),
-        "verdict": verdict(result.outlook),
+        "verdict": summary(result.outlook),
         "beyond": "",
         "lines": lines,
         "notes": [list(note) for note in notes(config)],

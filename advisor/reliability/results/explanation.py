@@ -77,33 +77,6 @@ class Outlook(NamedTuple):
     simulated: int = 0
 
 
-class Judged(NamedTuple):
-    """What goals say of a setting.
-
-    Attributes
-    ----------
-    met : bool
-        Whether every goal is met.
-    times_over : mapping of str to float
-        Missed measure to how many times its limit it is; infinite for a limit of 0.
-    narrow : bool
-        Whether a few per cent would change `met`.
-    draws : (int, int)
-        In how many draws of the card the goals are met, and of how many; 0 if not counted.
-    """
-
-    met: bool
-    times_over: Mapping[str, float]
-    narrow: bool = False
-    draws: tuple[int, int] = (0, 0)
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether the goals are met, but most draws of the card miss them."""
-        kept, draws = self.draws
-        return self.met and 2 * kept < draws
-
-
 def amount_of(estimate: Estimate) -> Amount:
     """Return a sampled measure for a summary; a bound where nothing was seen."""
     seen = estimate.seen or estimate.high == 0.0
@@ -133,24 +106,12 @@ def outlook_of(result: ExactMeasures) -> Outlook:
 
 def summary(outlook: Outlook) -> str:
     """Return setting, data loss, time without writes and the main cause, in at most 25 words."""
-    return verdict(outlook)
-
-
-def verdict(outlook: Outlook, judged: Judged | None = None) -> str:
-    """Return the summary with what goals say of the setting, in at most 25 words.
-
-    Parameters
-    ----------
-    outlook : Outlook
-    judged : Judged, optional
-        Without goals only the setting is described.
-    """
-    head, config = _head(outlook.config, judged), outlook.config
+    config = outlook.config
+    head = f"{name_of(config)}:"
     if tolerance(config).while_writable < 0:
         return f"{head} Kafka {config.kafka_version} refuses every write; main cause: min ISR > RF."
-    missed = judged.times_over if judged is not None else {}
     loss, stops = _loss(outlook), _stops(outlook.stopped)
-    explained = _explained(outlook, missed)
+    explained = _explained(outlook)
     cause = outlook.main[explained]
     text = f"{head} {loss}, {stops}."
     if not cause:
@@ -170,23 +131,10 @@ def name_of(config: Config) -> str:
     return f"RF {config.replication_factor} with acks={config.acks}"
 
 
-def _head(config: Config, judged: Judged | None) -> str:
-    if judged is None:
-        return f"{name_of(config)}:"
-    if judged.doubtful:
-        kept, draws = judged.draws
-        return f"Doubtful: {name_of(config)} meets goals in {kept}/{draws} draws;"
-    narrowly = "narrowly " if judged.narrow else ""
-    answer, meets = ("Yes", "meets") if judged.met else ("No", "misses")
-    return f"{answer}, {name_of(config)} {narrowly}{meets} your goals:"
-
-
-def _explained(outlook: Outlook, missed: Mapping[str, float]) -> str:
-    """The measure whose main cause is given: one that is missed, else losses that are not rare."""
-    if LOSSES in missed:
-        return LOSSES
+def _explained(outlook: Outlook) -> str:
+    """The measure whose main cause is given: losses, unless they are rare."""
     rare = is_rare(outlook.years.value) or not outlook.main[LOSSES]
-    return STOPS if STOPS in missed or rare or outlook.config.acks == 0 else LOSSES
+    return STOPS if rare or outlook.config.acks == 0 else LOSSES
 
 
 def _loss(outlook: Outlook) -> str:
@@ -200,11 +148,6 @@ def _loss(outlook: Outlook) -> str:
     if not years.seen and outlook.simulated and is_rare(years.value):
         return f"no data loss in {outlook.simulated:,} simulated years"
     return f"data loss {once_in(years.value) if years.seen else once_at_most(years.value)}"
-
-
-def times_words(factor: float) -> str:
-    """Return "20 times", "above" where no number helps."""
-    return f"{significant(factor)} times" if 1.05 < factor < math.inf else "above"
 
 
 def _stops(stopped: Amount) -> str:

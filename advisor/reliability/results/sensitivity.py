@@ -249,22 +249,6 @@ def draws_below(one: Any, other: Any, measure: str, factor: float) -> tuple[int,
     return sum(factor * below < above for below, above in pairs), len(pairs)
 
 
-def draws_within(result: Any, limits: Mapping[str, float]) -> tuple[int, int]:
-    """In how many draws of its card a result keeps the limits, and the number of draws.
-
-    Parameters
-    ----------
-    result : ExactMeasures
-    limits : mapping of str to float
-        Measure to the most that it may be.
-    """
-    compute_intervals([result])
-    sample = {name: result.samples[name] for name in limits}
-    draws = len(next(iter(sample.values()), ()))
-    kept = (all(sample[n][place] <= limits[n] for n in limits) for place in range(draws))
-    return sum(kept), draws
-
-
 def tornadoes(
     reevaluate: Evaluated,
     model: FailureModel,
