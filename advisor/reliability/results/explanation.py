@@ -15,7 +15,6 @@ from advisor.formatting import (
     is_rare,
     once_at_most,
     once_in,
-    once_interval,
     significant,
     time_per_year,
     unacknowledged,
@@ -111,11 +110,12 @@ def summary(outlook: Outlook) -> str:
     if tolerance(config).while_writable < 0:
         return f"{head} Kafka {config.kafka_version} refuses every write; main cause: min ISR > RF."
     loss, stops = _loss(outlook), _stops(outlook.stopped)
-    explained = _explained(outlook)
+    rare = is_rare(outlook.years.value) or not outlook.main[LOSSES]
+    explained = STOPS if rare or config.acks == 0 else LOSSES
     cause = outlook.main[explained]
-    text = f"{head} {loss}, {stops}."
     if not cause:
-        return text
+        return f"{head} {loss}, {stops}."
+    text = ""
     for main in (f" (main cause: {cause})", f" ({cause})", ""):
         said = (f"{loss}{main}", stops) if explained == LOSSES else (loss, f"{stops}{main}")
         text = f"{head} {', '.join(said)}."
@@ -129,12 +129,6 @@ def name_of(config: Config) -> str:
     if config.acks == "all":
         return f"RF {config.replication_factor} with min ISR {config.min_insync_replicas}"
     return f"RF {config.replication_factor} with acks={config.acks}"
-
-
-def _explained(outlook: Outlook) -> str:
-    """The measure whose main cause is given: losses, unless they are rare."""
-    rare = is_rare(outlook.years.value) or not outlook.main[LOSSES]
-    return STOPS if rare or outlook.config.acks == 0 else LOSSES
 
 
 def _loss(outlook: Outlook) -> str:
@@ -157,52 +151,41 @@ def _stops(stopped: Amount) -> str:
     return f"writes refused {most}{brief_time_per_year(stopped.value)}"
 
 
-def measured_lines(result: ExactMeasures, *, intervals: bool = False) -> list[str]:
+def measured_lines(result: ExactMeasures) -> list[str]:
     """Return the numbers of the summary in full, and where they come from.
 
-    Parameters
-    ----------
-    result : ExactMeasures
-    intervals : bool
-        Whether 95 % intervals stand beside them, which take draws of the card.
+    Without intervals, which take draws of the card.
     """
     never = never_writes(result.config)
     if never:
         return [f"{formatting.capital(never)}."]
-    ranges = "solved exactly; no ranges"
-    if result.model.uncertain:
-        ranges = (
-            f"solved exactly at the middle of each range{'; 95 %: over the ranges' * intervals}"
-        )
+    uncertain = result.model.uncertain
+    ranges = "solved exactly at the middle of each range" if uncertain else "solved exactly"
     return [
-        _loss_line(result, intervals),
-        _stop_line(result, intervals),
+        _loss_line(result),
+        _stop_line(result),
         f"Source: failure-model card {result.model.name}, {ranges}.",
     ]
 
 
-def _loss_line(result: ExactMeasures, intervals: bool) -> str:
+def _loss_line(result: ExactMeasures) -> str:
     if result.config.acks == 0:
-        name = "records_dropped_per_year"
-        ends = map(significant, result.interval(name)) if intervals else ("", "")
         dropped = significant(result.records_dropped_per_year)
-        return f"Records lost, never acknowledged: {dropped} a year{formatting.interval(*ends)}."
+        return f"Records lost, never acknowledged: {dropped} a year."
     outlook = outlook_of(result)
     years = outlook.years
     often = "none modelled"
     if math.isfinite(years.value):
         often = once_in(years.value) if years.seen else once_at_most(years.value)
-    within = once_interval(*result.interval(_BETWEEN)) if intervals else ""
     digit = ", an order of magnitude" * result.has_no_digit(_BETWEEN)
     cause = f"; main cause of loss: {outlook.main[LOSSES]}" if outlook.main[LOSSES] else ""
-    return f"Data loss: {often}{within}{digit}{cause}."
+    return f"Data loss: {often}{digit}{cause}."
 
 
-def _stop_line(result: ExactMeasures, intervals: bool) -> str:
+def _stop_line(result: ExactMeasures) -> str:
     if not result.write_unavailability:
         return "Refused writes: none modelled."
-    ends = map(time_per_year, result.interval(STOPS)) if intervals else ("", "")
-    said = f"{time_per_year(result.write_unavailability)}{formatting.interval(*ends)}"
+    said = time_per_year(result.write_unavailability)
     return f"Refused writes: {said}; main cause: {main_cause(result.causes[STOPS])}."
 
 

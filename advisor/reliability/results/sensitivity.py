@@ -229,26 +229,6 @@ def _of_draws(group: Sequence[Any]) -> list[list[Any]]:
     return drawn
 
 
-def draws_below(one: Any, other: Any, measure: str, factor: float) -> tuple[int, int]:
-    """In how many draws of their card a measure is below another result's, and of how many.
-
-    Draw by draw, so that uncertainty common to both cancels. Where one result has fewer draws,
-    they are the first of the other's; a card without ranges is one draw.
-
-    Parameters
-    ----------
-    one, other : ExactMeasures
-        Results of the same card and workload.
-    measure : str
-    factor : float
-        How many times as large the other's has to be.
-    """
-    compute_intervals([one, other])
-    drawn = [result.samples.get(measure, ()) for result in (one, other)]
-    pairs = list(zip(*drawn, strict=False)) or [(getattr(one, measure), getattr(other, measure))]
-    return sum(factor * below < above for below, above in pairs), len(pairs)
-
-
 def tornadoes(
     reevaluate: Evaluated,
     model: FailureModel,
