@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 # What `make check` leaves out, below tests/: more than a few seconds of processor time each, or
 # other processes. Rooms, files, and single tests of files whose others are fast.
 SLOW = (
+    "advice/audits/test_audit.py::test_draws_are_taken_only_when_asked",
     "advice/audits/test_current_state.py::test_audit_recommend_and_report_begin_with_it",
     "advice/findings/test_checks.py::test_finding_and_file_agree_on_the_delivery_timeout",
-    "advice/recommendations/test_certainty.py::test_a_verdict_counts_the_draws",
     "advice/recommendations/test_loss_story.py",
     "advice/recommendations/test_twelve_clusters.py",
     "cli/test_bad_input.py",
