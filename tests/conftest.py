@@ -70,7 +70,6 @@ SLOW = (
     "system/test_published.py",
     "system/test_readme.py::test_the_first_answer_is_the_one_shown",
     "system/test_report_in_browser.py",
-    "system/test_screen_words.py::test_rare_losses_are_compared_with_those_of_operators",
     "system/test_story_in_browser.py",
     "system/test_wheel.py",
     "system/test_widget_questions.py",
