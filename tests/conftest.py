@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 # What `make check` leaves out, below tests/: more than a few seconds of processor time each, or
 # other processes. Rooms, files, and single tests of files whose others are fast.
 SLOW = (
+    "advice/audits/test_audit.py::test_draws_are_taken_only_when_asked",
     "advice/audits/test_current_state.py::test_audit_recommend_and_report_begin_with_it",
     "advice/findings/test_checks.py::test_finding_and_file_agree_on_the_delivery_timeout",
-    "advice/recommendations/test_certainty.py::test_a_verdict_counts_the_draws",
     "advice/recommendations/test_loss_story.py",
     "advice/recommendations/test_twelve_clusters.py",
     "cli/test_bad_input.py",
@@ -70,7 +70,6 @@ SLOW = (
     "system/test_published.py",
     "system/test_readme.py::test_the_first_answer_is_the_one_shown",
     "system/test_report_in_browser.py",
-    "system/test_screen_words.py::test_rare_losses_are_compared_with_those_of_operators",
     "system/test_story_in_browser.py",
     "system/test_wheel.py",
     "system/test_widget_questions.py",

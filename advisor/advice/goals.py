@@ -1,4 +1,4 @@
-"""Goals of a topic: limits that a user gives, what it must survive, and what a loss is worth."""
+"""Goals of a topic: limits that a user gives, what it must survive, and the price of a loss."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _OFTEN = 0.5  # a chance from here on is said as one: years would be less than t
 MOST = 1e30
 """Upper limit of goals in records a year."""
 MOST_MINUTES = 1e12
-"""Upper limit of what a loss is worth, in minutes without writes."""
+"""Upper limit of the price of a loss, in minutes without writes."""
 
 
 @suggests_names
 @dataclass(frozen=True, kw_only=True)
 class Goals(FieldTable):
-    """What a loss is worth, and limits that a replication setting should keep, if any.
+    """The price of a loss, and limits that a replication setting should keep, if any.
 
     There is no limit unless one is given. Limits are held against whole measures, whatever causes
     them; of a limit that no setting keeps, the best that can be had is said.
@@ -128,11 +128,6 @@ class Goals(FieldTable):
     def limits(self) -> dict[str, float]:
         """Limit of each measure that has one."""
         return {name: limit for name in MEASURES if (limit := getattr(self, name)) is not None}
-
-    @property
-    def given(self) -> bool:
-        """Whether there is any goal: a limit, or what is to be survived."""
-        return bool(self.limits) or self.survive is not None
 
     @property
     def requirements(self) -> Requirements:

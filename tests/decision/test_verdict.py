@@ -231,6 +231,31 @@ def test_what_a_choice_depends_on_is_named() -> None:
 
 def test_a_verdict_is_plain_data() -> None:
     """It can be written as JSON, with every action."""
-    data = json.loads(json.dumps(verdict(*SIX).to_dict()))
+    data = json.loads(json.dumps(verdict(*SIX).to_dict(), allow_nan=False))
     assert data["actions"][0]["topic"] == "__consumer_offsets"
     assert data["headline"] == verdict(*SIX).headline
+
+
+def test_what_is_infinite_is_a_word_in_data() -> None:
+    """JSON has no infinite number: certain losses, and a higher min ISR that no price pays."""
+
+    def lossless(setting: Setting, _: object) -> tuple[float, float]:
+        return 0.0, 10.0 * setting.min_insync_replicas
+
+    def certain(setting: Setting, _: object) -> tuple[float, float]:
+        return float("inf"), 10.0 * setting.min_insync_replicas
+
+    free, lost = (
+        json.loads(
+            json.dumps(
+                decide_cluster([SIX[4]], FakeEvaluator(formula), depth=QUICK).to_dict(),
+                allow_nan=False,
+            )
+        )
+        for formula in (lossless, certain)
+    )
+    assert free["choice"]["pays_to_minutes"] == "infinite"
+    assert free["choice"]["break_even_above"]["high"] == "infinite"
+    assert free["actions"][0]["loss_today"] == 0.0
+    assert lost["actions"][0]["loss_today"] == "infinite"
+    assert lost["floor"]["losses_per_year"] == "infinite"

@@ -185,7 +185,7 @@ def views() -> dict[str, Callable[[], Any]]:
 def test_views_are_accessible(name: str) -> None:
     """Every notebook view is a table with a caption and headings, and sets no colour."""
     page = views()[name]()._repr_html_()
-    assert page.count("<table>") == page.count("<caption>") >= 1
+    assert page.count("<table") == page.count("<caption>") >= 1
     assert "<th scope='col'" in page
     assert "<th scope='row'" in page
     assert "color" not in page

@@ -201,7 +201,7 @@ def audit(
         Traffic written to each topic; the number of partitions is the topic's own. Default: 1,000
         records per second.
     goals : Goals, optional
-        Limits for each topic separately, and what a loss is worth. Default: no limits.
+        Limits for each topic separately, and the price of a loss. Default: no limits.
     kafka_version : str, optional
         Kafka version, such as "4.1". Default: the cluster's, or the newest that fits its
         description.

@@ -140,7 +140,7 @@ class AuditViews(RowTable):
         >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
         >>> log = advisor.audit(text + "\n", "three_az_cloud").to_sarif()
         >>> log["version"], log["runs"][0]["results"][0]["ruleId"]
-        ('2.1.0', 'KRA001')
+        ('2.1.0', 'KRA101')
         """
         return sarif_log(self.topics, self.findings, self.cluster.source, text)
 

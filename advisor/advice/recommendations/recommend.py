@@ -58,7 +58,7 @@ def recommend(
         Traffic of all topics in question together. Default: 1,000 records per second for each
         topic.
     goals : Goals, optional
-        What a loss is worth, and limits to meet. Default: no limits.
+        The price of a loss, and limits to meet. Default: no limits.
     current : Config, optional
         Settings of today's producers; without topics also those of today's topic. Default:
         acks="all", and the settings that most partitions have.

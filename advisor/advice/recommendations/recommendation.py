@@ -75,7 +75,7 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     See Also
     --------
     advisor.recommend : Makes one.
-    advisor.Goals : The limits, and what a loss is worth.
+    advisor.Goals : The limits, and the price of a loss.
 
     Examples
     --------
