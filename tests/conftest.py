@@ -55,6 +55,7 @@ SLOW = (
     "reliability/statespace/test_state_graph.py",
     "reliability/measures/test_draws.py::test_a_draw_is_what_its_card_gives",
     "reliability/test_patching.py",
+    "system/test_drawn_shipped_cards.py",
     "system/test_agreement.py",
     "system/test_browser.py",
     "system/test_docs.py",
