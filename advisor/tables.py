@@ -135,6 +135,11 @@ def html_list(items: Iterable[object]) -> Html:
     return markup("<ul>{}</ul>", html_joined(markup("<li>{}</li>", html(i)) for i in items))
 
 
+def html_folded(title: str, content: Html) -> Html:
+    """Return HTML that is opened by a click on its title."""
+    return markup("<details><summary>{}</summary>{}</details>", html(title), content)
+
+
 class HasRow(Protocol):
     """An entry of a `RowTable`: a candidate setting, or an audited topic."""
 

@@ -252,7 +252,8 @@ def report(
     audited = None
     if described.topics:
         producer = _producer(options)
-        audited = run_audit(described, model, load, goals, version, producer, shared=True)
+        once = recommendation.decision.evaluated
+        audited = run_audit(described, model, load, goals, version, producer, once, shared=True)
     check = None
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)

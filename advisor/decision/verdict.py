@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from advisor.decision.comparison import GoalOutcome, SettingChoice
 from advisor.decision.settings import Setting
 from advisor.errors import MissingExtraError
 from advisor.reliability import measure_table
+from advisor.rendering import Html
 from advisor.tables import html_verdict
 
 CRITICAL, WARNING, OK = "critical", "warning", "ok"
@@ -250,11 +251,22 @@ class Verdict:
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.headline, self.text)))
 
-    def _repr_html_(self) -> str:
+    def as_html(self, state: Sequence[str] = ()) -> Html:
+        """Return the first screen of a page; sentences alone where nothing can be drawn.
+
+        Parameters
+        ----------
+        state : sequence of str
+            The state of the cluster, where something is out of sync.
+        """
         try:
-            return str(plotting.draw("verdict", self).text)
+            drawn: Html = plotting.draw("verdict", self, state)
         except MissingExtraError:
-            return html_verdict(self.headline, self.text, *self.below).text
+            return html_verdict(self.headline, self.text, *state, *self.below)
+        return drawn
+
+    def _repr_html_(self) -> str:
+        return self.as_html().text
 
 
 INFINITE = "infinite"

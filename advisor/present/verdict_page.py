@@ -55,9 +55,9 @@ def style() -> Html:
     return markup("<style>\n{}</style>\n", markup(source("verdict.css")))
 
 
-def verdict_html(verdict: Verdict) -> Html:
+def verdict_html(verdict: Verdict, state: Sequence[str] = ()) -> Html:
     """Return a verdict with its style, for a notebook."""
-    return html_joined([style(), first_screen(verdict)])
+    return html_joined([style(), first_screen(verdict, state=state)])
 
 
 def first_screen(

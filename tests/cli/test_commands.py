@@ -29,7 +29,7 @@ def test_evaluate_prints_the_verdict(
     said = capsys.readouterr().out
     assert said.startswith("Keep RF 3, min ISR 2, acks=all.\nIt loses records ")
     assert re.search(r"\nok  this setting  RF 3, min ISR 2  keep +over 2,000 y ", said)
-    assert "\n\nRF 3 with min ISR 2: negligible data loss, " in said
+    assert "\n\nRF 3 with min ISR 2: " in said
     assert "\nA consumer group is down " in said
     assert "Assumed: Kafka's version is not stated" in said
     assert "Assumed: No load was given" in said
@@ -96,12 +96,18 @@ def test_recommend_prints_the_verdict_and_on_demand_the_rest(
 
 
 def test_audit_exit_code(tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0 if every topic meets the goals, 1 otherwise, for text and JSON."""
+    """Exit code 1 for critical settings, missed goals, and warnings if asked; else 0."""
     line = ["audit", good(tmp_path), "--model", card]
     assert main([*line, "--loss-probability-per-year", "0.5"]) == 0
     brief = capsys.readouterr().out
     assert "Goal loss_probability_per_year: met." in brief
     assert len(brief.split()) <= 150
+    loose = ["audit", good(tmp_path, m=1), "--model", "three_az_cloud"]
+    loose += ["--minutes-per-loss", "40320"]
+    assert main(loose) == 0
+    assert main([*loose, "--fail-on", "warning"]) == 1
+    assert main([*loose, "--fail-on", "note"]) == 2
+    assert "give critical or warning" in capsys.readouterr().err
     assert main([*line, "--loss-probability-per-year", "1e-12", "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is False

@@ -320,7 +320,7 @@ def test_a_notebook_shows_the_first_screen(monkeypatch: pytest.MonkeyPatch) -> N
     assert shown == verdict_html(answer).text
     assert shown.startswith("<style>")
 
-    def missing(_: Verdict) -> Html:
+    def missing(*_: object) -> Html:
         raise MissingExtraError("drawing plots and reports", "report")
 
     monkeypatch.setitem(plotting.plot_functions, "verdict", missing)

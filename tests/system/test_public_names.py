@@ -141,7 +141,7 @@ def test_names_and_texts_stand_for_values(tmp_path: Path) -> None:
         result = advisor.evaluate(named, config, CARD)
         assert result.loss_probability_per_year == whole.loss_probability_per_year
         audited = advisor.audit(advisor.load_cluster(named), model)
-        assert advisor.audit(named, CARD).verdict == audited.verdict
+        assert advisor.audit(named, CARD).quick_verdict == audited.quick_verdict
     card = tmp_path / "mine.toml"
     card.write_text((Path(__file__).parents[2] / "models" / f"{CARD}.toml").read_text())
     assert advisor.evaluate(cluster, config, card).model.name == "mine"

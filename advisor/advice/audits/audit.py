@@ -88,7 +88,7 @@ class Audit(AuditViews):
     ... )
     >>> result = advisor.audit(cluster, model)
     >>> result.ok
-    False
+    True
     >>> print(result.quick_verdict.headline)
     Keep RF 2, min ISR 1, acks=all.
     >>> [finding.code for finding in result.topics[0].findings]
@@ -118,17 +118,35 @@ class Audit(AuditViews):
         return not self.fails()
 
     def fails(self, severity: str = CRITICAL) -> bool:
-        """Return whether a topic is broken, misses a goal, or has settings that bad.
+        r"""Return whether a topic is broken, misses a goal, or has settings that bad.
 
         Parameters
         ----------
         severity : {"critical", "warning"}
             The least severity that counts.
 
+        Returns
+        -------
+        bool
+            What `ok` denies, for "critical".
+
         Raises
         ------
         InputError
             If it is neither.
+
+        See Also
+        --------
+        verdict : What to set.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2,3 Isr: 1,2,3"
+        >>> dear = advisor.Goals(minutes_per_loss=40_320)  # four weeks
+        >>> result = advisor.audit(text + "\n", "three_az_cloud", goals=dear)
+        >>> result.fails(), result.fails("warning")
+        (False, True)
         """
         if severity not in SEVERITIES[:-1]:
             raise InputError(f"severity={shown(severity)}: give critical or warning")
@@ -215,15 +233,15 @@ def audit(
     --------
     >>> import advisor
     >>> cluster = advisor.load_cluster(
-    ...     "Topic: logs\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
-    ...     "\tTopic: logs\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    ...     "Topic: logs Partition: 0 Leader: 1 Replicas: 1 Isr: 1\n"
+    ...     "Topic: orders Partition: 0 Leader: 1 Replicas: 1,2,3 Isr: 1,2,3\n"
     ... )
     >>> model = advisor.FailureModel.from_dict(
     ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
     ... )
     >>> result = advisor.audit(cluster, model)
-    >>> result.topics[0].severity
-    'critical'
+    >>> [(topic.topic.name, topic.severity) for topic in result.topics]
+    [('logs', 'critical'), ('orders', 'ok')]
     """
     cluster, model = cluster_of(cluster), model_of(model)
     check_arguments(cluster, model, load, goals, kafka_version)

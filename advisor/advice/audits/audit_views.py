@@ -24,10 +24,10 @@ from advisor.rendering import joined
 from advisor.tables import (
     MOST_ROWS,
     RowTable,
+    html_folded,
     html_list,
     html_paragraphs,
     html_table,
-    html_verdict,
     more_rows,
 )
 
@@ -216,13 +216,14 @@ class AuditViews(RowTable):
 
     def _repr_html_(self) -> str:
         table = html_table([_html_row(t) for t in self.topics[:MOST_ROWS]], "Topics, worst first")
-        verdict = self.quick_verdict
-        below = verdict.text, *self.below_verdict, *state_lines(self.now)
-        return joined(
-            html_verdict(verdict.headline, *filter(None, below)),
+        behind = joined(
             table,
             html_paragraphs([self._more_topics, self.spread]),
             html_list(_finding_lines(self.findings)),
+        )
+        head = self.quick_verdict.as_html(state_lines(self.now))
+        return joined(
+            head, html_folded("Every topic with its goals, and the findings", behind)
         ).text
 
 

@@ -44,7 +44,7 @@ from advisor.reliability.failures.uncertainty import is_large
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.workload import Workload
 from advisor.rendering import joined
-from advisor.tables import RowTable, html_list, html_table, html_verdict
+from advisor.tables import RowTable, html_folded, html_list, html_paragraphs, html_table
 
 USUAL_REPLICAS = 3
 """Settings with up to that many replicas are shown in any case."""
@@ -454,8 +454,8 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         ... )
         >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
         >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
-        >>> advice.explain().splitlines()[-7]
-        'The rack of no broker is known, so nothing can be said about losing one.'
+        >>> advice.explain().splitlines()[0]
+        'Set RF 1, min ISR 1, acks=all.'
         """
         parts = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
         parts += [
@@ -474,11 +474,10 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
 
     def _repr_html_(self) -> str:
         rows = [choice.short_row() for choice in self.choices]
-        verdict = self.quick_verdict
-        below = verdict.text, *verdict.below, *state_lines(self.now), self.tolerances
-        head = html_verdict(verdict.headline, *filter(None, below))
+        head = self.quick_verdict.as_html(state_lines(self.now))
         table = html_table(rows, "Settings compared, best first")
-        return joined(head, html_list(self.why), table).text
+        why = joined(html_paragraphs([self.tolerances]), html_list(self.why), table)
+        return joined(head, html_folded("Why, and the settings compared", why)).text
 
 
 def compared(config: Config, replication_factor: int) -> Iterator[Config]:
