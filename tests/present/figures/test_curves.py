@@ -1,8 +1,6 @@
 """Charts: deterministic, labels without overlap, dominated settings grey."""
 
-import math
 import re
-from dataclasses import replace
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
@@ -55,14 +53,6 @@ SETS = {
     "huge": settings(0.9, 6.0),
     "flat": settings(1.1e-4, 0.05, most=3),
     "two brokers": settings(1e-2, 1.0, most=2),
-    "beyond settings": [
-        replace(
-            point,
-            loss=Estimated(1e-2 + point.loss.value, 1e-3, 0.9, point.loss, 1e-2),
-            refused=Estimated(1e-4 + point.refused.value, 1e-5, 0.9, point.refused, 1e-4),
-        )
-        for point in settings(1e-3, 2.3)
-    ],
     "nothing fails": [
         Point(rf, least, "all", Estimated(0, 0, 0), Estimated(0, 0, 0))
         for rf in (1, 2, 3)
@@ -203,37 +193,3 @@ def test_an_interval_holds_its_value(bad: tuple[float, float, float]) -> None:
     """Interval ends on the wrong side of the value are refused."""
     with pytest.raises(InputError, match="interval"):
         Estimated(*bad)
-
-
-def test_no_curve_crosses_what_no_setting_changes() -> None:
-    """Each dot lies at or below the grey area of its setting; what settings decide lies in it."""
-    points = SETS["beyond settings"]
-    figure = plot_curves(points)
-    for ax, measure in zip(figure.axes, ("loss", "refused"), strict=True):
-        (areas,) = (c for c in ax.collections if c.get_zorder() == 0.5)
-        bottoms = [path.vertices[:, 1].min() for path in areas.get_paths()]
-        assert len(bottoms) == len(points)
-        scale = [-math.log10(getattr(point, measure).value) for point in points]
-        assert all(dot <= max(bottoms) for dot in scale)
-        decided = [-math.log10(getattr(point, measure).by_settings.value) for point in points]
-        assert any(dot > max(bottoms) for dot in decided)
-    plain = plot_curves(SETS["usual"])
-    for ax in plain.axes:
-        assert not any(c.get_paths() for c in ax.collections if c.get_zorder() == 0.5)
-    words = {text.get_text() for text in figure.texts} - {text.get_text() for text in plain.texts}
-    assert words == {
-        "grey area: out of reach at that RF and min ISR",
-        "dotted: what settings decide, alone",
-    }
-
-
-def test_dominance_counts_what_settings_decide() -> None:
-    """What is beyond settings may differ a little between settings: that is no reason."""
-    worse, better = (
-        Point(3, least, "all", Estimated(0.1, 0.1, 0.1, spread(loss), 0.1), spread(1e-6))
-        for least, loss in ((1, 1e-4), (2, 1e-8))
-    )
-    assert dominated([worse, better]) == {worse}
-    figure = plot_pareto([worse, better])
-    shaded = [patch for patch in figure.axes[0].patches if patch.get_zorder() == 0.5]
-    assert len(shaded) == 1

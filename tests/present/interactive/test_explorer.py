@@ -60,18 +60,6 @@ def test_numbers_are_those_of_evaluate(explorer_model: ExplorerModel) -> None:
     assert setting["name"] == "RF 3, min ISR 2, acks=1"
 
 
-def test_parts_and_floor_are_sent() -> None:
-    """Where a card holds what is beyond settings, the decided part is below the whole."""
-    card = load_model("three_az_cloud")
-    cluster = Cluster.uniform(brokers=3, racks=3)
-    setting = ExplorerModel(cluster, card, LOAD, Goals(), START).setting(
-        ExplorerModel(cluster, card, LOAD, Goals(), START).chosen
-    )
-    whole, _, _, decided, _, _, floor = setting["refused"]
-    assert 0 < decided < whole
-    assert decided + floor == pytest.approx(whole, rel=1e-3)
-
-
 AT_MIDDLE = "Meets your goals at the card's middle values"
 
 
@@ -287,7 +275,7 @@ def test_retries_move_no_curve(explorer_model: ExplorerModel) -> None:
         before = chosen(explorer_model, **changes)
         for still in ({"retries": "0"}, {"retries": "3", "delivery_timeout_ms": "600000"}):
             after = chosen(explorer_model, **changes, **still)
-            for name in ("at", "name", "loss", "refused", "said", "badge", "verdict", "beyond"):
+            for name in ("at", "name", "loss", "refused", "said", "badge", "verdict"):
                 assert after[name] == before[name]
 
 
