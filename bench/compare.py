@@ -5,6 +5,7 @@ Ratios travel between machines; seconds do not. Run it with ``make bench``.
 
 from __future__ import annotations
 
+import decision
 import exact
 import redraw
 import sampling
@@ -36,7 +37,7 @@ def search() -> tuple[str, float, str, float]:
 def main() -> None:
     """Print a line for each comparison."""
     exact.main()
-    for compare in (*sampling.COMPARED, search, judged):
+    for compare in (*sampling.COMPARED, *decision.COMPARED, search, judged):
         ours, taken, peer, other = compare()
         print(
             f"{ours}: {taken * 1e6:,.1f} us; {peer}: {other * 1e6:,.1f} us; "

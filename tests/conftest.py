@@ -13,6 +13,9 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
+# Chains of other tests, whose rules may be changed, are not kept for other processes.
+os.environ["ADVISOR_CHAINS"] = "off"
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -50,6 +53,7 @@ SLOW = (
     "reliability/statespace/test_flush_window_returns.py::test_sampled_years_lose_as_often",
     "reliability/statespace/test_lumping.py",
     "reliability/statespace/test_state_graph.py",
+    "reliability/measures/test_draws.py::test_a_draw_is_what_its_card_gives",
     "reliability/test_patching.py",
     "system/test_agreement.py",
     "system/test_browser.py",

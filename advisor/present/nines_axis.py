@@ -95,7 +95,7 @@ def nines_axis(
         Maximum number of ticks.
     """
     estimates = tuple(estimates)
-    ends = [q for e in estimates for q in (e.value, e.low, e.high, e.by_settings.value)]
+    ends = [q for e in estimates for q in (e.value, e.low, e.high)]
     shown = [q for q in ends if q > 0]
     zero = any(e.value == 0 for e in estimates)
     if not shown:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from advisor.formatting import RARER, percents
 from advisor.present.labels import (
@@ -15,7 +16,9 @@ from advisor.present.labels import (
     time_per_year_label,
 )
 from advisor.present.points import Estimated, Point
+from advisor.reliability import measure_table
 from advisor.reliability.failures import mechanisms
+from advisor.reliability.measure_table import FRACTION, PROBABILITY, YEARS, Measure
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
 
@@ -38,9 +41,6 @@ class Outcome:
         The 95 % interval; "" if the card gives no ranges.
     shares : tuple of (str, float)
         Mechanism in words and its share of the measure, 0 to 1, largest first.
-    parts : (str, str)
-        What settings decide of it and what is beyond settings, in few words; both "" where
-        settings decide all.
     """
 
     measure: str
@@ -49,7 +49,6 @@ class Outcome:
     brief: str
     interval: str
     shares: tuple[tuple[str, float], ...]
-    parts: tuple[str, str] = ("", "")
 
     @property
     def said(self) -> str:
@@ -61,16 +60,30 @@ LOST, BETWEEN = "loss_probability_per_year", "mean_years_to_loss"
 """Losses are also shown as mean years between: a probability near 1 does not give the rate."""
 
 
-def refused_in_words(value: float) -> str:
-    """Return an unavailability both ways: "99.99 % available, down 53 min/year"."""
+STALLED, GIVEN_UP = "write_stalled", "records_refused_per_year"
+
+
+def in_full(entry: Measure, value: float) -> str:
+    """Return a value of a measure in words.
+
+    An unavailability both ways: "99.99 % available, down 53 min/year"; a wait as a time: "12 s/year
+    in which acks=all waits".
+    """
+    if entry.unit != FRACTION:
+        return per_year(value) if entry.unit == PROBABILITY else in_brief(entry, value)
     if value == 0:
         return "none modelled"
-    return f"{availability(value)} available, down {time_per_year_label(value)}"
+    time = time_per_year_label(value)
+    return f"{time} {entry.wait}" if entry.wait else f"{availability(value)} available, down {time}"
 
 
-def stalled_in_words(value: float) -> str:
-    """Return a fraction of time as a wait: "12 s/year in which acks=all waits"."""
-    return f"{time_per_year_label(value)} in which acks=all waits" if value else "none modelled"
+def in_brief(entry: Measure, value: float) -> str:
+    """Return a value of a measure for narrow columns: "1.8 h/year", "5.7 million a year"."""
+    if entry.unit == FRACTION:
+        return time_per_year_label(value)
+    if entry.unit == YEARS:
+        return once_in_years(value)
+    return per_year(value) if entry.unit == PROBABILITY else given_up_in_words(value)
 
 
 def given_up_in_words(value: float) -> str:
@@ -78,18 +91,9 @@ def given_up_in_words(value: float) -> str:
     return f"{short(value)} a year" if value else "none modelled"
 
 
-MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
-    (LOST, "Acknowledged records lost", per_year, once_in_years),
-    ("write_unavailability", "Writes refused", refused_in_words, time_per_year_label),
-    ("read_unavailability", "Reads not served", refused_in_words, time_per_year_label),
-    ("write_stalled", "Writes stalled", stalled_in_words, time_per_year_label),
-    ("records_refused_per_year", "Failed sends", given_up_in_words, given_up_in_words),
-)
-"""Measure, title, wording of the value, wording of the interval ends."""
-
-STALLED, GIVEN_UP = "write_stalled", "records_refused_per_year"
-COMPARED = tuple(measure for measure, *_ in MEASURES if measure not in (STALLED, GIVEN_UP))
-"""Measures with a column in tables that compare settings."""
+def compared_measures() -> tuple[str, ...]:
+    """Return the measures with a column in tables that compare settings."""
+    return tuple(entry.name for entry in measure_table.entries() if entry.compared)
 
 
 def outcomes(result: Reliability | Sampled, intervals: bool = True) -> tuple[Outcome, ...]:
@@ -105,30 +109,31 @@ def outcomes(result: Reliability | Sampled, intervals: bool = True) -> tuple[Out
         Whether to compute intervals that are not cached yet, which takes many evaluations.
     """
     return tuple(
-        _outcome(result, measure, intervals)
-        for measure, *_ in MEASURES
-        if measure != STALLED or result.config.acks == "all"
+        _outcome(result, entry.name, intervals)
+        for entry in measure_table.entries()
+        if entry.shown and (entry.name != STALLED or result.config.acks == "all")
     )
 
 
 def compared_outcomes(
-    result: Reliability | Sampled, intervals: bool = True, measures: Sequence[str] = COMPARED
+    result: Reliability | Sampled, intervals: bool = True, measures: Sequence[str] = ()
 ) -> tuple[Outcome, ...]:
-    """Return the measures that tables compare settings by."""
-    return tuple(_outcome(result, measure, intervals) for measure in measures)
+    """Return some measures; by default those that tables compare settings by."""
+    return tuple(
+        _outcome(result, measure, intervals) for measure in measures or compared_measures()
+    )
 
 
 def brief_in_words(measure: str, value: float, low: float, high: float) -> tuple[str, str]:
     """Return a value of a measure in few words, and its interval; "" if both ends are equal."""
-    listed = LOST if measure == BETWEEN else measure
-    say = next(say_end for name, _, _, say_end in MEASURES if name == listed)
+    say = partial(in_brief, measure_table.measure(measure))
     return say(value), interval_label(low, high, say) if low < high else ""
 
 
 def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Outcome:
-    title, say = next((title, say) for name, title, say, _ in MEASURES if name == measure)
-    estimate = estimated(result, measure, intervals)
-    value = say(estimate.value)
+    entry = measure_table.measure(measure)
+    title, estimate = entry.title, estimated(result, measure, intervals)
+    value = in_full(entry, estimate.value)
     figures = (estimate.value, estimate.low, estimate.high)
     if measure == LOST:
         figures = _years_between(result, intervals)
@@ -188,7 +193,7 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
     if isinstance(result, Sampled):
         sampled = result.estimate(measure)
         return Estimated(sampled.value, sampled.low, sampled.high)
-    value = float(getattr(result, measure))
+    value = float(measure_table.measure(measure).of(result))
     low, high = value, value
     if intervals or result.intervals:
         low, high = result.interval(measure)

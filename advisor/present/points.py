@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from advisor.errors import InputError
 
@@ -16,10 +16,6 @@ class Estimated:
     Attributes
     ----------
     value, low, high : float
-    decided : Estimated or None
-        What settings decide of it; None if that is all.
-    floor : float
-        The rest, which no setting changes.
 
     Raises
     ------
@@ -30,13 +26,6 @@ class Estimated:
     value: float
     low: float
     high: float
-    decided: Estimated | None = None
-    floor: float = 0.0
-
-    @property
-    def by_settings(self) -> Estimated:
-        """The part that settings decide."""
-        return self.decided or self
 
     def __post_init__(self) -> None:
         # Interval ends come from samples, so that the value may lie outside by rounding.
@@ -71,25 +60,14 @@ class Point:
         return (self.replication_factor, self.min_insync_replicas)
 
     @property
-    def decided(self) -> Point:
-        """The same point with only the parts of loss and refusals that settings decide."""
-        return replace(self, loss=self.loss.by_settings, refused=self.refused.by_settings)
-
-    @property
     def name(self) -> str:
         """Short name of the setting."""
         return f"RF {self.replication_factor}, min ISR {self.min_insync_replicas}, acks={self.acks}"
 
 
 def dominates(one: Point, other: Point) -> bool:
-    """Return whether `one` is better in loss, refusals or replicas, and worse in none of them.
-
-    Parts beyond settings do not count.
-    """
-    first, second = (
-        (p.loss.by_settings.value, p.refused.by_settings.value, p.replication_factor)
-        for p in (one, other)
-    )
+    """Return whether `one` is better in loss, refusals or replicas, and worse in none of them."""
+    first, second = ((p.loss.value, p.refused.value, p.replication_factor) for p in (one, other))
     return first != second and all(a <= b for a, b in zip(first, second, strict=True))
 
 

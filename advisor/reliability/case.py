@@ -18,7 +18,13 @@ from advisor.reliability.common_cause.placement import Brokers, Placement, Repli
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
-from advisor.reliability.failures.mechanisms import BrokerEvent, death_of, table, transition
+from advisor.reliability.failures.mechanisms import (
+    COPY,
+    BrokerEvent,
+    death_of,
+    table,
+    transition,
+)
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.failures.transition_rates import (
     MEAN_LAG_TIMES,
@@ -184,9 +190,9 @@ class ChainParameters:
             voter_racks,
         )
         sizes = transition_rates.Sizes(brokers, racks)
-        rates = {
-            name: transition_rates.rate_per_hour(name, config, model, load, sizes) for name in names
-        }
+        rates = dict(_rates(names, config.replication_factor, model, sizes))
+        if constants.copying:
+            rates[COPY] = 1.0 / transition_rates.copy_hours(config, model, load, brokers)
         failovers = transition_rates.failovers(config, model, load, brokers, brokers_per_rack)
         per_second = load.records_per_hour_per_partition / 3600.0
         flush_hours = model.get("flush.seconds", 0.0) / 3600.0
@@ -355,6 +361,20 @@ class Case:
         other = self.with_card(model, self.chain.mechanisms)
         like = other if own_states else self
         return replace(other, chain=other.chain.roughly_like(like.chain))
+
+
+@lru_cache(maxsize=512)
+def _rates(
+    names: tuple[str, ...], replicas: int, model: FailureModel, sizes: transition_rates.Sizes
+) -> Rates:
+    """The rates that settings with as many replicas share, for any topic: all but that of copies.
+
+    So that a few candidates and topics on the same draws of a card read each draw once.
+    """
+    per_hour = transition_rates.rate_per_hour
+    return tuple(
+        (name, 0.0 if name == COPY else per_hour(name, replicas, model, sizes)) for name in names
+    )
 
 
 @lru_cache(maxsize=256)

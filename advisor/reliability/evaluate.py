@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
@@ -18,7 +18,9 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.placement import Brokers
-from advisor.reliability.draws import (
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.measures.draws import (
     AVERAGED,
     FEW_REPLICAS,
     SUMMED,
@@ -29,8 +31,6 @@ from advisor.reliability.draws import (
     summed,
     summed_errors,
 )
-from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.first_losses import (
     FirstLosses,
@@ -242,7 +242,13 @@ def _combine(
     config, cluster = case.config, case.cluster
     return Reliability(
         loss_probability_per_year=probability,
-        **cast("dict[str, Any]", whole),
+        loss_events_per_year=whole["loss_events_per_year"],
+        acked_records_lost_per_year=whole["acked_records_lost_per_year"],
+        write_unavailability=whole["write_unavailability"],
+        read_unavailability=whole["read_unavailability"],
+        write_stalled=whole["write_stalled"],
+        records_refused_per_year=whole["records_refused_per_year"],
+        records_dropped_per_year=whole["records_dropped_per_year"],
         mean_years_to_loss=first.mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),

@@ -41,6 +41,13 @@ class Measure:
         What a limit of it is a goal for; "" if it can be none.
     brief_goal : str
         The same for narrow columns.
+    shown : bool
+        Whether reports and the explorer give it a line of its own.
+    compared : bool
+        Whether tables that compare settings have a column for it.
+    wait : str
+        What a time of it is, after the time; "" for a share of time that has availability as its
+        rest.
     read : callable
         From a result to its value; by default the attribute of its name.
     """
@@ -52,12 +59,20 @@ class Measure:
     say: Callable[[float], str]
     goal: str = ""
     brief_goal: str = ""
+    shown: bool = False
+    compared: bool = False
+    wait: str = ""
     read: Callable[[Any], Any] | None = field(default=None, compare=False)
 
     @property
     def is_share(self) -> bool:
         """Whether it cannot exceed 1."""
         return self.unit in (PROBABILITY, FRACTION)
+
+    @property
+    def is_probability(self) -> bool:
+        """Whether its interval goes by the hazard, so that no end exceeds 1."""
+        return self.unit == PROBABILITY
 
     @property
     def is_time_between(self) -> bool:
@@ -97,6 +112,8 @@ _ENTRIES = (
         _chance,
         goal="data loss",
         brief_goal="losses",
+        shown=True,
+        compared=True,
     ),
     Measure("loss_events_per_year", EVENTS, "data losses", "Data losses", _records),
     Measure(
@@ -123,6 +140,8 @@ _ENTRIES = (
         time_per_year,
         goal="refused writes",
         brief_goal="writes",
+        shown=True,
+        compared=True,
     ),
     Measure(
         "read_unavailability",
@@ -132,6 +151,8 @@ _ENTRIES = (
         time_per_year,
         goal="refused reads",
         brief_goal="reads",
+        shown=True,
+        compared=True,
     ),
     Measure(
         "write_stalled",
@@ -139,6 +160,8 @@ _ENTRIES = (
         "writes waiting for a slow replica",
         "Writes stalled",
         time_per_year,
+        shown=True,
+        wait="in which acks=all waits",
     ),
     Measure(
         "records_refused_per_year",
@@ -148,6 +171,7 @@ _ENTRIES = (
         _records,
         goal="failed sends",
         brief_goal="failed sends",
+        shown=True,
     ),
     Measure(
         "records_dropped_per_year",

@@ -34,6 +34,7 @@ PROTOCOL: Mapping[str, set[str]] = {
 RELIABILITY: Mapping[str, set[str]] = {
     "workload": set(),
     "calendar": set(),
+    "measure_table": set(),
     "failures": {RULES},
     "solver": set(),
     "partition": {"reliability.solver", RULES},
@@ -46,6 +47,7 @@ RELIABILITY: Mapping[str, set[str]] = {
     },
     "chain": {
         "reliability.common_cause.outage_class",
+        "reliability.common_cause.struck_losses",
         "reliability.statespace",
         "reliability.partition",
         "reliability.failures",  # the table of mechanisms, which says what a rate's name stands for
@@ -116,11 +118,12 @@ RELIABILITY: Mapping[str, set[str]] = {
     },
 }
 # Small input types that every room of `reliability/` may take.
-INPUTS = {"reliability.workload", "reliability.calendar"}
+INPUTS = {"reliability.workload", "reliability.calendar", "reliability.measure_table"}
 FRONT_DOORS = {
     "evaluate",
     "workload",
     "calendar",
+    "measure_table",
     "failures",
     "results",
     "common_cause.placement",

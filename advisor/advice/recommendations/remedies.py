@@ -33,7 +33,7 @@ _FLUSH_EVERY_SECOND = (
 _ENOUGH_RACKS = 3
 # Flushing shortens only losses of what was not on disk yet; others must not be larger than these.
 _LEAST_TAILS = 0.5
-# In a cloud nobody buys power.
+# Power in a cloud is its provider's.
 _OWN_POWER = ("own", "")
 IN_WORDS: Mapping[str, Callable[[float], str]] = {
     **{name: measure_table.measure(name).say for name in MEASURES},

@@ -2,23 +2,28 @@
 
 Settings carry a topic through the failures of single brokers and racks. What is left has causes of
 its own: people, power, a site. `what_helps` names the largest of them that something can be done
-about, and what that is where the brokers stand: nobody in a cloud is told to buy a power feed.
+about, and what that is where the brokers stand: a tenant of a cloud is not told to buy a power
+feed. The table is ``data/remedies.csv``.
 """
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
+from advisor import catalog
 from advisor.formatting import percent
 from advisor.reliability.failures.mechanisms import words
 from advisor.reliability.results.reliability import Reliability
 
-LOSSES, WRITES = "loss_probability_per_year", "write_unavailability"
-_NAMES = {LOSSES: "losses", WRITES: "time without writes"}
-# What makes less than that of a measure is not worth a sentence.
+_FILE = "remedies.csv"
+_NAMES = {"loss_probability_per_year": "losses", "write_unavailability": "time without writes"}
+_UNKNOWN = "unknown"
+# What makes less than that of a measure needs no sentence.
 _LEAST_SHARE = 0.1
-_ENOUGH_RACKS = 3
 
 
 @dataclass(frozen=True)
@@ -30,79 +35,37 @@ class Way:
     what : str
         As an order: "keep a copy in another region".
     hostings : tuple of str
-        Kinds of cards that it is for; empty: any. "" stands for cards that do not say.
-    racks : range
+        Kinds of cards that it is for; "unknown" stands for cards that do not say. Empty: any.
+    fewest_racks, most_racks : float
         Numbers of racks that it is for.
     """
 
     what: str
-    hostings: tuple[str, ...] = ()
-    racks: range = range(10_000)
+    hostings: tuple[str, ...]
+    fewest_racks: float
+    most_racks: float
 
     def fits(self, hosting: str, racks: int) -> bool:
         """Whether it can be done there."""
-        return (not self.hostings or hosting in self.hostings) and racks in self.racks
+        suits = not self.hostings or (hosting or _UNKNOWN) in self.hostings
+        return suits and self.fewest_racks <= racks <= self.most_racks
 
 
-_RENTED, _OWN = ("cloud", "managed"), ("own", "")
-_RUN = ("cloud", *_OWN)
-_ONE, _FEW = range(2), range(2, _ENOUGH_RACKS)
-_SPREAD_ZONES = Way("spread the brokers over three zones", _RENTED, range(_ENOUGH_RACKS))
-_SPREAD_RACKS = Way("spread brokers and controllers over three racks", _OWN, _FEW)
-_ELSEWHERE = (
-    Way("keep a copy in another region (a second cluster that MirrorMaker 2 fills)", _RENTED),
-    Way("keep a copy at another site (a second cluster that MirrorMaker 2 fills)"),
-)
-_UPS = Way("a UPS or generator that outlasts the cut, a second site, or a copy elsewhere", _OWN)
-_SITE_POWER = (_UPS, *_ELSEWHERE)
-_RACK_POWER = (
-    Way(_UPS.what, _OWN, _ONE),
-    Way("give every rack a power feed and a UPS of its own", _OWN),
-    *_ELSEWHERE,
-)
-_DELETED = (
-    Way(
-        "keep a copy that nobody who runs this cluster can delete (a backup, or a second cluster "
-        "that MirrorMaker 2 fills), since replicas copy a deletion"
-    ),
-)
-_RACK = (_SPREAD_ZONES, _SPREAD_RACKS)
-
-WAYS: Mapping[str, Mapping[str, tuple[Way, ...]]] = {
-    LOSSES: {
-        "cluster.wiped": _DELETED,
-        "cluster.destroyed": _ELSEWHERE,
-        "cluster.power": _SITE_POWER,
-        "rack.destroyed": (*_RACK, *_ELSEWHERE),
-        "rack.power": (*_RACK, *_RACK_POWER),
-    },
-    WRITES: {
-        "cluster.crash": (
-            Way("limit clients with quotas, and leave brokers room for a burst of load"),
-        ),
-        "cluster.rollout": (
-            Way(
-                "change one rack at a time, and wait until all replicas are in sync",
-                _RUN,
-            ),
-        ),
-        "cluster.disk_full": (Way("alert on free disk space, and set retention.bytes on topics"),),
-        "cluster.controller": (
-            Way(
-                "run three controllers apart from the brokers, in as many racks as there are", _RUN
-            ),
-        ),
-        "cluster.power": _SITE_POWER,
-        "cluster.wiped": (Way("drill how empty brokers are started and filled from a copy"),),
-        "rack.network": (*_RACK, Way("connect every rack to two switches", _OWN)),
-        "rack.power": (*_RACK, *_RACK_POWER),
-        "broker.gray": (
-            Way("alert when a leader drops its followers from the ISR, and move leadership away"),
-        ),
-        "broker.restart": (Way("restart one broker at a time, each after all ISRs are full"),),
-    },
-}
-"""Measure to cause to what reduces it; the first way that fits is taken."""
+@cache
+def ways() -> Mapping[str, Mapping[str, tuple[Way, ...]]]:
+    """Measure to mechanism to what reduces it, in the order of ``data/remedies.csv``."""
+    table: dict[str, dict[str, tuple[Way, ...]]] = {measure: {} for measure in _NAMES}
+    with catalog.data_path(_FILE).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            way = Way(
+                row["what"],
+                tuple(row["hostings"].split()),
+                float(row["fewest_racks"] or 0),
+                float(row["most_racks"] or math.inf),
+            )
+            causes = table[row["measure"]]
+            causes[row["mechanism"]] = (*causes.get(row["mechanism"], ()), way)
+    return table
 
 
 @dataclass(frozen=True)
@@ -150,11 +113,11 @@ def what_helps(result: Reliability) -> tuple[Help, ...]:
 
 
 def _helps(causes: Mapping[str, Mapping[str, float]], hosting: str, racks: int) -> Iterator[Help]:
-    for measure, ways in WAYS.items():
+    for measure, known in ways().items():
         whole = sum(causes[measure].values())
         reduced: dict[str, dict[str, float]] = {}
         for cause, amount in causes[measure].items():
-            fitting = (way for way in ways.get(cause, ()) if way.fits(hosting, racks))
+            fitting = (way for way in known.get(cause, ()) if way.fits(hosting, racks))
             way = next(fitting, None)
             if way is not None and amount > 0.0:
                 reduced.setdefault(way.what, {})[cause] = amount / whole

@@ -11,7 +11,7 @@ from advisor.advice.candidate import Candidate
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.present.figures.curves import Marks, draw_curves, floor_keys, keys
+from advisor.present.figures.curves import Marks, draw_curves, keys
 from advisor.present.figures.pareto import draw_pareto, shape_keys
 from advisor.present.labels import interval_label, per_year, time_per_year_label
 from advisor.present.outcome import point_of
@@ -116,7 +116,7 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
         "Durability and write availability by RF and min ISR.", in_words(points, marked)
     )
     with style.look():
-        entries = [*keys(marked), *floor_keys(points)]
+        entries = keys(marked)
         shapes = shape_keys(points)
         top = 1 - style.head_inches(max(len(entries), len(shapes))) / height
         grid = {"left": 0.13, "right": 0.53, "top": top, "bottom": 0.13, "hspace": 0.17}

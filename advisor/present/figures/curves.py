@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -30,9 +30,6 @@ def plot_curves(
 ) -> Figure:
     """Draw durability above write availability, over replication factor and min ISR.
 
-    Where some of it is beyond settings, a grey area shows where no setting gets, and dotted lines
-    what settings decide alone.
-
     Parameters
     ----------
     points : sequence of Point
@@ -51,7 +48,7 @@ def plot_curves(
     narrow = width_inches < style.NARROW_INCHES
     with style.look(narrow):
         figure = Figure(figsize=(width_inches, height_inches))
-        entries = [*keys(marks), *floor_keys(points)]
+        entries = keys(marks)
         left, foot = style.left(width_inches), 0.62 / height_inches
         upper, lower = figure.subplots(
             2,
@@ -81,8 +78,6 @@ def draw_curves(axes: tuple[Axes, Axes], points: Sequence[Point], marks: Marks =
     ):
         scale = nines_axis([getattr(p, measure) for p in every_point], label, _most_ticks(ax))
         _dress(ax, scale, places)
-        _floor(ax, scale, places, every_point, measure)
-        _decided(ax, scale, places, points, measure, colour)
         _curves(ax, scale, places, points, measure, colour)
         _dots(ax, scale, places, points, measure, colour, greyed)
         for mark, point in marks:
@@ -114,16 +109,6 @@ def keys(marks: Marks) -> list[style.Entry]:
     return entries
 
 
-def floor_keys(points: Sequence[Point]) -> list[style.Entry]:
-    """Return the legend entries for the part beyond settings; none without such a part."""
-    if not any(point.loss.decided or point.refused.decided for point in points):
-        return []
-    return [
-        ("s", style.MUTED, "grey area: out of reach at that RF and min ISR"),
-        (".", style.MUTED, "dotted: what settings decide, alone"),
-    ]
-
-
 def _dress(ax: Axes, scale: NinesAxis, places: _Places) -> None:
     ax.set_ylim(scale.bottom, scale.top)
     ax.set_xlim(min(places.values()) - 0.8, max(places.values()) + 0.8)
@@ -151,55 +136,6 @@ def _curves(
         autolim=False,
     )
     ax.add_collection(LineCollection(lines, colors=colour, linewidths=1.6, zorder=3), autolim=False)
-
-
-def _floor(
-    ax: Axes, scale: NinesAxis, places: _Places, points: Sequence[Point], measure: str
-) -> None:
-    """Shade the values that no setting can reach, because of causes beyond settings."""
-    floors = {p.place: getattr(p, measure).floor for p in points}
-    ordered = sorted(places, key=lambda place: places[place])
-    xs = [places[place] for place in ordered]
-    between = [(one + other) / 2 for one, other in pairwise(xs)]
-    edges = [xs[0] - 0.8, *between, xs[-1] + 0.8]
-    spans = [
-        (left, right, scale.at(floors[place]))
-        for place, left, right in zip(ordered, edges, edges[1:], strict=False)
-        if floors.get(place, 0.0) > 0.0
-    ]
-    areas = [[(a, y), (b, y), (b, scale.top), (a, scale.top)] for a, b, y in spans]
-    ax.add_collection(
-        PolyCollection(areas, facecolor=style.GREY, alpha=0.25, linewidth=0, zorder=0.5),
-        autolim=False,
-    )
-    ends = [[(a, y), (b, y)] for a, b, y in spans]
-    ax.add_collection(LineCollection(ends, colors=style.MUTED, linewidths=1.0), autolim=False)
-
-
-def _decided(
-    ax: Axes,
-    scale: NinesAxis,
-    places: _Places,
-    points: Sequence[Point],
-    measure: str,
-    colour: str,
-) -> None:
-    """Draw the part of a measure that settings decide, where it is not the whole."""
-    for group in by_replication_factor(points).values():
-        parts = [(places[p.place], getattr(p, measure).decided) for p in group]
-        shown = [(x, scale.at(part.value)) for x, part in parts if part and part.value > 0]
-        if shown:
-            xs, ys = zip(*shown, strict=True)
-            ax.plot(
-                *(xs, ys),
-                linestyle=":",
-                linewidth=1.3,
-                marker="o",
-                markersize=3.5,
-                markerfacecolor=style.PAPER,
-                color=colour,
-                zorder=2.5,
-            )
 
 
 def _ribbon(scale: NinesAxis, run: Sequence[tuple[float, Estimated]]) -> list[tuple[float, float]]:

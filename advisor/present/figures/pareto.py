@@ -13,10 +13,9 @@ from matplotlib.transforms import Bbox
 from advisor.present.figures import style
 from advisor.present.figures.curves import Marks, keys
 from advisor.present.nines_axis import NinesAxis, loss_label, nines_axis, refused_label
-from advisor.present.points import Estimated, Point, dominated
+from advisor.present.points import Point, dominated
 
 _SAME_PLACE_PIXELS = 3.0
-_SOUND = 1e-3
 _SHAPES: dict[str | int, str] = {"all": "o", 1: "^", 0: "v"}
 # Label offsets from the point, in typographic points; those clear of the interval lines first.
 _OFFSETS = (
@@ -39,8 +38,6 @@ def plot_pareto(
     height_inches: float = 4.8,
 ) -> Figure:
     """Draw every setting by durability (upwards) and write availability (to the right).
-
-    By what settings decide of both; a grey area is better than what is beyond settings.
 
     Parameters
     ----------
@@ -70,48 +67,19 @@ def plot_pareto(
 
 def draw_pareto(ax: Axes, points: Sequence[Point], marks: Marks = ()) -> None:
     """Draw the chart of `plot_pareto` on axes."""
-    floors = _floors(points)
-    points, marks = [p.decided for p in points], [(mark, p.decided) for mark, p in marks]
     marked = [point for _, point in marks]
     every_point = list(dict.fromkeys([*marked, *points]))
     greyed = dominated(every_point)
     ticks = 3 if style.is_narrow(ax) else 4
-    refused, loss = ([Estimated(q, q, q)] if q else [] for q in floors)
-    shown = [p.refused for p in every_point], [p.loss for p in every_point]
-    across = nines_axis([*shown[0], *refused], refused_label, most_ticks=ticks)
-    upwards = nines_axis([*shown[1], *loss], loss_label)
+    across = nines_axis([p.refused for p in every_point], refused_label, most_ticks=ticks)
+    upwards = nines_axis([p.loss for p in every_point], loss_label)
     _dress(ax, across, upwards)
-    _shade(ax, across, upwards, floors)
     for point in sorted(every_point, key=lambda p: (p not in greyed, -p.replication_factor)):
         _draw_point(ax, across, upwards, point, point in greyed)
     for mark, point in marks:
         mark.draw(ax, across.at(point.refused.value), upwards.at(point.loss.value))
     chosen = [*marked, *(p for p in every_point if p not in greyed and p not in marked)]
     _label(ax, across, upwards, chosen, every_point)
-
-
-def _floors(points: Sequence[Point]) -> tuple[float, float]:
-    """Return the smallest refusals and losses beyond settings; 0 if there are none."""
-    return _floor([p.refused for p in points]), _floor([p.loss for p in points])
-
-
-def _floor(estimates: Sequence[Estimated]) -> float:
-    # A floor far below its measure is a difference of two nearly equal numbers.
-    sound = (e.floor for e in estimates if e.floor > _SOUND * e.value)
-    return min(sound, default=0.0)
-
-
-def _shade(ax: Axes, across: NinesAxis, upwards: NinesAxis, floors: tuple[float, float]) -> None:
-    """Shade the values that no setting can reach, because of causes beyond settings."""
-    look: dict[str, Any] = {"facecolor": style.GREY, "linewidth": 0, "zorder": 0.5, "alpha": 0.25}
-    edge: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "zorder": 1}
-    refused, loss = floors
-    if refused:
-        ax.axvspan(across.at(refused), across.top, **look)
-        ax.axvline(across.at(refused), **edge)
-    if loss:
-        ax.axhspan(upwards.at(loss), upwards.top, **look)
-        ax.axhline(upwards.at(loss), **edge)
 
 
 def _dress(ax: Axes, across: NinesAxis, upwards: NinesAxis) -> None:
@@ -235,6 +203,4 @@ def shape_keys(points: Sequence[Point]) -> list[style.Entry]:
     used = {_SHAPES[p.acks] for p in points}
     keys = [entry for entry in keys if entry[0] in used]
     keys.append(("o", style.MUTED, "grey: another setting is at least as good"))
-    if any(_floors(points)):
-        keys.append(("s", style.MUTED, "grey area: hidden by causes beyond settings"))
     return keys

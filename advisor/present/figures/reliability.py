@@ -9,32 +9,22 @@ from matplotlib.axes import Axes
 from advisor.formatting import percent
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.present.outcome import GIVEN_UP, LOST, STALLED, Outcome, outcomes
+from advisor.present.outcome import LOST, Outcome, outcomes
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
 
-_COLOURS = {
-    LOST: style.DURABILITY,
-    "write_unavailability": style.AVAILABILITY,
-    "read_unavailability": style.GREY,
-    STALLED: style.AVAILABILITY,
-    GIVEN_UP: style.AVAILABILITY,
-}
+_COLOURS = {LOST: style.DURABILITY, "read_unavailability": style.GREY}
+"""Of all others: `style.AVAILABILITY`."""
 
 
 def draw_outcomes(ax: Axes, measures: Sequence[Outcome]) -> None:
     """Draw the measures below each other: a line of text, then a bar for each cause."""
     y = 0.0
     for outcome in measures:
-        colour = _COLOURS[outcome.measure]
+        colour = _COLOURS.get(outcome.measure, style.AVAILABILITY)
         ax.text(0, y, outcome.title, fontweight="bold", va="center", color=style.INK)
         ax.text(0, y + 0.85, outcome.said, va="center", color=style.INK, fontsize=8)
         y += 1.8
-        if outcome.parts[1]:
-            by, rest = outcome.parts
-            said = f"settings decide: {by}; causes beyond settings: {rest}"
-            ax.text(0, y - 0.1, said, va="center", color=style.MUTED, fontsize=8)
-            y += 0.75
         for words, share in outcome.shares:
             ax.barh(y, share, left=0, height=0.62, color=colour, alpha=0.75)
             ax.text(share + 0.01, y, f"{percent(share)} {words}", va="center", fontsize=8)
@@ -86,7 +76,7 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
     """
     measures = outcomes(result)
     if ax is None:
-        lines = sum(2.4 + len(o.shares) + bool(o.parts[1]) for o in measures)
+        lines = sum(2.4 + len(o.shares) for o in measures)
         figure = shown_figure(7.2, 0.24 * lines + 0.3)
         figure.describe(*map(_in_words, measures))
         ax = figure.add_axes((0.02, 0.02, 0.96, 0.96))
@@ -96,8 +86,6 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
 
 
 def _in_words(outcome: Outcome) -> str:
-    by, rest = outcome.parts
-    parts = f" Settings decide: {by}; causes beyond settings: {rest}." if by else ""
     shares = ", ".join(f"{percent(share)} {words}" for words, share in outcome.shares)
     causes = f" Causes: {shares}." if shares else ""
-    return f"{outcome.title}: {outcome.said}.{parts}{causes}"
+    return f"{outcome.title}: {outcome.said}.{causes}"

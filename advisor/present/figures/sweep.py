@@ -13,20 +13,22 @@ from advisor.errors import InputError
 from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
-from advisor.present.labels import interval_label, once_in_years, short, time_per_year_label
+from advisor.present.labels import (
+    interval_label,
+    once_in_years,
+    per_year,
+    short,
+    time_per_year_label,
+)
+from advisor.reliability import measure_table
+from advisor.reliability.measure_table import FRACTION, PROBABILITY, YEARS, Measure
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import compute_intervals
 
 _COLOURS = (style.DURABILITY, style.BEST, style.AVAILABILITY, style.TODAY, style.INK)
 _MARKERS = "osD^v"
-_RECORDS = ("acked_records_lost_per_year", "records_refused_per_year")
-_TITLES = {
-    "mean_years_to_loss": "Years between losses of acknowledged records",
-    "acked_records_lost_per_year": "Acknowledged records lost a year",
-    "records_refused_per_year": "Failed sends a year",
-    "write_unavailability": "Time a year in which writes are refused",
-    "read_unavailability": "Time a year in which reads are not served",
-}
+_TITLES = {FRACTION: "{}, time a year", PROBABILITY: "{}, chance a year", YEARS: "{}"}
+"""By unit; of numbers "{} a year"."""
 
 
 def plot_sweep(
@@ -49,10 +51,7 @@ def plot_sweep(
     lines : mapping of str to sequence of Reliability
         For each curve its name and a result for each value.
     measure : str
-        One of ``mean_years_to_loss``, ``acked_records_lost_per_year``,
-        ``records_refused_per_year``, ``write_unavailability`` and ``read_unavailability``.
-    decided : bool
-        Whether to draw only what settings decide of the measure.
+        Its name, such as ``mean_years_to_loss``.
     intervals : bool
         Whether to draw 95 % intervals, which takes up to a second for each result.
 
@@ -64,7 +63,7 @@ def plot_sweep(
     Raises
     ------
     InputError
-        If the measure is not one of these, or a curve does not have a result for each value.
+        If there is no such measure, or a curve does not have a result for each value.
 
     Examples
     --------
@@ -80,28 +79,27 @@ def plot_sweep(
     >>> plot_sweep("replacement", hours, {"RF 2": results}, "mean_years_to_loss").name
     'mean-years-to-loss-replacement'
     """
-    if measure not in _TITLES:
-        raise InputError(f"measure={measure!r} is not one of {', '.join(_TITLES)}")
+    entry = measure_table.measure(measure)
     for name, results in lines.items():
         if len(results) != len(values):
             raise InputError(
                 f"the curve {name!r} has {len(results)} results for {len(values)} values"
             )
-    say = _say(measure)
+    say = _say(entry)
     if intervals:
         compute_intervals(result for results in lines.values() for result in results)
     with style.look():
         figure = Figure(figsize=(6.8, 3.1 + 0.17 * len(lines)))
         head = style.head_inches(len(lines)) / figure.get_figheight()
         ax = figure.add_axes((0.23, 0.17, 0.74, 1 - 0.17 - head))
-        title = _TITLES[measure]
+        title = _TITLES.get(entry.unit, "{} a year").format(entry.title)
         said = [f"{title}, by {number}."]
         for index, (name, results) in enumerate(lines.items()):
-            drawn = [_value(result, measure, intervals) for result in results]
+            drawn = [_value(result, entry, intervals) for result in results]
             _curve(ax, index, list(values.values()), drawn)
             said.append(_in_words(name, values, drawn, say))
         ax.set_title(title, pad=6)
-        _dress(ax, number, values, years if measure == "mean_years_to_loss" else say)
+        _dress(ax, number, values, years if entry.unit == YEARS else say)
         entries = [(_MARKERS[index], _COLOURS[index], name) for index, name in enumerate(lines)]
         style.key(figure, 0.23, entries)
     words = " ".join(said)
@@ -111,10 +109,10 @@ def plot_sweep(
 Drawn = list[tuple[float, float, float]]
 
 
-def _value(result: Reliability, measure: str, intervals: bool) -> tuple[float, float, float]:
+def _value(result: Reliability, entry: Measure, intervals: bool) -> tuple[float, float, float]:
     """Return a measure with its interval on demand."""
-    value = float(getattr(result, measure))
-    return (value, *(result.interval(measure) if intervals else (value, value)))
+    value = float(entry.of(result))
+    return (value, *(result.interval(entry.name) if intervals else (value, value)))
 
 
 def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:
@@ -136,10 +134,12 @@ def _dress(
     ax.set_xlabel(number)
 
 
-def _say(measure: str) -> Callable[[float], str]:
-    if measure == "mean_years_to_loss":
+def _say(entry: Measure) -> Callable[[float], str]:
+    if entry.unit == FRACTION:
+        return time_per_year_label
+    if entry.unit == YEARS:
         return once_in_years
-    return short if measure in _RECORDS else time_per_year_label
+    return per_year if entry.unit == PROBABILITY else short
 
 
 def _in_words(

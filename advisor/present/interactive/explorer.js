@@ -79,7 +79,6 @@ function mount(root, data, ask) {
   var status = el(result, "div", { class: "ae-status", role: "status" });
   var badge = el(status, "p", { class: "ae-badge" });
   var verdict = el(status, "p", { class: "ae-verdict" });
-  var beyond = el(status, "p", { class: "ae-beyond" });
   var busy = el(result, "p", { class: "ae-busy", "aria-live": "polite" });
   var picture = el(result, "div", { class: "ae-picture" });
   var panels = {
@@ -261,7 +260,6 @@ function mount(root, data, ask) {
     at.field.setAttribute("aria-invalid", "true");
     badge.className = "ae-badge ae-none";
     badge.textContent = "– No answer for this setting";
-    beyond.textContent = "";
     verdict.textContent = "Below is the answer before this change" +
       (shown ? ": " + before(chosen) + "." : ".");
   }
@@ -304,7 +302,6 @@ function mount(root, data, ask) {
     badge.className = "ae-badge ae-" + met;
     badge.textContent = { unsure: "≈ ", met: "✓ ", missed: "✗ " }[met] + text(setting.badge);
     verdict.textContent = text(setting.verdict);
-    beyond.textContent = text(setting.beyond);
   }
   function tell(blocks) {
     commands.textContent = "";
@@ -438,7 +435,6 @@ function mount(root, data, ask) {
     });
     svg(g, "text", { x: 2, y: 13, class: "ae-title" }, data.axes[name].title);
     axis(g, name, box, range, y, wide);
-    floors(g, name, all, x, y, box);
     goal(g, name, box, y);
     lines_(g, name, points, x, y);
     named(g, all, x, box, name);
@@ -458,33 +454,6 @@ function mount(root, data, ask) {
       svg(g, "text", { x: box.left - 6, y: y(0) + 4, class: "ae-tick" }, data.axes[name].zero);
     }
   }
-  function floors(g, name, all, x, y, box) {
-    // Grey: better than any setting can be there, because of causes beyond settings.
-    var places = {};
-    all.forEach(function (s) { places[s.at] = places[s.at] || s; });
-    function least(s) {
-      // acks move what such causes do: the area is out of reach whatever acks are.
-      var found = [s[name][6]].concat(every("acks").map(function (acks) {
-        var values = Object.assign(placed(shown, s.at[0], s.at[1]), { acks: acks });
-        var other = drawable(values);
-        return other && other[name] ? other[name][6] : s[name][6];
-      }));
-      return Math.min.apply(null, found);
-    }
-    var ordered = Object.keys(places).map(function (at) { return places[at]; })
-      .sort(function (a, b) { return x(a.at) - x(b.at); });
-    ordered.forEach(function (s, place) {
-      var floor = least(s), before = ordered[place - 1], after = ordered[place + 1];
-      var left = before ? (x(before.at) + x(s.at)) / 2 : box.left;
-      var right = after ? (x(after.at) + x(s.at)) / 2 : box.right;
-      if (!(floor > 0)) { return; }
-      svg(g, "rect", {
-        x: left, width: right - left, y: box.top, height: Math.max(0, y(floor) - box.top),
-        class: "ae-floor"
-      });
-      svg(g, "line", { x1: left, x2: right, y1: y(floor), y2: y(floor), class: "ae-edge" });
-    });
-  }
   function goal(g, name, box, y) {
     if (data.goals[name] === undefined) { return; }
     var at = y(data.goals[name]);
@@ -496,14 +465,10 @@ function mount(root, data, ask) {
     points.forEach(function (s) { (groups[s.at[0]] = groups[s.at[0]] || []).push(s); });
     Object.keys(groups).forEach(function (factor) {
       var group = groups[factor];
-      function line(part, style) {
-        svg(g, "polyline", {
-          points: group.map(function (s) { return x(s.at) + "," + y(s[name][part]); }).join(" "),
-          class: style
-        });
-      }
-      if (group[0][name][6] > 0) { line(3, "ae-decided"); }
-      line(0, "ae-line");
+      svg(g, "polyline", {
+        points: group.map(function (s) { return x(s.at) + "," + y(s[name][0]); }).join(" "),
+        class: "ae-line"
+      });
       group.forEach(function (s) {
         var at = x(s.at), q = s[name];
         if (q[1] < q[2]) {

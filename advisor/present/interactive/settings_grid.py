@@ -17,7 +17,6 @@ from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
 from advisor.present.setting_text import notes, rack_words, tolerance_words
-from advisor.reliability.results.explanation import verdict
 
 _MISSING = "This page has no answer for this combination. Run the notebook to compute it."
 _MET, _MET_AT_MIDDLE = "Meets your goals", "Meets your goals at the card's middle values"
@@ -27,14 +26,7 @@ _DIGITS = 5
 _DECADES = 25
 _PERCENTS = 3  # decades of percents: below 0.1 % they have too many zeros
 _BRIEFLY = {" million": "M", " billion": "B", " trillion": "T"}
-_INTERVAL = ("interval", "95 % interval")
-_LEGEND = (("goal", "your goal"), _INTERVAL)
-_LEGEND_WITH_FLOORS = (
-    ("goal", "your goal, for what settings decide"),
-    ("decided", "what settings decide, alone"),
-    ("floor", "out of reach at this RF and min ISR"),
-    _INTERVAL,
-)
+_LEGEND = (("goal", "your goal"), ("interval", "95 % interval"))
 
 
 def setting_json(
@@ -54,7 +46,7 @@ def setting_json(
     point = point_of(result, intervals=intervals)
     said = outcomes(result, intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
-    lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
+    lines = [f"{outcome.title}: {outcome.said}" for outcome in said]
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),
@@ -62,8 +54,7 @@ def setting_json(
         "met": choice.meets_all,
         "unsure": False,
         "badge": badge(choice, intervals),
-        "verdict": verdict(result.outlook),
-        "beyond": "",
+        "verdict": result.summary,
         "lines": lines,
         "notes": [list(note) for note in notes(config)],
         "commands": [list(block) for block in commands],
@@ -137,7 +128,6 @@ def page_json(
     keys = [control["key"] for control in controls]
     packed = {setting_key(keys, values): _packed(setting, texts) for values, setting in settings}
     places = {tuple(setting["at"]) for setting in packed.values() if "at" in setting}
-    floors = any(s["loss"][6] or s["refused"][6] for s in packed.values() if "at" in s)
     return {
         "controls": list(controls),
         "chosen": dict(chosen),
@@ -156,7 +146,7 @@ def page_json(
         "capped": capped,
         "goals": _limits(goals),
         "axes": _axes(goals),
-        "legend": [list(entry) for entry in (_LEGEND_WITH_FLOORS if floors else _LEGEND)],
+        "legend": [list(entry) for entry in _LEGEND],
     }
 
 
@@ -171,15 +161,13 @@ def _packed(setting: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any]
             return texts.setdefault(value, len(texts))
         return [stored(each) for each in value] if isinstance(value, list) else value
 
-    words = ("name", "said", "badge", "verdict", "beyond", "lines", "notes", "commands", "refusal")
+    words = ("name", "said", "badge", "verdict", "lines", "notes", "commands", "refusal")
     return {name: stored(value) if name in words else value for name, value in setting.items()}
 
 
 def _numbers(estimate: Estimated) -> list[float]:
-    """Value, low, high; what settings decide, low, high; the floor that no setting crosses."""
-    by = estimate.by_settings
-    ends = (estimate.value, estimate.low, estimate.high, by.value, by.low, by.high)
-    return [float(f"{q:.{_DIGITS}g}") for q in (*ends, estimate.floor)]
+    """Value, low, high."""
+    return [float(f"{q:.{_DIGITS}g}") for q in (estimate.value, estimate.low, estimate.high)]
 
 
 def _in_words(estimate: Estimated, say: Callable[[float], str]) -> str:
@@ -187,11 +175,6 @@ def _in_words(estimate: Estimated, say: Callable[[float], str]) -> str:
     if estimate.low < estimate.high:
         words += f" (95 %: {say(estimate.low)} to {say(estimate.high)})"
     return words
-
-
-def _parts(parts: tuple[str, str]) -> str:
-    by, rest = parts
-    return f". Settings decide: {by}; causes beyond settings: {rest}" if rest else ""
 
 
 def _limits(goals: Goals) -> dict[str, float]:

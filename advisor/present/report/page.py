@@ -29,7 +29,7 @@ from advisor.present.figures.pareto import plot_pareto
 from advisor.present.figures.tornado import largest_swings
 from advisor.present.interactive.fragment import html_fragment
 from advisor.present.interactive.switches import Elsewhere
-from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
+from advisor.present.outcome import GIVEN_UP, compared_measures, compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.grid import elsewhere, grid
 from advisor.present.report.loss_stories import loss_stories
@@ -56,14 +56,6 @@ _CURVES_CAPTION = (
 _PARETO_CAPTION = (
     "Each dot is one setting. Up and to the right is better; a larger dot keeps more replicas. "
     "Crossed lines are 95 % intervals."
-)
-_CURVES_SPLIT = (
-    " Grey area: out of reach at that replication factor and min ISR, because of causes beyond "
-    "settings. Dotted: what settings decide, alone."
-)
-_PARETO_SPLIT = (
-    " Dots show what settings alone decide. Grey area: there, causes beyond settings hide the "
-    "differences."
 )
 _TOO_LARGE = (
     "Which assumption moves these numbers most was not computed: with so many replicas or "
@@ -204,7 +196,6 @@ def _context(
         "further": further(recommendation.quick_verdict),
         "remedies": (*recommendation.remedies, *recommendation.what_helps),
         "goals": recommendation.goals.sentence,
-        "split": _has_floor(recommendation),
         "tolerances": tolerance_words(best.reliability),
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
@@ -218,7 +209,6 @@ def _context(
             {
                 "title": outcome.title,
                 "said": outcome.said,
-                "parts": outcome.parts,
                 "shares": words_of.in_percent(outcome.shares),
             }
             for outcome in outcomes(best.reliability)
@@ -261,10 +251,9 @@ def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
         curve(recommendation),
         marks(recommendation),
     )
-    split = _has_floor(recommendation)
     described = in_words(every_point, marked)
-    pareto: dict[str, Any] = {"caption": _PARETO_CAPTION + _PARETO_SPLIT * split}
-    curves: dict[str, Any] = {"caption": _CURVES_CAPTION + _CURVES_SPLIT * split}
+    pareto: dict[str, Any] = {"caption": _PARETO_CAPTION}
+    curves: dict[str, Any] = {"caption": _CURVES_CAPTION}
     for size, inches in (("wide", _WIDE), ("narrow", _NARROW)):
         figure = plot_pareto(every_point, marked, **inches)
         words = f"Durability against write availability. {described}"
@@ -273,13 +262,6 @@ def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
         words = f"Durability and write availability by RF and min ISR. {described}"
         curves[size] = style.svg(figure, f"curves-{size}", words)
     return [pareto, curves]
-
-
-def _has_floor(recommendation: Recommendation) -> bool:
-    """Whether there are losses or outages that no setting prevents."""
-    result = recommendation.best.reliability
-    measures = "loss_probability_per_year", "write_unavailability"
-    return any(result.beyond_settings(measure) > 0.0 for measure in measures)
 
 
 def _subject(recommendation: Recommendation) -> str:
@@ -292,7 +274,7 @@ def _subject(recommendation: Recommendation) -> str:
 def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, Any]:
     intervals = has_interval(recommendation, choice)
     # The delivery timeout changes only the number of failed sends.
-    measures = compared_outcomes(choice.reliability, intervals, (*COMPARED, GIVEN_UP))
+    measures = compared_outcomes(choice.reliability, intervals, (*compared_measures(), GIVEN_UP))
     c = choice.config
     name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
     if "delivery_timeout_ms" in choice.config.explicit:
@@ -300,7 +282,7 @@ def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, A
     return {
         "name": name,
         "best": choice is recommendation.best,
-        "measures": [(outcome.brief, outcome.interval, outcome.parts[0]) for outcome in measures],
+        "measures": [(outcome.brief, outcome.interval) for outcome in measures],
         "cost": _cost(choice),
         "unmet": _unmet(choice),
     }

@@ -9,15 +9,10 @@ from typing import Any
 
 from advisor.formatting import significant
 from advisor.present.labels import interval_label, once_in_years, per_year, time_per_year_label
-from advisor.present.outcome import BETWEEN, LOST
+from advisor.present.outcome import BETWEEN, LOST, compared_measures
+from advisor.reliability import measure_table
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-
-_MEASURES = (
-    (LOST, "Acknowledged records lost"),
-    ("write_unavailability", "Writes refused"),
-    ("read_unavailability", "Reads not served"),
-)
 
 
 def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
@@ -36,8 +31,9 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
         in the 95 % interval of the sample) and "words" (the same in words, with the deviation).
     """
     rows = []
-    for measure, title in _MEASURES:
-        value, estimate = float(getattr(exact, measure)), sampled.estimate(measure)
+    for measure in compared_measures():
+        entry = measure_table.measure(measure)
+        value, estimate = float(entry.of(exact)), sampled.estimate(measure)
         say, say_end = _words(measure, estimate)
         if estimate.seen:
             ends = estimate if measure != LOST else sampled.estimate(BETWEEN)
@@ -47,7 +43,7 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
         agrees = estimate.low <= value <= estimate.high
         rows.append(
             {
-                "title": title,
+                "title": entry.title,
                 "exact": say(value),
                 "sampled": text,
                 "agrees": agrees,

@@ -8,8 +8,8 @@ from advisor.errors import NotComputedError
 from advisor.present.labels import interval_label
 from advisor.present.outcome import (
     BETWEEN,
-    COMPARED,
     brief_in_words,
+    compared_measures,
     given_up_in_words,
 )
 from advisor.progress import progress_bar
@@ -26,7 +26,13 @@ from advisor.reliability.schemes.comparison import (
 
 RECORDS_LOST = "acked_records_lost_per_year"
 
-SCHEMES_COMPARED_BY = (COMPARED[0], RECORDS_LOST, *COMPARED[1:])
+
+def schemes_compared_by() -> tuple[str, ...]:
+    """Return the measures with a column in the table of schemes."""
+    first, *others = compared_measures()
+    return (first, RECORDS_LOST, *others)
+
+
 """Columns of the table: how often records are lost, how many, and the unavailabilities."""
 
 _SCHEME_WORDS = {
@@ -45,7 +51,7 @@ def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
     -------
     list of dict
         "name", "rule", "note" and "measures" (value and interval of each of
-        `SCHEMES_COMPARED_BY`, of others than Kafka no interval where there are very many
+        `schemes_compared_by`, of others than Kafka no interval where there are very many
         partitions); empty if the schemes cannot be computed for so many replicas.
     """
     try:
@@ -62,7 +68,7 @@ def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
 
 def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
     if row.name != KAFKA and result.load.partitions > MANY_PARTITIONS:
-        measures = (BETWEEN, *SCHEMES_COMPARED_BY)
+        measures = (BETWEEN, *schemes_compared_by())
         ranges = {measure: (getattr(row, measure),) * 2 for measure in measures}
     else:
         ranges = scheme_intervals(row, result)
@@ -74,7 +80,7 @@ def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
             records_in_words(row, *ranges[measure])
             if measure == RECORDS_LOST
             else brief_in_words(measure, getattr(row, measure), *ranges[measure])
-            for measure in (BETWEEN, *SCHEMES_COMPARED_BY[1:])
+            for measure in (BETWEEN, *schemes_compared_by()[1:])
         ],
     }
 

@@ -14,7 +14,8 @@ from advisor.advice.findings.rule import BROKEN
 from advisor.advice.phrases import first_of
 from advisor.decision.verdict import OK, SEVERITIES
 from advisor.present.labels import between
-from advisor.present.outcome import BETWEEN, COMPARED, LOST, compared_outcomes
+from advisor.present.outcome import BETWEEN, LOST, compared_measures, compared_outcomes
+from advisor.reliability import measure_table
 
 MOST_TOPICS, MOST_KINDS = 50, 50
 """Topics with a row each, and rows for all others."""
@@ -78,7 +79,7 @@ def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, 
         "planned": first_of(
             _distinct(planned.get(topic.topic.name, NO_CHANGE) for topic in topics), _EXAMPLES
         ),
-        "measures": [_range(topics, measure) for measure in COMPARED],
+        "measures": [_range(topics, measure) for measure in compared_measures()],
         "severity": min((topic.severity for topic in topics), key=SEVERITIES.index),
         "trouble": any(not topic.ok or topic.severity != OK for topic in topics),
         "unmet": _missed(topics),
@@ -112,19 +113,17 @@ def _codes(topics: Sequence[TopicAudit]) -> str:
     return " ".join(_distinct(f.code for topic in topics for f in topic.findings))
 
 
-def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, str, float]:
-    """Return a measure in words, the part that settings decide, and a value to sort by.
+def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, float]:
+    """Return a measure in words, and a value to sort by.
 
     For several topics the words are a range, and the smallest value sorts them.
     """
-    name = BETWEEN if measure == LOST else measure
-    by_value = sorted(topics, key=lambda topic: float(getattr(topic.choice.reliability, name)))
+    entry = measure_table.measure(BETWEEN if measure == LOST else measure)
+    by_value = sorted(topics, key=lambda topic: float(entry.of(topic.choice.reliability)))
     # A cluster has hundreds of topics, whose intervals would take hours.
-    ends = [
-        compared_outcomes(topic.choice.reliability, intervals=False, measures=(measure,))[0]
+    low, high = (
+        compared_outcomes(topic.choice.reliability, intervals=False, measures=(measure,))[0].brief
         for topic in (by_value[0], by_value[-1])
-    ]
-    (low, low_part), (high, high_part) = ((end.brief, end.parts[0]) for end in ends)
-    least = float(getattr(by_value[0].choice.reliability, name))
-    order = min(least, sys.float_info.max)
-    return between(low, high), between(low_part, high_part), order
+    )
+    least = float(entry.of(by_value[0].choice.reliability))
+    return between(low, high), min(least, sys.float_info.max)

@@ -9,6 +9,7 @@ Sources: ``ReplicationControlManager.handleBroker*``, ``alterPartition``, ``elec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from advisor.protocol.rules import election
@@ -59,15 +60,20 @@ def broker_gone(
 
 
 def controller_started(
-    registration: Registration, active: frozenset[int], policy: Policy
+    registration: Registration,
+    active: frozenset[int],
+    policy: Policy,
+    order: Sequence[int] | None = None,
 ) -> Registration:
     """A broker has become the ZooKeeper controller.
 
     It first removes each dead broker from the ISR and then elects. For a leader that takes two
     writes, where a controller in office needs one (``KafkaController.onControllerFailover``).
-    Changes that happened without a controller are written only now.
+    Changes that happened without a controller are written only now. Brokers are removed by id, or
+    in an order that is given; the last one stays in the ISR if no other does.
     """
-    for broker in sorted(set(registration.isr) - active):
+    dead = set(registration.isr) - active
+    for broker in sorted(dead) if order is None else [b for b in order if b in dead]:
         registration = _zookeeper_remove(registration, broker)
     if registration.leader not in active:
         return _zookeeper_elect(registration, active, policy)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import gc
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from advisor.reliability.chain import structure_store
 from advisor.reliability.chain.state_selection import (
     Moves,
     NominalRates,
@@ -36,8 +38,13 @@ from advisor.reliability.partition.transition_table import (
     WRITABLE,
 )
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
+from advisor.reliability.statespace.recovery_order import AbsorptionTable
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
+
+# With four replicas 30,000 states are left out, and 300,000 transitions lead to them.
+_COUNTS, _EFFECTS = np.int8, np.int16
+_KINDS: dict[str, Any] = {"waits": _COUNTS, "effects": _EFFECTS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +96,7 @@ class Structure:
     target: IntArray
     rate: IntArray
     weight: NDArray[np.float64]
-    effects: IntArray
+    effects: NDArray[np.int16]
     gap_map: IntArray
     rate_names: tuple[str, ...]
     writable: NDArray[np.bool_]
@@ -106,7 +113,7 @@ class Structure:
     flush_window: FlushWindowLosses
     own: IntArray
     racks: IntArray
-    waits: IntArray
+    waits: NDArray[np.int8]
     election_risks: NDArray[np.float64]
     restarts: sparse.csr_array | None = None
     uncondensed: Structure | None = None
@@ -213,6 +220,20 @@ def structure(
     constants: ChainConstants, environment: fault_processes.FaultEnvironment, *guides: NominalRates
 ) -> Structure:
     """The chain of the states that matter if rates are close to those of one of the guides."""
+    key = structure_store.key_of(constants, environment, guides)
+    stored = structure_store.load(key)
+    if stored is not None:
+        return _restored(stored, constants, environment)
+    explored = _explored(constants, environment, guides)
+    structure_store.save(key, explored.states, lambda: _arrays_of(explored))
+    return explored
+
+
+def _explored(
+    constants: ChainConstants,
+    environment: fault_processes.FaultEnvironment,
+    guides: tuple[NominalRates, ...],
+) -> Structure:
     with EXPLORING:
         whole = graph(shared_constants(constants, environment), environment)
         collecting = gc.isenabled()
@@ -224,6 +245,56 @@ def structure(
         finally:
             if collecting:
                 gc.enable()
+
+
+# What a stored chain holds as it is; all ints are as narrow as they can be there.
+_STORED = (
+    *("source", "target", "rate", "weight", "effects", "gap_map", "writable", "readable"),
+    *("growing", "gaps", "in_sync", "truncated_target", "stops_writes", "writes_rarely_stop"),
+    *("own", "racks", "waits", "election_risks"),
+)
+
+
+def _arrays_of(chain: Structure) -> dict[str, NDArray[Any]]:
+    """A chain as arrays, for the store."""
+    window, odds = chain.flush_window, chain.flush_window.odds
+    return {
+        **{name: getattr(chain, name) for name in _STORED},
+        **{f"window_{name}": getattr(window, name) for name in ("state", "rate", "end")},
+        **{f"odds_{name}": getattr(odds, name) for name in ("outage", "rate", "end")},
+        "text": structure_store.text_as_array([chain.rate_names, odds.outages, odds.stops]),
+    }
+
+
+def _restored(
+    stored: structure_store.Arrays,
+    constants: ChainConstants,
+    environment: fault_processes.FaultEnvironment,
+) -> Structure:
+    names, outages, stops = structure_store.text_of(stored["text"])
+    wide: dict[str, Any] = {
+        name: array.astype(_KINDS.get(name, np.int64)) if array.dtype.kind == "i" else array
+        for name, array in stored.items()
+    }
+    states = len(wide["writable"])
+    odds = AbsorptionTable(
+        outages=outages,
+        outage=wide["odds_outage"],
+        rate=wide["odds_rate"],
+        end=wide["odds_end"],
+        stops=tuple(stops),
+    )
+    return Structure(
+        states=states,
+        rate_names=tuple(names),
+        attribution=outage_attribution(wide["waits"][:states]),
+        constants=constants,
+        environment=environment,
+        flush_window=FlushWindowLosses(
+            wide["window_state"], wide["window_rate"], wide["window_end"], odds
+        ),
+        **{name: wide[name] for name in _STORED},
+    )
 
 
 def whole_structure(
@@ -264,7 +335,7 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         target=np.where(truncated, 0, part.target),
         rate=rate,
         weight=part.times,
-        effects=part.effects | np.where(truncated, Effect.TRUNCATED, 0),
+        effects=(part.effects | np.where(truncated, Effect.TRUNCATED, 0)).astype(_EFFECTS),
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,
@@ -281,7 +352,7 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         flush_window=flush_window,
         own=own,
         racks=racks,
-        waits=waits,
+        waits=waits.astype(_COUNTS),
         election_risks=whole.election_risks(every),
     )
 
@@ -303,7 +374,7 @@ def _flush_window_losses(
     return FlushWindowLosses(stopped[owner], numbers, renamed, odds)
 
 
-def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:
+def outage_attribution(waits: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.float64]]:
     """Share of each mechanism in the outages of a state; every replica's outage counts the same."""
     known = table()
     causes = dict.fromkeys(known.names, np.zeros(len(waits), dtype=np.int64))

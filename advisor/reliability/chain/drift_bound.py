@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class Drift:
     events_per_hour: float
 
     def until_well(
-        self, waits: IntArray | sparse.csr_array, copies: Vector
+        self, waits: NDArray[np.integer[Any]] | sparse.csr_array, copies: Vector
     ) -> tuple[Vector, Vector]:
         """Upper bounds on the mean hours and events until all is healthy.
 

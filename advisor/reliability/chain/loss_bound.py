@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,7 +216,9 @@ def strikes_per_hour(
 
 
 def power_per_hour(
-    rates: Mapping[str, float], racks: tuple[int, ...], waits: IntArray | sparse.csr_array
+    rates: Mapping[str, float],
+    racks: tuple[int, ...],
+    waits: NDArray[np.integer[Any]] | sparse.csr_array,
 ) -> Vector:
     """Upper bound on the rate of power failures in states, deaths of brokers that limp included.
 
@@ -286,7 +288,7 @@ class Limits:
         self._acks_all = constants.acks == "all"
 
     def until_well(
-        self, waits: IntArray | sparse.csr_array, election_risks: Vector
+        self, waits: NDArray[np.integer[Any]] | sparse.csr_array, election_risks: Vector
     ) -> ExcursionBound:
         """Upper bounds until every replica is healthy.
 

@@ -238,11 +238,12 @@ class _Search:
         before: _Search | None = None,
     ) -> None:
         self._graph, self._guide, self._constants = graph, guide, constants
-        healthy = np.zeros(1, dtype=np.int64)
-        self._kept: IntArray = healthy if before is None else before._kept
-        self._moves: Moves = (
-            Moves.of(graph, healthy, constants) if before is None else before._moves
-        )
+        self._kept: IntArray = np.zeros(1, dtype=np.int64)
+        self._moves: Moves
+        if before is None:
+            self._moves = Moves.of(graph, self._kept, constants)
+        else:
+            self._kept, self._moves = before._kept, before._moves
         self._rates = dict(guide.rates)
         replicas = len(graph.environment.racks)
         voters = bool(graph.environment.voters)

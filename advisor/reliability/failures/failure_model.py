@@ -7,6 +7,7 @@ Times between failures and durations are exponential unless the card gives anoth
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -113,6 +114,10 @@ class FailureModel(RepairTimes, QuantityTable):
         object.__setattr__(self, "times", MappingProxyType(dict(times)))
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(tuple(tuple(f.items()) if isinstance(f, dict) else f for f in self._fields))
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:

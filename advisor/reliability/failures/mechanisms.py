@@ -276,11 +276,12 @@ _ENTRIES = (
         "site power outages",
         numbers=(
             PER_YEAR.measured("power cuts of the whole site, over its years"),
-            MINUTES.measured("from such a power cut until a broker serves again"),
+            MINUTES.measured("from such a power cut until the brokers serve again"),
             _NOT_RETURNING,
             SHAPE,
         ),
         condition=3,
+        together=True,
         share=_NOT_RETURNING,
         turns_into="broker.destroyed",
     ),

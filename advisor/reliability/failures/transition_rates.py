@@ -146,10 +146,8 @@ class Sizes(NamedTuple):
     racks: int = 1
 
 
-def rate_per_hour(
-    name: str, config: Config, model: FailureModel, load: Workload, sizes: Sizes
-) -> float:
-    """The rate of one kind of transition.
+def rate_per_hour(name: str, replicas: int, model: FailureModel, sizes: Sizes) -> float:
+    """The rate of one kind of transition, except the end of a copy; see `copy_hours`.
 
     Parameters
     ----------
@@ -165,21 +163,18 @@ def rate_per_hour(
     """
     found = transition(name)
     entry = found.mechanism
-    if found.copies:
-        return 1.0 / copy_hours(config, model, load, sizes.brokers)
     if found.decides:
         return 1.0 / model[DECISION_HOURS]
     if found.ends:
         return _ends_per_hour(found, model)
-    assert config.replication_factor is not None
-    rate = strikes_per_hour(entry, model, sizes.brokers, config.replication_factor)
+    rate = strikes_per_hour(entry, model, sizes.brokers, replicas)
     if found.racks > 0:
         rate *= spreading_factor(entry, model, found.racks, found.racks_among, sizes.racks)
     if found.chosen >= 0:
         rate *= Pick.of(entry, model).chance_of(found.chosen, found.among)
     if entry.path(entry.overlaps) and sizes.brokers > 1:
         overlap = model.get(entry.path(entry.overlaps), 0.0)
-        others, partners = sizes.brokers - 1, config.replication_factor - 1
+        others, partners = sizes.brokers - 1, replicas - 1
         if found.pair:
             return rate * 2.0 * overlap / others
         # A restart with its partner elsewhere, and being the partner of one elsewhere.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from scipy import special
 
-from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import FailureModel
 
 Interval = tuple[float, float]
@@ -64,10 +63,9 @@ def lognormal_interval(sample: Sequence[float]) -> Interval:
     return min(low, least), max(high, most)
 
 
-def fit_of(measure: str) -> Callable[[Sequence[float]], Interval]:
+def fit_of(is_probability: bool) -> Callable[[Sequence[float]], Interval]:
     """Return how the interval of a measure follows from draws: probabilities have their own."""
-    unit = measure_table.measure(measure).unit
-    return _of_probability if unit == measure_table.PROBABILITY else lognormal_interval
+    return _of_probability if is_probability else lognormal_interval
 
 
 def _of_probability(sample: Sequence[float]) -> Interval:

@@ -111,7 +111,7 @@ def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     space = ctmc.structure(
         parameters.constants, parameters.environment(pattern), _nominal(parameters)
     )
-    return SolvedChain(space, parameters)
+    return SolvedChain(space.condensed, parameters)
 
 
 def _nominal(parameters: ChainParameters) -> NominalRates:

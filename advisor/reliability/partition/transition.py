@@ -162,7 +162,7 @@ class Transition:
             self._each(CRASH, tuple(fallen), self.active, self.active | frozenset(fallen))
         elif fallen:
             self.registration = controller.controller_started(
-                self.registration, self.active, self.constants.policy
+                self.registration, self.active, self.constants.policy, fallen
             )
         if waiting:
             before = self.active

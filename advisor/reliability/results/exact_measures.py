@@ -229,7 +229,7 @@ class ExactMeasures:
         value = float(entry.of(self))
         if not drawn:
             return (value, value)
-        fit = uncertainty.fit_of(name)
+        fit = uncertainty.fit_of(entry.is_probability)
         low, high = fit([entry.of(result) for result in drawn])
         if name in _OF_ALL_SETS:
             ends = fit([getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn])

@@ -15,7 +15,6 @@ from advisor.formatting import (
     is_rare,
     once_at_most,
     once_in,
-    once_interval,
     significant,
     time_per_year,
     unacknowledged,
@@ -77,33 +76,6 @@ class Outlook(NamedTuple):
     simulated: int = 0
 
 
-class Judged(NamedTuple):
-    """What goals say of a setting.
-
-    Attributes
-    ----------
-    met : bool
-        Whether every goal is met.
-    times_over : mapping of str to float
-        Missed measure to how many times its limit it is; infinite for a limit of 0.
-    narrow : bool
-        Whether a few per cent would change `met`.
-    draws : (int, int)
-        In how many draws of the card the goals are met, and of how many; 0 if not counted.
-    """
-
-    met: bool
-    times_over: Mapping[str, float]
-    narrow: bool = False
-    draws: tuple[int, int] = (0, 0)
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether the goals are met, but most draws of the card miss them."""
-        kept, draws = self.draws
-        return self.met and 2 * kept < draws
-
-
 def amount_of(estimate: Estimate) -> Amount:
     """Return a sampled measure for a summary; a bound where nothing was seen."""
     seen = estimate.seen or estimate.high == 0.0
@@ -133,28 +105,17 @@ def outlook_of(result: ExactMeasures) -> Outlook:
 
 def summary(outlook: Outlook) -> str:
     """Return setting, data loss, time without writes and the main cause, in at most 25 words."""
-    return verdict(outlook)
-
-
-def verdict(outlook: Outlook, judged: Judged | None = None) -> str:
-    """Return the summary with what goals say of the setting, in at most 25 words.
-
-    Parameters
-    ----------
-    outlook : Outlook
-    judged : Judged, optional
-        Without goals only the setting is described.
-    """
-    head, config = _head(outlook.config, judged), outlook.config
+    config = outlook.config
+    head = f"{name_of(config)}:"
     if tolerance(config).while_writable < 0:
         return f"{head} Kafka {config.kafka_version} refuses every write; main cause: min ISR > RF."
-    missed = judged.times_over if judged is not None else {}
     loss, stops = _loss(outlook), _stops(outlook.stopped)
-    explained = _explained(outlook, missed)
+    rare = is_rare(outlook.years.value) or not outlook.main[LOSSES]
+    explained = STOPS if rare or config.acks == 0 else LOSSES
     cause = outlook.main[explained]
-    text = f"{head} {loss}, {stops}."
     if not cause:
-        return text
+        return f"{head} {loss}, {stops}."
+    text = ""
     for main in (f" (main cause: {cause})", f" ({cause})", ""):
         said = (f"{loss}{main}", stops) if explained == LOSSES else (loss, f"{stops}{main}")
         text = f"{head} {', '.join(said)}."
@@ -170,25 +131,6 @@ def name_of(config: Config) -> str:
     return f"RF {config.replication_factor} with acks={config.acks}"
 
 
-def _head(config: Config, judged: Judged | None) -> str:
-    if judged is None:
-        return f"{name_of(config)}:"
-    if judged.doubtful:
-        kept, draws = judged.draws
-        return f"Doubtful: {name_of(config)} meets goals in {kept}/{draws} draws;"
-    narrowly = "narrowly " if judged.narrow else ""
-    answer, meets = ("Yes", "meets") if judged.met else ("No", "misses")
-    return f"{answer}, {name_of(config)} {narrowly}{meets} your goals:"
-
-
-def _explained(outlook: Outlook, missed: Mapping[str, float]) -> str:
-    """The measure whose main cause is given: one that is missed, else losses that are not rare."""
-    if LOSSES in missed:
-        return LOSSES
-    rare = is_rare(outlook.years.value) or not outlook.main[LOSSES]
-    return STOPS if STOPS in missed or rare or outlook.config.acks == 0 else LOSSES
-
-
 def _loss(outlook: Outlook) -> str:
     years = outlook.years
     if outlook.config.acks == 0:
@@ -202,11 +144,6 @@ def _loss(outlook: Outlook) -> str:
     return f"data loss {once_in(years.value) if years.seen else once_at_most(years.value)}"
 
 
-def times_words(factor: float) -> str:
-    """Return "20 times", "above" where no number helps."""
-    return f"{significant(factor)} times" if 1.05 < factor < math.inf else "above"
-
-
 def _stops(stopped: Amount) -> str:
     if not stopped.value:
         return "writes never refused"
@@ -214,52 +151,41 @@ def _stops(stopped: Amount) -> str:
     return f"writes refused {most}{brief_time_per_year(stopped.value)}"
 
 
-def measured_lines(result: ExactMeasures, *, intervals: bool = False) -> list[str]:
+def measured_lines(result: ExactMeasures) -> list[str]:
     """Return the numbers of the summary in full, and where they come from.
 
-    Parameters
-    ----------
-    result : ExactMeasures
-    intervals : bool
-        Whether 95 % intervals stand beside them, which take draws of the card.
+    Without intervals, which take draws of the card.
     """
     never = never_writes(result.config)
     if never:
         return [f"{formatting.capital(never)}."]
-    ranges = "solved exactly; no ranges"
-    if result.model.uncertain:
-        ranges = (
-            f"solved exactly at the middle of each range{'; 95 %: over the ranges' * intervals}"
-        )
+    uncertain = result.model.uncertain
+    ranges = "solved exactly at the middle of each range" if uncertain else "solved exactly"
     return [
-        _loss_line(result, intervals),
-        _stop_line(result, intervals),
+        _loss_line(result),
+        _stop_line(result),
         f"Source: failure-model card {result.model.name}, {ranges}.",
     ]
 
 
-def _loss_line(result: ExactMeasures, intervals: bool) -> str:
+def _loss_line(result: ExactMeasures) -> str:
     if result.config.acks == 0:
-        name = "records_dropped_per_year"
-        ends = map(significant, result.interval(name)) if intervals else ("", "")
         dropped = significant(result.records_dropped_per_year)
-        return f"Records lost, never acknowledged: {dropped} a year{formatting.interval(*ends)}."
+        return f"Records lost, never acknowledged: {dropped} a year."
     outlook = outlook_of(result)
     years = outlook.years
     often = "none modelled"
     if math.isfinite(years.value):
         often = once_in(years.value) if years.seen else once_at_most(years.value)
-    within = once_interval(*result.interval(_BETWEEN)) if intervals else ""
     digit = ", an order of magnitude" * result.has_no_digit(_BETWEEN)
     cause = f"; main cause of loss: {outlook.main[LOSSES]}" if outlook.main[LOSSES] else ""
-    return f"Data loss: {often}{within}{digit}{cause}."
+    return f"Data loss: {often}{digit}{cause}."
 
 
-def _stop_line(result: ExactMeasures, intervals: bool) -> str:
+def _stop_line(result: ExactMeasures) -> str:
     if not result.write_unavailability:
         return "Refused writes: none modelled."
-    ends = map(time_per_year, result.interval(STOPS)) if intervals else ("", "")
-    said = f"{time_per_year(result.write_unavailability)}{formatting.interval(*ends)}"
+    said = time_per_year(result.write_unavailability)
     return f"Refused writes: {said}; main cause: {main_cause(result.causes[STOPS])}."
 
 

@@ -229,42 +229,6 @@ def _of_draws(group: Sequence[Any]) -> list[list[Any]]:
     return drawn
 
 
-def draws_below(one: Any, other: Any, measure: str, factor: float) -> tuple[int, int]:
-    """In how many draws of their card a measure is below another result's, and of how many.
-
-    Draw by draw, so that uncertainty common to both cancels. Where one result has fewer draws,
-    they are the first of the other's; a card without ranges is one draw.
-
-    Parameters
-    ----------
-    one, other : ExactMeasures
-        Results of the same card and workload.
-    measure : str
-    factor : float
-        How many times as large the other's has to be.
-    """
-    compute_intervals([one, other])
-    drawn = [result.samples.get(measure, ()) for result in (one, other)]
-    pairs = list(zip(*drawn, strict=False)) or [(getattr(one, measure), getattr(other, measure))]
-    return sum(factor * below < above for below, above in pairs), len(pairs)
-
-
-def draws_within(result: Any, limits: Mapping[str, float]) -> tuple[int, int]:
-    """In how many draws of its card a result keeps the limits, and the number of draws.
-
-    Parameters
-    ----------
-    result : ExactMeasures
-    limits : mapping of str to float
-        Measure to the most that it may be.
-    """
-    compute_intervals([result])
-    sample = {name: result.samples[name] for name in limits}
-    draws = len(next(iter(sample.values()), ()))
-    kept = (all(sample[n][place] <= limits[n] for n in limits) for place in range(draws))
-    return sum(kept), draws
-
-
 def tornadoes(
     reevaluate: Evaluated,
     model: FailureModel,

@@ -174,7 +174,7 @@ def rows_beside(result: Reliability) -> tuple[SchemeRow, ...]:
         name=KAFKA,
         rule=rule if config.acks == "all" else _RULES[int(config.acks)],
         note=_own_note(result),
-        **{measure: getattr(result, measure) for measure in measure_table.names()},
+        **{measure: getattr(result, measure) for measure in measure_table.computed()},
     )
     case = _case_of(result)
     return (kafka, *(scheme_row(name, case) for name in SCHEMES))
@@ -218,11 +218,11 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
             chains[found.chain.mechanisms] = chains_that_matter(row.name, found)
     draws = [scheme_row(row.name, found, chains[found.chain.mechanisms]) for found in cases]
     intervals = {}
-    for measure in measure_table.names():
-        value = getattr(row, measure)
-        low, high = uncertainty.fit_of(measure)([getattr(draw, measure) for draw in draws])
-        most = 1.0 if measure_table.measure(measure).is_share else math.inf
-        intervals[measure] = (min(low, value), min(max(high, value), most))
+    for entry in measure_table.entries():
+        value, fit = entry.of(row), uncertainty.fit_of(entry.is_probability)
+        low, high = fit([entry.of(draw) for draw in draws])
+        most = 1.0 if entry.is_share else math.inf
+        intervals[entry.name] = (min(low, value), min(max(high, value), most))
     return intervals
 
 

@@ -241,7 +241,7 @@ def test_audit_recommend_and_report_begin_with_it(
         assert result.explain().startswith(first)
         assert repr(result).startswith(first)
     page = answer.report(tmp_path / "report.html").read_text()
-    assert page.index(first) < page.index('<p class="verdict">')
+    assert page.index(first) < page.index('<h1 class="av-headline">')
 
 
 def test_commands_have_the_addresses_of_the_cluster_that_was_read() -> None:

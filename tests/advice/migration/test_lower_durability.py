@@ -199,7 +199,7 @@ def test_the_command_line_asks_for_the_flag(
     card.write_text("\n".join(["[broker.destroyed]", *lines, ""]))
     source.write_text(described("metrics", "orders"))
     line = ["recommend", str(source), "--model", str(card), "--topic", "metrics"]
-    assert main([*line, "--files", str(folder)]) == 0
+    assert main([*line, "--commands", "--files", str(folder)]) == 0
     text = capsys.readouterr().out
     for shown in (text, (folder / "commands.sh").read_text()):
         assert "Held back, because it lowers durability (topic metrics: " in shown

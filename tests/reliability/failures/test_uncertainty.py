@@ -58,7 +58,7 @@ def test_without_a_logarithm_the_draws_are_the_range(sample):
 
 def test_no_end_of_a_probability_exceeds_one():
     """Its hazard is fitted; where it is small, that makes no difference."""
-    fit = fit_of("loss_probability_per_year")
+    fit = fit_of(is_probability=True)
     low, high = fit([0.2, 0.5, 0.9, 0.99])
     assert 0.0 < low < 0.2
     assert 0.99 < high <= 1.0

@@ -348,3 +348,28 @@ def test_the_truncation_error_holds_where_few_records_are_at_risk(acks, unclean)
         for name in ("loss_events_per_year", "acked_records_lost_per_year"):
             one, other = (math.fsum(each.causes[name].values()) for each in (kept, every))
             assert abs(one - other) <= kept.errors[name] + every.errors[name]
+
+
+def test_zookeeper_and_kraft_lose_alike_where_two_racks_lose_power_in_turn() -> None:
+    """The first rack has two of three servers: whoever returns with it decides what is left.
+
+    A loss is a rack that loses power while the other is away, 2 x 2 x 2 / 8760 a year: its
+    unflushed records were on nobody else, or those of the other were only on it, and the last
+    broker to be removed from the ISR is taken to be the emptiest.
+    """
+    power = {"per_year": 2.0, "minutes": 60.0}
+    card = FailureModel.from_dict(
+        {"rack": {"power": power}, "flush": {"seconds": 54.0}, "detection": {"seconds": 18.0}}
+    )
+    load = Workload(partitions=1, records_per_second=10.0, retention_hours=24.0)
+    found = [
+        evaluate(
+            Cluster.uniform(6, 2),
+            Config(kafka_version="3.9", mode=mode, replication_factor=3, min_insync_replicas=1),
+            card,
+            load,
+        ).loss_events_per_year
+        for mode in ("kraft", "zookeeper")
+    ]
+    assert found[0] == pytest.approx(2.0 * 2.0 * 2.0 / 8760.0, rel=0.02)
+    assert found[1] == pytest.approx(found[0], rel=1e-6)

@@ -87,7 +87,7 @@ def test_a_known_product_bounds_the_swing_of_its_minutes() -> None:
         return Product(card["cluster.crash.per_year"] * card["cluster.crash.minutes"])
 
     measure = "loss_events_per_year"
-    rows = tornadoes(stopped, model, {measure: 20.0}, {measure: "minutes"})[measure].rows
+    rows = tornadoes(stopped, model, {measure: 20.0})[measure].rows
     swings = {row.path: row.factor for row in rows}
     assert swings["cluster.crash.per_year"] == pytest.approx(50.0)
     assert swings["cluster.crash.minutes"] == pytest.approx(1.0)

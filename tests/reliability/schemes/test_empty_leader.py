@@ -11,7 +11,8 @@ from advisor.reliability.chain.ctmc import whole_structure
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.fault_processes import FaultEnvironment
-from advisor.reliability.failures.transition_rates import Sizes, rate_per_hour
+from advisor.reliability.failures.mechanisms import COPY
+from advisor.reliability.failures.transition_rates import Sizes, copy_hours, rate_per_hour
 from advisor.reliability.measures import replica_set
 from advisor.reliability.measures.empty_leader import losses_by_start
 from advisor.reliability.schemes.quorum_rules import Quorums
@@ -41,7 +42,12 @@ def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]
     found = explored(
         scheme, FaultEnvironment(PATTERN, possible_mechanisms(model)).without_controller
     )
-    per_hour = [rate_per_hour(name, config, model, load, SIZES) for name in found.rate_names]
+    per_hour = [
+        1.0 / copy_hours(config, model, load, BROKERS)
+        if name == COPY
+        else rate_per_hour(name, 3, model, SIZES)
+        for name in found.rate_names
+    ]
     rate = np.array(per_hour)[found.rate] * found.weight
     moves = found.source != found.target
     size = (len(found.keys), len(found.keys))

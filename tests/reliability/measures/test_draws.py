@@ -1,0 +1,100 @@
+"""Draws of a card, measured together: as each card by itself, on the same states, within errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import advisor
+from advisor.reliability.case import Case
+from advisor.reliability.measures.draws import DRAWN, TOO_ROUGH, TRUNCATED, measure_draws
+from advisor.reliability.measures.first_losses import compute_first_losses
+from advisor.reliability.measures.replica_set import solve
+from advisor.reliability.measures.solved_chain import SolvedChain
+
+CLUSTER = advisor.Cluster.uniform(6, racks=3)
+CARD = advisor.load_model("three_az_cloud")
+LOAD = advisor.Workload(partitions=6)
+
+
+def config(**settings: object) -> advisor.Config:
+    """RF 3 and min ISR 2, unless other settings are given."""
+    return advisor.Config(**{"replication_factor": 3, "min_insync_replicas": 2, **settings})
+
+
+@pytest.mark.parametrize(
+    ("card", "settings"),
+    [
+        ("three_az_cloud", {}),
+        ("bare_metal_racks", {"replication_factor": 2, "min_insync_replicas": 1, "acks": 1}),
+        ("two_az", {"replication_factor": 2, "min_insync_replicas": 1, "acks": 0}),
+    ],
+)
+def test_a_draw_is_what_its_card_gives(card: str, settings: dict[str, object]) -> None:
+    """Each measure of eight draws, evaluated again one by one and, for two, in full."""
+    model = advisor.load_model(card)
+    result = advisor.evaluate(CLUSTER, config(**settings), model, LOAD)
+    cards = [*model.draws(8, seed=3)]
+    drawn = result.reevaluate.draws(cards)
+    for number, other in enumerate(cards):
+        again = result.reevaluate(other)
+        full = advisor.evaluate(CLUSTER, config(**settings), other, LOAD) if number < 2 else again
+        for name in DRAWN:
+            value = drawn.values[name][number]
+            assert value == pytest.approx(getattr(again, name), rel=2e-3, abs=0.0), name
+            within = TOO_ROUGH * getattr(full, name)
+            assert abs(value - getattr(full, name)) <= within or full is again, name
+
+
+def test_what_is_missing_of_a_far_draw_is_added() -> None:
+    """Of draws far from the card no more than a fiftieth is missing, on one set of states."""
+    case = Case.read(CLUSTER, config(), CARD, LOAD)
+    cards = [*CARD.draws(64, seed=0)]
+    drawn = measure_draws(case, cards, compute_first_losses)
+    near = solve(next(iter(case.patterns)), case.chain).chain.states
+    assert set(drawn.states.tolist()) == {near, drawn.states.max()}
+    assert 0 < (drawn.states > near).sum() < 16
+    assert near < drawn.states.max() < 3 * near
+    for name in TRUNCATED:
+        assert (drawn.errors[name] <= TOO_ROUGH * drawn.values[name]).all()
+
+
+def test_a_condensed_chain_has_the_measures_of_the_whole() -> None:
+    """Nine tenths of all transitions only start the chain anew, and are summed up by state."""
+    case = Case.read(CLUSTER, config(), CARD, LOAD)
+    condensed = solve(next(iter(case.patterns)), case.chain)
+    whole = SolvedChain(condensed.chain.whole, case.chain)
+    assert len(condensed.chain.source) < 0.25 * len(whole.chain.source)
+    asked = case.timeouts, case.stalls, 2.0
+    one, other = condensed.measures(*asked), whole.measures(*asked)
+    assert one.states == other.states
+    for name, causes in other.causes.items():
+        assert one.causes[name] == pytest.approx(causes, rel=1e-9)
+        assert one.errors[name] == pytest.approx(other.errors[name], rel=1e-9)
+    for mine, its in zip(one.losses, other.losses, strict=True):
+        assert mine.first.mean_hours == pytest.approx(its.first.mean_hours, rel=1e-9)
+        assert mine.shared == pytest.approx(its.shared, rel=1e-9)
+        assert mine.visits == pytest.approx(its.visits, rel=1e-9)
+        assert mine.struck == its.struck or mine.struck.keys() == its.struck.keys()
+        for mechanism, picked in its.picked.items():
+            assert mine.picked[mechanism].chances == pytest.approx(picked.chances, rel=1e-9)
+
+
+def test_no_rate_is_dropped_from_a_condensed_chain() -> None:
+    """Every state is left as often, and each name of a rate is among what is summed up or not."""
+    case = Case.read(CLUSTER, config(), CARD, LOAD)
+    condensed = solve(next(iter(case.patterns)), case.chain)
+    chain, whole = condensed.chain, condensed.chain.whole
+    assert chain.restarts is not None
+    size = whole.states, len(whole.rate_names)
+    every = np.zeros(size)
+    np.add.at(every, (whole.source, whole.rate), whole.weight)
+    parts = chain.restarts.toarray()
+    np.add.at(parts, (chain.source, chain.rate), chain.weight)
+    np.testing.assert_allclose(parts, every, rtol=1e-12)
+    fewer = chain.restarts.copy()
+    fewer.data[0] = 0.0
+    off = SolvedChain(replace(chain, restarts=fewer), case.chain)
+    assert abs(off.pi - condensed.pi).max() > 0.0
