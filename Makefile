@@ -39,7 +39,7 @@ check test: export OPENBLAS_NUM_THREADS := 1
 report: $(FOR_REPORT)
 	@mkdir -p out
 	@$(PY) -m advisor report $(CLUSTER).txt --racks $(CLUSTER).racks.toml \
-	  --model three_az_cloud --allow-lower-durability --output out/report.html
+	  --model three_az_cloud --output out/report.html
 
 install: $(READY)
 

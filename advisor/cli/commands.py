@@ -17,6 +17,7 @@ from advisor.cli.options import (
     CONFIG,
     EXPLAIN,
     GOALS,
+    HOW_SURE,
     JSON,
     LOAD,
     LOWER,
@@ -134,7 +135,7 @@ def simulate(
 @click.option(
     "--commands", "with_commands", is_flag=True, help="Also print the commands and the rollback."
 )
-@with_options(EXPLAIN)
+@with_options(EXPLAIN, HOW_SURE)
 def recommend(
     cluster: str,
     as_json: bool,
@@ -142,6 +143,7 @@ def recommend(
     folder: str | None,
     with_commands: bool,
     explain: bool,
+    how_sure: bool,
     **options: Any,
 ) -> None:
     """Say what every topic should be set to, and the commands that get there.
@@ -169,7 +171,8 @@ def recommend(
         emit(text.json(recommendation.to_dict()))
     else:
         columns = columns_of_terminal()
-        emit(text.recommendation(recommendation, columns, explain, with_commands))
+        verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+        emit(text.recommendation(recommendation, verdict, columns, explain, with_commands))
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
@@ -181,9 +184,15 @@ def recommend(
     show_default=True,
     help="Exit with 1 for critical settings, or for warnings, too.",
 )
-@with_options(EXPLAIN)
+@with_options(EXPLAIN, HOW_SURE)
 def audit(
-    cluster: str, as_json: bool, sarif: str | None, fail_on: str, explain: bool, **options: Any
+    cluster: str,
+    as_json: bool,
+    sarif: str | None,
+    fail_on: str,
+    explain: bool,
+    how_sure: bool,
+    **options: Any,
 ) -> int:
     """Judge every topic as it is, worst first.
 
@@ -211,7 +220,8 @@ def audit(
     if as_json:
         emit(text.json(audited.to_dict()))
     else:
-        emit(text.audit(audited, columns_of_terminal(), explain))
+        verdict = audited.verdict if how_sure else audited.quick_verdict
+        emit(text.audit(audited, verdict, columns_of_terminal(), explain))
     return EXIT_GOALS_MISSED if failed else 0
 
 
@@ -222,13 +232,14 @@ def audit(
 @click.option(
     "--engine", default="quickest", show_default=True, help="What samples: spark, local, quickest."
 )
-@with_options(CHECKPOINT)
+@with_options(CHECKPOINT, HOW_SURE)
 def report(
     cluster: str,
     output: str,
     sampled_years: float,
     engine: str,
     checkpoint: str | None,
+    how_sure: bool,
     **options: Any,
 ) -> None:
     """Recommend and audit, and write both as one HTML file that needs nothing else.
@@ -257,8 +268,9 @@ def report(
     check = None
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
-    _write_report(recommendation, path, audited, check)
-    emit(text.reported(recommendation, path, columns_of_terminal()))
+    _write_report(recommendation, path, audited, check, how_sure)
+    verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+    emit(text.reported(recommendation, verdict, path, columns_of_terminal()))
 
 
 @advisor.command()
@@ -307,7 +319,9 @@ def _sample_recommended(
     return run_simulate(*asked, years=years, engine=engine, checkpoint=checkpoint, progress=say)
 
 
-def _write_report(recommendation: Any, path: Path, audited: Any, check: Any) -> None:
+def _write_report(
+    recommendation: Any, path: Path, audited: Any, check: Any, how_sure: bool
+) -> None:
     from advisor.errors import MissingExtraError
 
     try:
@@ -317,7 +331,7 @@ def _write_report(recommendation: Any, path: Path, audited: Any, check: Any) -> 
             raise
         raise MissingExtraError("The HTML report", "report") from None
     Path(os.path.realpath(path)).parent.mkdir(parents=True, exist_ok=True)
-    write_report(recommendation, path, audit=audited, sampled=check)
+    write_report(recommendation, path, audit=audited, sampled=check, how_sure=how_sure)
 
 
 def _cluster_and_model(cluster: str, options: dict[str, Any]) -> tuple[Cluster, FailureModel]:

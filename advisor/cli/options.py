@@ -76,6 +76,13 @@ EXPLAIN = (
         help="Also print what stands behind the verdict: reasons, findings, assumptions.",
     ),
 )
+HOW_SURE = (
+    click.option(
+        "--how-sure",
+        is_flag=True,
+        help="Also say how sure the choice is, from random draws of the card; this takes minutes.",
+    ),
+)
 JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)
 
 

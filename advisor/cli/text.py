@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.advice.migration.client_defaults import ClientDefaults
+    from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
     from advisor.reliability.results.sampled import Sampled
 
@@ -76,6 +77,7 @@ def _failed_sends(result: Reliability) -> str:
 
 def recommendation(
     result: Recommendation,
+    verdict: Verdict,
     columns: int = MOST_COLUMNS,
     explained: bool = False,
     with_commands: bool = False,
@@ -85,6 +87,8 @@ def recommendation(
     Parameters
     ----------
     result : Recommendation
+    verdict : Verdict
+        Its own, with how sure that is or without.
     columns : int
         Width of the terminal.
     explained : bool
@@ -96,21 +100,21 @@ def recommendation(
 
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(result.quick_verdict, () if explained else _REST_OF_PLAN, columns),
+        *verdict_blocks(verdict, () if explained else _REST_OF_PLAN, columns),
     ]
     if explained:
-        blocks += _reasons(result)
+        blocks += _reasons(result, verdict)
     if explained or with_commands:
         blocks += _instructions(result)
     return terminal_blocks(blocks)
 
 
-def _reasons(result: Recommendation) -> list[list[str]]:
+def _reasons(result: Recommendation, verdict: Verdict) -> list[list[str]]:
     """Format what stands behind a recommendation."""
     from advisor.decision.rows import further
 
     return [
-        [*further(result.quick_verdict), *result.remedies, result.tolerances, result.rack_rule],
+        [*further(verdict), *result.remedies, result.tolerances, result.rack_rule],
         [result.goals.sentence],
         ["Why:", *(f"  {reason}" for reason in result.why)],
         _likeliest(result),
@@ -123,13 +127,14 @@ def _assumed(notes: Sequence[str]) -> list[str]:
     return ["Assumed:", *(f"  {note}" for note in notes)] if notes else []
 
 
-def reported(result: Recommendation, path: Path | str, columns: int = MOST_COLUMNS) -> Terminal:
+def reported(
+    result: Recommendation, verdict: Verdict, path: Path | str, columns: int = MOST_COLUMNS
+) -> Terminal:
     """Format what a written report says first, and where it is."""
     from advisor.advice.audits.state_words import state_lines
 
     state = list(state_lines(result.now))
-    verdict = verdict_blocks(result.quick_verdict, (), columns)
-    return terminal_blocks([state, *verdict, [f"Report: {path}"]])
+    return terminal_blocks([state, *verdict_blocks(verdict, (), columns), [f"Report: {path}"]])
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -174,18 +179,20 @@ def _first_lines(lines: Sequence[str], file: str) -> list[str]:
     ]
 
 
-def audit(result: Audit, columns: int = MOST_COLUMNS, explained: bool = False) -> Terminal:
+def audit(
+    result: Audit, verdict: Verdict, columns: int = MOST_COLUMNS, explained: bool = False
+) -> Terminal:
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
 
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(result.quick_verdict, () if explained else _REST_OF_AUDIT, columns),
+        *verdict_blocks(verdict, () if explained else _REST_OF_AUDIT, columns),
     ]
-    return terminal_blocks([*blocks, *_behind_audit(result)] if explained else blocks)
+    return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
 
 
-def _behind_audit(result: Audit) -> list[list[str]]:
+def _behind_audit(result: Audit, verdict: Verdict) -> list[list[str]]:
     """Format the topics with their goals (worst first), findings and assumptions."""
     from advisor.advice.audits.audit import WITHOUT_INTERVALS
     from advisor.advice.candidate import goals_words, lost_words
@@ -208,7 +215,7 @@ def _behind_audit(result: Audit) -> list[list[str]]:
     rest = result.topics[_MOST_TOPICS:]
     critical = sum(topic.severity == "critical" for topic in rest)
     return [
-        list(further(result.quick_verdict)),
+        list(further(verdict)),
         [*table(rows), *_more_topics(len(rest), critical)],
         [WITHOUT_INTERVALS, result.goals.sentence],
         [result.spread],

@@ -95,6 +95,22 @@ def test_recommend_prints_the_verdict_and_on_demand_the_rest(
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_how_sure_is_said_on_demand(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From draws of the card; the rest of what is printed stays the same."""
+    monkeypatch.setattr("advisor.advice.deciding.DRAWS", 2)
+    for command in ("recommend", "audit"):
+        line = [command, good(tmp_path, m=1), "--model", card]
+        main(line)
+        brief = capsys.readouterr().out
+        main([*line, "--how-sure"])
+        sure = capsys.readouterr().out
+        assert "How sure: " in sure
+        assert "How sure: " not in brief
+        assert sure.replace("How sure: sure. ", "") == brief
+
+
 def test_audit_exit_code(tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1 for critical settings, missed goals, and warnings if asked; else 0."""
     line = ["audit", good(tmp_path), "--model", card]

@@ -30,7 +30,7 @@ def test_the_audit_of_a_report_takes_its_options(
     file.write_text(LINES)
     line = ["report", str(file), "--model", card, "--output", str(tmp_path / "r.html")]
     assert main([*line, "--acks", "1", "--records-per-second", "400", "--rf", "2"]) == 0
-    recommendation, _, audited, _ = made
+    recommendation, _, audited, *_ = made
     found = {t.topic.name: t.choice.reliability for t in audited.topics}
     today = {q.topic: q for q in recommendation.decision.questions}
     assert {name: result.config.acks for name, result in found.items()} == dict.fromkeys(found, 1)

@@ -17,6 +17,7 @@ from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
 from advisor.advice.migration.target_settings import held_back_words
 from advisor.advice.phrases import first_of
+from advisor.decision import Verdict
 from advisor.decision.rows import further
 from advisor.files import replace_file
 from advisor.formatting import significant
@@ -84,6 +85,7 @@ def write_report(
     audit: Audit | None = None,
     sampled: Sampled | Callable[[], Sampled] | None = None,
     cards: Sequence[str] | None = None,
+    how_sure: bool = False,
 ) -> Path:
     """Write a recommendation as one HTML file; the same inputs give the same bytes.
 
@@ -101,6 +103,8 @@ def write_report(
         result; or a function that returns it, which a second process calls meanwhile.
     cards : sequence of str, optional
         Names of other failure models that the page can switch to. Default: the shipped ones.
+    how_sure : bool
+        Whether the page says how sure the choice is, from draws of the card; they take minutes.
 
     Returns
     -------
@@ -134,7 +138,8 @@ def write_report(
     """
     target = Path(path)
     names = catalog.model_names() if cards is None else cards
-    replace_file(target, _page(recommendation, audit, sampled, names))
+    verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+    replace_file(target, _page(recommendation, verdict, audit, sampled, names))
     return target
 
 
@@ -145,11 +150,12 @@ def render_report(
     cards: Sequence[str] = (),
 ) -> str:
     """Return the HTML text of the report; parameters as for `write_report`, no other cards."""
-    return _page(recommendation, audit, sampled, cards).text
+    return _page(recommendation, recommendation.quick_verdict, audit, sampled, cards).text
 
 
 def _page(
     recommendation: Recommendation,
+    verdict: Verdict,
     audit: Audit | None,
     sampled: Sampled | Callable[[], Sampled] | None,
     cards: Sequence[str],
@@ -164,7 +170,7 @@ def _page(
     others = elsewhere(recommendation, audit, cards)
     sampling = SecondProcess([sampled] if callable(sampled) else [])
     try:
-        context = _context(recommendation, audit, others)
+        context = _context(recommendation, verdict, audit, others)
         samples = [sampled] if isinstance(sampled, Sampled) else sampling.results()
         checks = [sampled_check(recommendation.best.reliability, each) for each in samples]
         return html_page(template, {**context, "checks": checks})
@@ -175,6 +181,7 @@ def _page(
 
 def _context(
     recommendation: Recommendation,
+    verdict: Verdict,
     audit: Audit | None,
     others: Elsewhere,
 ) -> dict[str, Any]:
@@ -188,12 +195,12 @@ def _context(
         "title": f"Replication advice for {_subject(recommendation)}",
         "style": style_of_verdict(),
         "first_screen": first_screen(
-            recommendation.quick_verdict,
+            verdict,
             _commands(recommendation),
             title=True,
             state=state_lines(recommendation.now),
         ),
-        "further": further(recommendation.quick_verdict),
+        "further": further(verdict),
         "remedies": (*recommendation.remedies, *recommendation.what_helps),
         "goals": recommendation.goals.sentence,
         "tolerances": tolerance_words(best.reliability),

@@ -12,6 +12,7 @@ from advisor.advice.audits.topic_audit import setting_words
 from advisor.advice.candidate import GOAL_WORDS
 from advisor.advice.findings.rule import BROKEN
 from advisor.advice.phrases import first_of
+from advisor.decision.verdict import OK, SEVERITIES
 from advisor.present.labels import between
 from advisor.present.outcome import BETWEEN, LOST, compared_measures, compared_outcomes
 from advisor.reliability import measure_table
@@ -66,7 +67,7 @@ def _hidden(audit: Audit, rest: Sequence[TopicAudit]) -> str:
 
 def _kind(topic: TopicAudit, planned: Mapping[str, str]) -> tuple[object, ...]:
     setting = topic.choice.name, planned.get(topic.topic.name, NO_CHANGE)
-    return (*setting, topic.choice.unmet, _codes([topic]))
+    return (*setting, topic.severity, topic.choice.unmet, _codes([topic]))
 
 
 def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, Any]:
@@ -79,6 +80,8 @@ def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, 
             _distinct(planned.get(topic.topic.name, NO_CHANGE) for topic in topics), _EXAMPLES
         ),
         "measures": [_range(topics, measure) for measure in compared_measures()],
+        "severity": min((topic.severity for topic in topics), key=SEVERITIES.index),
+        "trouble": any(not topic.ok or topic.severity != OK for topic in topics),
         "unmet": _missed(topics),
         "codes": _codes(topics),
     }
@@ -102,7 +105,7 @@ def _missed(topics: Sequence[TopicAudit]) -> str:
         broken = tuple(_distinct(f.rule.title for f in found))
     goals = _distinct(GOAL_WORDS[goal] for topic in topics for goal in topic.choice.unmet)
     missed = "; ".join([*broken, *goals])
-    missing = sum(not topic.ok for topic in topics)
+    missing = sum(bool(topic.broken or topic.choice.unmet) for topic in topics)
     return missed if missing == len(topics) or not missed else f"{missing:,} of them: {missed}"
 
 
