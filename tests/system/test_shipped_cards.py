@@ -95,7 +95,7 @@ def test_causes_are_those_of_closed_forms(name: str) -> None:
 
 @pytest.mark.parametrize("name", RACKS)
 def test_wiping_and_site_power_are_within_bounds(name: str) -> None:
-    """Copying lengthens what wiping does; site power stops writes until it is back, at once for all."""
+    """Copying lengthens what wiping does; site power stops writes until it is back for all."""
     model = load_model(name)
     found = result(name).causes["write_unavailability"]
     wiped = offered(model, "cluster.wiped", "hours") * too_many(model, "cluster.wiped")
