@@ -72,6 +72,7 @@ SLOW = (
     "system/test_readme.py::test_the_first_answer_is_the_one_shown",
     "system/test_report_in_browser.py",
     "system/test_story_in_browser.py",
+    "system/test_verdict_in_browser.py",
     "system/test_wheel.py",
     "system/test_widget_questions.py",
 )

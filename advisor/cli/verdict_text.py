@@ -130,8 +130,8 @@ def _table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     room = max(columns - sum(widths) + widths[_NAME] - _GAP * (len(widths) - 1), 0)
     names = [_shortened(row[_NAME], room) for row in rows]
     whole = [row[_NAME] for row in rows]
-    told_apart = room >= _SHORTEST_NAME and len(set(names)) == len(set(whole))
-    if told_apart or max(map(len, whole)) <= room:
+    differ = room >= _SHORTEST_NAME and len(set(names)) == len(set(whole))
+    if differ or max(map(len, whole)) <= room:
         fitting = [(row[0], name, *row[2:]) for row, name in zip(rows, names, strict=True)]
         widths = _widths([_HEAD, *fitting])
         return [_aligned(row, widths) for row in (_HEAD, *fitting)]

@@ -155,7 +155,7 @@ def _a_year(words: str) -> str:
 
 
 def _between(losses_per_year: float) -> float:
-    """Years between losses, as far as they are told from never."""
+    """Years between losses, up to what counts as never."""
     return min(1.0 / losses_per_year, RAREST_YEARS) if losses_per_year > 0.0 else RAREST_YEARS
 
 
