@@ -255,13 +255,12 @@ def test_thresholds_are_those_of_the_evidence() -> None:
     assert pytest.approx(1.0 / wiped.low) == RAREST_YEARS
 
 
-def test_every_number_below_a_verdict_has_its_interval() -> None:
-    """Lines with a number below the verdict have one, and the last names the card."""
+def test_every_result_names_its_card() -> None:
+    """Two lines with numbers, and where they come from."""
     for card in model_names():
         lines = repr(result_of(card)).splitlines()
         numbers = [line for line in lines if re.match("Data loss|Refused writes", line)]
-        assert len(numbers) == 4
-        assert all("(95 %: " in line for line in numbers)
+        assert len(numbers) == 2
         assert any(line.startswith(f"Source: failure-model card {card},") for line in lines)
 
 

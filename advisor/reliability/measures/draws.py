@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from advisor.progress import progress_bar
 from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.chain.state_selection import NominalRates
@@ -85,7 +86,11 @@ def measure_draws(
         How the losses of the replica sets are combined.
     """
     cases = [case.roughly(card) for card in cards]
-    draws = [_draw(drawn, (), first_losses) for drawn in cases]
+    with progress_bar(len(cases), " draws", "How sure") as done:
+        draws = []
+        for drawn in cases:
+            draws.append(_draw(drawn, (), first_losses))
+            done(1)
     far = [number for number, draw in enumerate(draws) if draw.missing > TOO_ROUGH]
     if far and (case.config.replication_factor or 0) <= FEW_REPLICAS:
         far.sort(key=lambda number: -draws[number].missing)

@@ -12,7 +12,7 @@ from advisor.protocol.rules.config import Config, outlasts_default
 from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, two_stages
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
+from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table, words
 from advisor.reliability.failures.times.card_times import DURATION, LIFETIME
 from advisor.reliability.failures.transition_rates import (
     DECISION_HOURS,
@@ -258,8 +258,8 @@ def _early_replacements(
             f"{significant(times)} times as many records as shown may be lost this way"
         )
     return (
-        f"replacing a broker takes {kind}, {significant(hours)} hours on average. Of "
-        "those that a power cut of the site took for good, some are then replaced, empty, before "
+        f"replacing a broker takes {kind}, {significant(hours)} hours on average. Of those that "
+        f"{words(entry.name)} take for good, some are then replaced, empty, before "
         f"the others are back (after {significant(minutes)} minutes on average), and may lead. "
         "Where replacement is rarely that fast, fewer records are lost than shown; give "
         f"{entry.turns_into}.shape, such as 4, and ask simulate(){stages}",
