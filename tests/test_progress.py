@@ -7,7 +7,6 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import advisor
 from advised import MODEL, described
 from advisor import progress
 from advisor.advice import audit, recommend
