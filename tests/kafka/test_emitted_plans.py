@@ -37,7 +37,7 @@ CONFIGS = {
     "rich": {"min.insync.replicas": "3"},
     "__consumer_offsets": {"cleanup.policy": "compact"},
 }
-# No plan takes a replica away.
+# No plan takes a replica away. With min ISR 3 the loss of rack a would stop its writes.
 RICHER = {"rich"}
 # Release of the brokers, mode, and the version given to the advisor.
 CLUSTERS = [("3.9", "kraft", "3.9"), ("3.9", "zookeeper", "3.9"), ("4.3", "kraft", "4.2")]
@@ -90,9 +90,9 @@ def all_there(described: str) -> bool:
 
 
 def as_advised(topic: Topic) -> bool:
-    """Whether it has RF 3 or more in sync, min ISR 2 or more, and clean elections."""
+    """Whether it has RF 3 or more in sync, min ISR 2, and clean elections."""
     return (
-        (topic.min_insync_replicas or 1) >= 2
+        topic.min_insync_replicas == 2
         and topic.configs.get("unclean.leader.election.enable", "false") == "false"
         and all(len(p.isr) == p.replication_factor >= 3 for p in topic.partitions)
     )
@@ -117,7 +117,7 @@ def journey(
         Config(kafka_version=kafka_version, mode=mode, replication_factor=1, min_insync_replicas=1),
         allow_lower_durability=True,
     )
-    assert advice.plan.lowered == ()
+    assert advice.plan.lowered == ("topic rich: min.insync.replicas from 3 to 2",)
     shell.write(advice.files())
     forth = shell.run("commands.sh")
     after = shell.describe_until(lambda text: all(map(as_advised, topics_of(text).values())))
@@ -137,11 +137,10 @@ def test_every_topic_is_as_recommended(journey: Journey) -> None:
     config = journey.advice.best.config
     found = topics_of(journey.after)
     assert found.keys() == PLACED.keys()
-    for name in PLACED.keys() - RICHER:
-        topic = found[name]
+    for name, topic in found.items():
         assert topic.min_insync_replicas == config.min_insync_replicas == 2, name
         assert topic.configs.get("unclean.leader.election.enable", "false") == "false", name
-        for partition in topic.partitions:
+        for partition in () if name in RICHER else topic.partitions:
             assert partition.replication_factor == config.replication_factor == 3, name
             assert sorted(partition.isr) == sorted(partition.replicas), name
             assert partition.leader == partition.replicas[0], name
@@ -149,11 +148,12 @@ def test_every_topic_is_as_recommended(journey: Journey) -> None:
 
 
 def test_other_settings_are_unchanged(journey: Journey) -> None:
-    """Compliant topics, those with more replicas, and all other settings are unchanged."""
+    """Compliant topics, the replicas of those with more, and all other settings are unchanged."""
     before = topics_of(journey.before)
     found = topics_of(journey.after)
-    for name in {"well"} | RICHER:
-        assert found[name] == before[name]
+    assert found["well"] == before["well"]
+    for name in RICHER:
+        assert found[name].partitions == before[name].partitions
     for name, topic in before.items():
         for key in topic.configs.keys() - {"min.insync.replicas", "unclean.leader.election.enable"}:
             assert found[name].configs[key] == topic.configs[key]
@@ -177,11 +177,12 @@ def test_strimzi_resources_match_the_migrated_topics(journey: Journey) -> None:
     found = topics_of(journey.after)
     resources = yaml.safe_load_all(journey.advice.files()["kafka-topics.yaml"])
     stated = {r["spec"].get("topicName", r["metadata"]["name"]): r["spec"] for r in resources}
-    # No resource of an internal topic: deleting it would delete the topic.
-    assert stated.keys() == PLACED.keys() - RICHER - {"__consumer_offsets"}
+    # What stays needs none. No resource of an internal topic: deleting it would delete the topic.
+    assert stated.keys() == PLACED.keys() - {"well", "__consumer_offsets"}
     for name, spec in stated.items():
         topic = found[name]
-        assert (spec["partitions"], spec["replicas"]) == (len(topic.partitions), 3)
+        replicas = topic.partitions[0].replication_factor
+        assert (spec["partitions"], spec["replicas"]) == (len(topic.partitions), replicas)
         as_text = {key: str(value) for key, value in spec["config"].items()}
         as_text |= {k: str(v).lower() for k, v in spec["config"].items() if isinstance(v, bool)}
         assert as_text == topic.configs, name
