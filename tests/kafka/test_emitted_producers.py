@@ -62,7 +62,7 @@ def possible(kafka_version: str) -> Iterator[Config]:
     yield from compared(usual, 3)
     choices = product(
         ("all", 1, 0),
-        (None, 0, 3),
+        (None, 0, 3, 2_147_483_647),
         (None, 1, 7),
         (None, True, False),
         ({}, {"delivery_timeout_ms": 600_000, "linger_ms": 50}),
