@@ -1,30 +1,23 @@
 """Draw the picture of the README, `docs/picture.svg`: `make picture`."""
 
-import io
-import re
 from pathlib import Path
 
-import matplotlib as mpl
-
 import advisor
-from advisor.present.figures import style
+from advisor.present.verdict_page import style
+from advisor.present.verdict_pictures import WIDE, arrows
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "data" / "clusters" / "three-az-six-brokers"
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
 
 def picture() -> str:
-    """Return the audit of the sample cluster as SVG: every topic against the goals."""
+    """Return the verdict on the sample cluster as SVG: an arrow for each topic."""
     cluster = advisor.load_cluster(f"{SAMPLE}.txt", racks=f"{SAMPLE}.racks.toml")
-    axes = advisor.audit(cluster, "three_az_cloud").plot()
-    buffer = io.StringIO()
-    with style.look(), mpl.rc_context({"svg.hashsalt": "readme"}):
-        axes.figure.savefig(
-            buffer, format="svg", facecolor="white", metadata={"Date": None, "Creator": None}
-        )
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", buffer.getvalue(), flags=re.DOTALL)
-    text = re.sub(r"<\?xml.*?<svg", "<svg", text, flags=re.DOTALL)
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    drawn = arrows(advisor.audit(cluster, "three_az_cloud").quick_verdict, WIDE).text
+    size = f'viewBox="0 0 {WIDE.width:g} {WIDE.height:g}"'
+    # The style of a page names drawings inside an element of this class.
+    return f'<svg {NAMESPACE} class="advisor-verdict" {size}>{style().text}{drawn}</svg>\n'
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def test_the_command_line_accepts_command_config(
     options = ["--model", "three_az_cloud", "--command-config", str(folder / "bob.properties")]
     assert main(["evaluate", running.bootstrap, *options, "--timeout", "60"]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("RF 3 with min ISR ")
+    assert "\nRF 3 with min ISR " in printed.out
     assert "The settings of the topics seen are not known" in printed.err
     assert main(["evaluate", running.bootstrap, "--model", "three_az_cloud"]) == 2
     assert "speaks TLS" in capsys.readouterr().err
