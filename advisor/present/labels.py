@@ -92,6 +92,12 @@ def interval_label(low: float, high: float, say: Callable[[float], str]) -> str:
     return f"95 %: {span(first, second)}"
 
 
+def bracketed_interval(low: float, high: float, say: Callable[[float], str]) -> str:
+    """Return " (95 %: a to b)" to follow a value; nothing where the ends say no more than it."""
+    ends = interval_label(low, high, say) if low < high else ""
+    return f" ({ends})" if ends else ""
+
+
 def between(least: str, most: str) -> str:
     """Return "once in 3 to 12 years", "5 to 39 s/year"; one of them if both are the same."""
     if least == most:

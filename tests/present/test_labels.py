@@ -14,6 +14,7 @@ from advisor.present.labels import (
     as_given_in_words,
     availability,
     between,
+    bracketed_interval,
     interval_label,
     once_in_from_probability,
     per_year,
@@ -66,6 +67,13 @@ def test_an_interval_writes_a_common_start_once() -> None:
     assert (
         interval_label(1e-6, 1e-3, once_in_from_probability) == "95 %: once in 1,000 years or rarer"
     )
+
+
+def test_an_interval_in_brackets_is_never_empty() -> None:
+    """Ends that are both "rarer than", or the same number, leave no pair of brackets behind."""
+    assert bracketed_interval(1e-2, 1e-3, once_in_from_probability) == ""
+    assert bracketed_interval(1e-3, 1e-2, once_in_from_probability).startswith(" (95 %: once in ")
+    assert bracketed_interval(1e-7, 1e-6, once_in_from_probability) == ""
 
 
 @pytest.mark.parametrize(

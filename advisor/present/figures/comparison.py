@@ -13,7 +13,7 @@ from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.figures.curves import Marks, draw_curves, keys
 from advisor.present.figures.pareto import draw_pareto, shape_keys
-from advisor.present.labels import interval_label, per_year, time_per_year_label
+from advisor.present.labels import bracketed_interval, per_year, time_per_year_label
 from advisor.present.outcome import point_of
 from advisor.present.points import Estimated, Point
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
@@ -82,7 +82,7 @@ def in_words(points: Sequence[Point], marked: Marks) -> str:
 
 
 def _ends(value: Estimated, say: Callable[[float], str]) -> str:
-    return f" ({interval_label(value.low, value.high, say)})" if value.low < value.high else ""
+    return bracketed_interval(value.low, value.high, say)
 
 
 def _point(recommendation: Recommendation, choice: Candidate) -> Point:

@@ -15,7 +15,7 @@ from advisor.advice.prices import Prices, monthly_cost
 from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
-from advisor.present.labels import interval_label, once_in_years, short, time_per_year_label
+from advisor.present.labels import bracketed_interval, once_in_years, short, time_per_year_label
 from advisor.reliability.results.reliability import Reliability
 
 _LOSS, _REFUSED = "mean_years_to_loss", "write_unavailability"
@@ -35,7 +35,8 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
     """Draw losses and refused writes over their cost a month, a dot for each setting.
 
     Up is better in both panels. Settings of the same cost stand side by side. Lines are 95 %
-    intervals. The dashed line is what is beyond settings: none can be better.
+    intervals. The dashed line is the best floor of the results (`beyond_settings`): no setting
+    with as many replicas is better.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def _measured(result: Reliability, measure: str) -> tuple[float, float, float]:
 
 
 def _floor(results: Sequence[Reliability], measure: str) -> float:
-    """Return the best value that causes beyond settings leave to any setting."""
+    """Return the best that any setting with as many replicas as one of the results can reach."""
     if measure == _LOSS:
         return max(result.beyond_settings(measure) for result in results)
     return min(result.beyond_settings(measure) for result in results)
@@ -149,9 +150,8 @@ def _in_words(results: Sequence[Reliability], dollars: Sequence[float]) -> str:
         parts = [f"{short(usd)} USD a month"]
         for measure, _, _, say in _PANELS:
             value, low, high = _measured(result, measure)
-            ends = f" ({interval_label(low, high, say)})" if low < high else ""
             what = "a loss " if measure == _LOSS else "writes refused "
-            parts.append(f"{what}{say(value)}{ends}")
+            parts.append(f"{what}{say(value)}{bracketed_interval(low, high, say)}")
         config = result.config
         name = f"RF {config.replication_factor}, min ISR {config.min_insync_replicas}"
         said.append(f"{name}: {', '.join(parts)}.")

@@ -14,7 +14,7 @@ from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
 from advisor.present.labels import (
-    interval_label,
+    bracketed_interval,
     once_in_years,
     per_year,
     short,
@@ -146,7 +146,7 @@ def _in_words(
     name: str, values: Mapping[str, float], drawn: Drawn, say: Callable[[float], str]
 ) -> str:
     each = (
-        f"{value}: {say(middle)}{f' ({interval_label(low, high, say)})' if low < high else ''}"
+        f"{value}: {say(middle)}{bracketed_interval(low, high, say)}"
         for value, (middle, low, high) in zip(values, drawn, strict=True)
     )
     return f"{name}: {'; '.join(each)}."
