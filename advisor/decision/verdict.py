@@ -251,6 +251,9 @@ class Verdict:
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.headline, self.text)))
 
+    def __repr__(self) -> str:
+        return "\n".join([str(self), *self.below])
+
     def as_html(self, state: Sequence[str] = ()) -> Html:
         """Return the first screen of a page; sentences alone where nothing can be drawn.
 

@@ -47,6 +47,12 @@ def test_the_sentences_below() -> None:
     assert "Held back, because it lowers min ISR from 3 to 2: audit." in below
 
 
+def test_a_prompt_shows_sentences_only() -> None:
+    """What Python shows for a verdict: headline, text and the sentences below, no placements."""
+    answer = verdict(*SIX)
+    assert repr(answer).splitlines() == [answer.headline, answer.text, *answer.below]
+
+
 @pytest.mark.parametrize("size", range(1, 7))
 def test_few_words_for_up_to_six_topics(size: int) -> None:
     """At most 60 words, 25 of them in the headline, whatever topics there are and is broken."""
