@@ -233,7 +233,7 @@ def test_swings_are_said_in_time_and_chances() -> None:
         "single_rack",
         advisor.Workload(partitions=3),
     )
-    for measure, unit in (("write_unavailability", "/year"), ("loss_events_per_year", "1 in ")):
+    for measure, unit in (("write_unavailability", "/year"), ("loss_events_per_year", " %")):
         ax = result.tornado(measure).plot()
         ax.figure.canvas.draw()
         ticks = [tick.get_text() for tick in ax.get_xticklabels() if tick.get_text()]

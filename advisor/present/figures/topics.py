@@ -30,7 +30,7 @@ Place = tuple[float, float]
 
 
 def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
-    """Draw every topic by the losses and refused writes that settings decide.
+    """Draw every topic by its losses and refused writes, with the goals that were given.
 
     Parameters
     ----------

@@ -9,8 +9,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from advisor.catalog import evidence
-from advisor.errors import InputError
 from advisor.formatting import one_in, significant
 from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
@@ -22,19 +20,10 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado
 
 MOST_BARS = 10
-OUTSIDE = "beyond settings: wiped logs"
-_OUTSIDE = style.BEST
 _MOST_IN_A_TABLE = 3
 _LEAST_PERCENT = 0.999e-3
 _CHANCES = ("loss_events_per_year", "loss_probability_per_year")
 """Measures that are shown as chances a year: rare enough that rate and probability are one."""
-
-_RATES: dict[str, Callable[[float], float]] = {
-    "loss_events_per_year": lambda rate: rate,
-    "loss_probability_per_year": lambda rate: -math.expm1(-rate),
-    "mean_years_to_loss": lambda rate: 1.0 / rate,
-}
-"""Of measures that count losses, the value for a rate a year."""
 
 _MEASURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("mean_years_to_loss", "Acknowledged records lost", once_in_years),
@@ -67,7 +56,7 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
     ]
 
 
-def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = False) -> Axes:
+def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
     """Draw the numbers of a card that move a measure most, on a logarithmic axis.
 
     A filled dot is the measure at the number's high, a hollow one at its low. Where the measure is
@@ -79,25 +68,13 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
         What ``tornado`` of a result returned.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. Default: those of a new figure.
-    outside : bool
-        Whether to add a hatched bar for wiped logs: people or automation that destroy the logs of
-        several brokers (``cluster-wiped`` in ``data/failure_rates.csv``, known to a factor of ten).
-        For a card that counts such losses among its own it says the same twice. Software bugs are
-        in no bar, since no source says how often they lose records.
 
     Returns
     -------
     matplotlib.axes.Axes
         The axes drawn on.
-
-    Raises
-    ------
-    InputError
-        If `outside` is true and the measure does not count losses.
     """
     rows = [row for row in tornado.rows if row.factor > 1.005][:MOST_BARS]
-    if outside:
-        rows.insert(0, _outside(tornado.measure))
     figure = None
     height = 0.3 * max(len(rows), 1) + 1.1
     if ax is None:
@@ -116,16 +93,6 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
             ax.text(0, 0.5, tornado.summary, va="center", color=style.INK)
             ax.axis("off")
     return ax
-
-
-def _outside(measure: str) -> Swing:
-    """Return the bar of wiped logs, as often as the evidence says, in the units of a measure."""
-    if measure not in _RATES:
-        raise InputError(f"outside=True needs one of {', '.join(_RATES)}, not {measure}")
-    known = evidence()["cluster-wiped"]
-    low, high = (_RATES[measure](rate) for rate in (known.low, known.high))
-    factor = known.high / known.low
-    return Swing(OUTSIDE, known.value, known.low, known.high, low, high, factor, known.id)
 
 
 def _in_words(row: Swing, tornado: Tornado) -> str:
@@ -175,8 +142,6 @@ def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float, say: Callable[[fl
     for y, row in enumerate(rows):
         low, high = (min(max(end, left), right) for end in (row.result_at_low, row.result_at_high))
         look: dict[str, Any] = {"color": style.DURABILITY, "alpha": 0.3, "linewidth": 0}
-        if row.path == OUTSIDE:
-            look = {"facecolor": "none", "edgecolor": _OUTSIDE, "hatch": "////", "linewidth": 0.8}
         ax.barh(y, abs(high - low), left=min(low, high), height=0.5, **look)
         for at, end, face in (
             (low, row.result_at_low, style.PAPER),

@@ -8,10 +8,7 @@ import pytest
 from matplotlib import pyplot
 
 import advisor
-from advisor.errors import InputError
-from advisor.present import plot_tornado
 from advisor.present.figures.chart import ShownFigure
-from advisor.present.figures.tornado import OUTSIDE
 
 CLUSTER = advisor.Cluster.uniform(brokers=3, racks=3)
 CARD = advisor.FailureModel.from_dict(
@@ -57,25 +54,3 @@ def test_plots_of_results_are_shown_with_words(name: str, monkeypatch: pytest.Mo
     assert "#ffffff" not in data["text/html"]
     figure._ipython_display_()
     assert shown[0] == shown[1]
-
-
-def test_a_tornado_of_losses_has_a_bar_for_wiped_logs() -> None:
-    """Named for what the evidence counts, and hatched; measures that count no losses have none."""
-    result = advisor.evaluate(CLUSTER, CONFIG, CARD)
-    ax = plot_tornado(result.tornado("loss_events_per_year"), outside=True)
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0].startswith(OUTSIDE)
-    assert "wiped logs" in OUTSIDE
-    assert "bugs" not in OUTSIDE
-    bar = ax.patches[0]
-    assert bar.get_hatch()
-    assert not ax.patches[1].get_hatch()
-    assert bar.get_x() == pytest.approx(0.0005)
-    assert bar.get_x() + bar.get_width() == pytest.approx(0.03)
-    figure = ax.get_figure()
-    assert isinstance(figure, ShownFigure)
-    assert OUTSIDE in figure.description
-    pyplot.close(figure)
-    assert OUTSIDE not in str(result.tornado("loss_events_per_year").to_dict())
-    with pytest.raises(InputError, match="outside=True needs one of loss_events_per_year"):
-        plot_tornado(result.tornado("write_unavailability"), outside=True)
