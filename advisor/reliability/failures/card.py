@@ -158,8 +158,9 @@ class Quantity:
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """Value, low and high as given, or to two digits if they follow from a count."""
-        say = as_given if self.events is None else significant
+        """Value, low and high as given, or to two digits if from a count or a product."""
+        is_given = self.events is None and self.minutes_per_year is None
+        say = as_given if is_given else significant
         return say(self.value), say(self.low), say(self.high)
 
     def __str__(self) -> str:
