@@ -299,8 +299,10 @@ function mount(root, data, ask) {
   }
   function judge(setting) {
     var met = setting.unsure ? "unsure" : setting.met ? "met" : "missed";
+    if (setting.met === null) { met = "open"; }
     badge.className = "ae-badge ae-" + met;
-    badge.textContent = { unsure: "≈ ", met: "✓ ", missed: "✗ " }[met] + text(setting.badge);
+    badge.textContent = { unsure: "≈ ", met: "✓ ", missed: "✗ ", open: "" }[met]
+      + text(setting.badge);
     verdict.textContent = text(setting.verdict);
   }
   function tell(blocks) {

@@ -297,7 +297,8 @@ class ExplorerModel:
             return {"refusal": refused, "by": "min_insync_replicas"}
         card, load, topic = self._card(values), self.load_of_topic(values), values["topic"]
         choice = self._choice(config, evaluate(self.cluster, config, card, load))
-        return setting_json(choice, blocks(self.cluster, config, load, topic), intervals)
+        commands = blocks(self.cluster, config, load, topic)
+        return setting_json(choice, self.goals, commands, intervals)
 
     def _choice(self, config: Config, result: Reliability) -> Candidate:
         factor, mode = config.replication_factor or 1, str(config.mode)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from advisor.advice.candidate import GOAL_WORDS, Candidate
+from advisor.advice.candidate import GOAL_WORDS, Candidate, draws_met
 from advisor.advice.goals import Goals, limit_words
 from advisor.advice.phrases import listed
 from advisor.formatting import one_in
@@ -30,13 +30,18 @@ _LEGEND = (("goal", "your goal"), ("interval", "95 % interval"))
 
 
 def setting_json(
-    choice: Candidate, commands: Sequence[tuple[str, str]] = (), intervals: bool = False
+    choice: Candidate,
+    goals: Goals,
+    commands: Sequence[tuple[str, str]] = (),
+    intervals: bool = False,
 ) -> dict[str, Any]:
     """Return one setting as JSON data.
 
     Parameters
     ----------
     choice : Candidate
+    goals : Goals
+        Those that it was compared with.
     commands : sequence of (str, str)
         Titles and texts of what brings the topic there.
     intervals : bool
@@ -48,12 +53,14 @@ def setting_json(
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
     lines = [f"{outcome.title}: {outcome.said}" for outcome in said]
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
+    met, draws = draws_met(choice, goals) if intervals and choice.meets_all else (0, 0)
+    unsure = met < draws / 2
     return {
         **mark_json(point),
         "at": [config.replication_factor, config.effective_min_insync_replicas],
-        "met": choice.meets_all,
-        "unsure": False,
-        "badge": badge(choice, intervals),
+        "met": choice.meets_all if choice.meets else None,
+        "unsure": unsure,
+        "badge": _unsure(met, draws) if unsure else badge(choice, intervals),
         "verdict": result.summary,
         "lines": lines,
         "notes": [list(note) for note in notes(config)],
@@ -88,6 +95,10 @@ def badge(choice: Candidate, counted: bool) -> str:
         uncounted = not counted and choice.reliability.model.uncertain
         return _MET_AT_MIDDLE if uncounted else _MET
     return f"Misses your goals: {listed([GOAL_WORDS[goal] for goal in choice.unmet])}"
+
+
+def _unsure(met: int, draws: int) -> str:
+    return f"{_MET_AT_MIDDLE}, but in only {met} of {draws} random draws"
 
 
 def page_json(

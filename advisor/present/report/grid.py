@@ -86,7 +86,9 @@ def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
     settings = [
         (
             values_of(choice.config, NEW_TOPIC, card),
-            setting_json(choice, intervals=has_interval(recommendation, choice)),
+            setting_json(
+                choice, recommendation.goals, intervals=has_interval(recommendation, choice)
+            ),
         )
         for choice in _choices(recommendation)
     ]

@@ -74,7 +74,7 @@ def test_the_badge_says_when_most_draws_miss_the_goals() -> None:
     """The verdict is that of the card's middle values; the badge is green only if draws agree."""
     cluster, card = Cluster.uniform(brokers=3, racks=3), load_model("three_az_cloud")
     at_middle = ExplorerModel(cluster, card, LOAD, Goals(), START)
-    writes = at_middle.setting(at_middle.chosen)["refused"][3]
+    writes = at_middle.setting(at_middle.chosen)["refused"][0]
     for times, unsure in ((1.01, True), (4.0, False)):
         goals = Goals(loss_probability_per_year=None, write_unavailability=times * writes)
         model = ExplorerModel(cluster, card, LOAD, goals, START)
