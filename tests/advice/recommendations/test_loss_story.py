@@ -98,7 +98,7 @@ def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
     disks = evaluate(
         Cluster.uniform(6, 3),
         Config(replication_factor=3, min_insync_replicas=2, acks="all"),
-        load_model("single_rack"),
+        _of_brokers(load_model("single_rack")),
     )
     replaced = likeliest(disks)
     assert replaced is not None
