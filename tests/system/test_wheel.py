@@ -162,7 +162,7 @@ def test_recommend_runs_outside_the_checkout(
 ) -> None:
     """`advisor recommend` reads a describe output and uses a card from the wheel."""
     environment: Environment = request.getfixturevalue(kind)
-    command = ["advisor", "recommend", describe, "--model", "three_az_cloud"]
+    command = ["advisor", "recommend", describe, "--model", "three_az_cloud", "--commands"]
     done = environment.run(*command, cwd=describe.parent)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
