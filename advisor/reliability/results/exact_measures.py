@@ -118,7 +118,7 @@ class ExactMeasures:
         >>> measure = "write_unavailability"
         >>> parts = result.by_settings(measure), result.beyond_settings(measure)
         >>> print(f"{parts[0]:.2g} + {parts[1]:.2g} = {result.write_unavailability:.2g}")
-        0.00015 + 3.8e-05 = 0.00018
+        0.00011 + 3.8e-05 = 0.00015
         """
         whole = measure_table.measure(measure).of(self)
         return float(self._floor.by_settings(measure, whole))
