@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 # Short runs should not flicker or leave traces in notebook outputs.
 _SHOWN_AFTER_S = 2.0
+# A notebook gets three messages for each, and a client that reads late keeps a thousand.
+_BETWEEN_UPDATES_S = 1.0
 
 Notify = Callable[[str], object]
 """Tells the user a sentence."""
@@ -42,7 +44,8 @@ def progress_bar(total: int, unit: str, what: str = "") -> Iterator[Callable[[in
         yield ignore
         return
     shown_as = {"unit": unit, "unit_scale": True, "leave": False, "desc": what or None}
-    with bar(total=total, delay=_SHOWN_AFTER_S, **shown_as) as shown:
+    often = {"delay": _SHOWN_AFTER_S, "mininterval": _BETWEEN_UPDATES_S}
+    with bar(total=total, **often, **shown_as) as shown:
         yield shown.update
 
 

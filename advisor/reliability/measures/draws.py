@@ -86,11 +86,7 @@ def measure_draws(
         How the losses of the replica sets are combined.
     """
     cases = [case.roughly(card) for card in cards]
-    with progress_bar(len(cases), " draws", "How sure") as done:
-        draws = []
-        for drawn in cases:
-            draws.append(_draw(drawn, (), first_losses))
-            done(1)
+    draws = _drawn_one_by_one(cases, first_losses)
     far = [number for number, draw in enumerate(draws) if draw.missing > TOO_ROUGH]
     if far and (case.config.replication_factor or 0) <= FEW_REPLICAS:
         far.sort(key=lambda number: -draws[number].missing)
@@ -102,6 +98,18 @@ def measure_draws(
         {name: np.array([draw.errors[name] for draw in draws]) for name in (*SUMMED, *AVERAGED)},
         np.array([draw.states for draw in draws], dtype=np.int64),
     )
+
+
+def _drawn_one_by_one(cases: Sequence[Case], first_losses: FirstLosses) -> list[_Draw]:
+    """With a bar for several; one card is quick, and asked for hundreds of times."""
+    if len(cases) == 1:
+        return [_draw(cases[0], (), first_losses)]
+    draws = []
+    with progress_bar(len(cases), " draws", "How sure") as done:
+        for drawn in cases:
+            draws.append(_draw(drawn, (), first_losses))
+            done(1)
+    return draws
 
 
 def _own_rates(case: Case, card: FailureModel) -> NominalRates:
