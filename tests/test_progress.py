@@ -20,6 +20,7 @@ def fake_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make stderr a terminal, on which bars appear after a twentieth of a second."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(progress, "_SHOWN_AFTER_S", SHOWN_S)
+    monkeypatch.setattr(progress, "_BETWEEN_UPDATES_S", SHOWN_S)
 
 
 def run(seconds: float) -> None:
