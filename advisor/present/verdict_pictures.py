@@ -175,11 +175,11 @@ def _axes(actions: Sequence[Action], size: Size) -> tuple[_Axis, _Axis]:
     best = max(max(years), 4.0 * first)
     last = first * (best / first) ** ((right - size.left) / (wall - size.left))
     least = max(min(minutes), _MINUTES[0][0])
-    most = max(max(minutes) * 1.6, least * 12.0)
+    longest = max(max(minutes) * 1.6, least * 12.0)
     bottom = size.height - size.bottom
     share = 0.16
-    above = least / (most / least) ** (share / (1.0 - share))
-    return _Axis(first, last, size.left, right), _Axis(most, above, bottom, top)
+    above = least / (longest / least) ** (share / (1.0 - share))
+    return _Axis(first, last, size.left, right), _Axis(longest, above, bottom, top)
 
 
 def _tick_below(value: float, ticks: Sequence[float]) -> float:

@@ -76,9 +76,9 @@ def sarif_log(
         for t in topics
         if t.severity in SETTINGS
     ]
-    found = list(dict.fromkeys([*missed, *settings, *findings]))
-    rules = list(dict.fromkeys(each.rule for each in found))
-    lines = _first_lines(text, {each.topic for each in found if each.topic})
+    results = list(dict.fromkeys([*missed, *settings, *findings]))
+    rules = list(dict.fromkeys(each.rule for each in results))
+    lines = _first_lines(text, {each.topic for each in results if each.topic})
     index = {rule: number for number, rule in enumerate(rules)}
     return {
         "version": VERSION,
@@ -91,7 +91,7 @@ def sarif_log(
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(each, index[each.rule], source, lines) for each in found],
+                "results": [_result(each, index[each.rule], source, lines) for each in results],
             }
         ],
     }

@@ -175,12 +175,12 @@ def _evaluated(
     evaluated: Evaluate,
 ) -> Candidate:
     held = tuple(p.held for p in members)
-    part = load
+    own_load = load
     if len(members) < load.partitions:
         fraction = len(members) / load.partitions
         rate = load.records_per_second * fraction
-        part = replace(load, partitions=len(members), records_per_second=rate)
-    reliability = evaluated(cluster, config, model, part, placement=held)
+        own_load = replace(load, partitions=len(members), records_per_second=rate)
+    reliability = evaluated(cluster, config, model, own_load, placement=held)
     racks = dict(cluster.brokers.items())
     racks_known = None not in racks.values()
     rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None

@@ -185,10 +185,10 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     @cached_property
     def choices(self) -> tuple[Candidate, ...]:
         """Settings beside each other: the best, then the others by what they cost."""
-        most = max(min(USUAL_REPLICAS, len(self.cluster.brokers)), self._factor)
+        most_replicas = max(min(USUAL_REPLICAS, len(self.cluster.brokers)), self._factor)
         usual = self._recommended.config
         configs = dict.fromkeys([usual, *_with_longer_delivery_timeout(usual)])
-        for factor in range(1, most + 1):
+        for factor in range(1, most_replicas + 1):
             configs |= dict.fromkeys(compared(usual, factor))
         configs.pop(self.best.config)
         price, others = self.goals.minutes_per_loss, map(self._candidate, configs)
@@ -203,8 +203,8 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         share = largest_share(
             self.cluster.brokers, config.replication_factor or 1, str(config.mode)
         )
-        kept = retained_bytes(self.situation.topics, self.load)
-        return replace(choose(config, result, self.goals, share), retained_bytes=kept)
+        retained = retained_bytes(self.situation.topics, self.load)
+        return replace(choose(config, result, self.goals, share), retained_bytes=retained)
 
     @property
     def below_verdict(self) -> tuple[str, ...]:
@@ -264,8 +264,8 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         """Why each topic changes, what the settings cost, and brokers that get everything."""
         changes = [action for action in self.quick_verdict.actions if action.set_to is not None]
         reasons = (f"{a.topic}: {a.why}" if a.topic else a.why for a in changes)
-        each = partition_bytes(self.situation.topics, self.load)
-        cost = cost_words(self.best, self.plan.moves, each)
+        bytes_of_partition = partition_bytes(self.situation.topics, self.load)
+        cost = cost_words(self.best, self.plan.moves, bytes_of_partition)
         return (*reasons, cost, *filter(None, [self.plan.crowded]))
 
     @property

@@ -263,30 +263,32 @@ class _Search:
 
     def _next_round(self) -> Selection | None:
         """Add states; or what is kept, if nothing is to be added."""
-        kept, found = self._kept, self._moves
-        part = found.among(self._graph, kept)
-        states, place = truncated_states(part)
+        states_kept, reached = self._kept, self._moves
+        inner = reached.among(self._graph, states_kept)
+        states, place = truncated_states(inner)
         if not len(states):
-            return Selection(part, np.zeros(len(kept), dtype=bool))
+            return Selection(inner, np.zeros(len(states_kept), dtype=bool))
         chosen, upcoming, unexpanded = np.arange(len(states)), None, moves.NOTHING
-        small = len(kept) == 1 or len(kept) + len(states) <= _SMALL
+        small = len(states_kept) == 1 or len(states_kept) + len(states) <= _SMALL
         if not small:
-            harm = self._harm(part, states, place)
+            harm = self._harm(inner, states, place)
             chosen = _most_harmful(harm.shares)
-            if not len(chosen) or len(kept) > _MOST:
-                return Selection(part, self._writes_rarely_stop(part, harm))
+            if not len(chosen) or len(states_kept) > _MOST:
+                return Selection(inner, self._writes_rarely_stop(inner, harm))
         vague = self._graph.is_unexpanded(states[chosen])
-        again = np.unique(part.source[part.target < 0][np.isin(place, chosen[vague])])
+        again = np.unique(inner.source[inner.target < 0][np.isin(place, chosen[vague])])
         added = states[chosen[~vague]]
         if not small:
             upcoming, unexpanded = self._unexpanded(
                 added, harm.entered[chosen[~vague]], harm.allowed
             )
         more = Moves.of(self._graph, added, self._constants, upcoming, unexpanded)
-        found = found.and_then(more, len(kept) + np.arange(len(added)))
+        reached = reached.and_then(more, len(states_kept) + np.arange(len(added)))
         if len(again):
-            found = found.and_then(Moves.of(self._graph, kept[again], self._constants), again)
-        self._kept, self._moves = np.concatenate([kept, added]), found
+            reached = reached.and_then(
+                Moves.of(self._graph, states_kept[again], self._constants), again
+            )
+        self._kept, self._moves = np.concatenate([states_kept, added]), reached
         return None
 
     def _unexpanded(
