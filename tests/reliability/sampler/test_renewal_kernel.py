@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from advisor import Cluster, Config, evaluate
 from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability.sampler import jit
+from advisor.reliability import jit
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled import renewal_kernel
 from advisor.reliability.sampler.initial_state import new_state

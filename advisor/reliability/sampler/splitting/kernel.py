@@ -25,7 +25,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.sampler.jit import called, entry, inlined
+from advisor.reliability.jit import called, entry, inlined
 from advisor.reliability.sampler.splitting import memory, residual_times, retrials
 from advisor.reliability.sampler.splitting.memory import Paths
 from advisor.reliability.sampler.splitting.retrials import leave, split, split_again

@@ -24,7 +24,7 @@ from numpy.random import Generator
 
 from advisor.reliability.sampler.compiled.fault_kernel import wait
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.jit import called
+from advisor.reliability.jit import called
 from advisor.reliability.sampler.splitting.memory import Paths
 from advisor.reliability.sampler.splitting.residual_times import (
     chance_within,
