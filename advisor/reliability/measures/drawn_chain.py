@@ -37,10 +37,9 @@ from advisor.reliability.solver.generator import IntArray, Vector, adds_up
 from advisor.reliability.solver.many_draws import (
     Connected,
     ManyCycles,
-    Neighbours,
+    Elimination,
     first_losses,
     follow,
-    settle,
 )
 from advisor.reliability.solver.once_per_chain import once_per_chain
 from advisor.reliability.statespace.flush_window import flush_window_loss
@@ -122,8 +121,10 @@ class _Gaps(NamedTuple):
         State of each gap.
     grows, ages : arrays of bool, shape (gaps,)
         Gap 0 of a state that is written; any gap of one.
-    into : Neighbours
-        From where a gap comes; rates are those of moves.
+    goes_on : array of int
+        Moves that take a gap along ...
+    order : Elimination
+        ... and its states.
     opening : array of int
         Moves that open a gap with unflushed records ...
     opened : sparse array, shape (gaps, opening)
@@ -134,7 +135,8 @@ class _Gaps(NamedTuple):
     state: IntArray
     grows: NDArray[np.bool_]
     ages: NDArray[np.bool_]
-    into: Neighbours
+    goes_on: IntArray
+    order: Elimination
     opening: IntArray
     opened: sparse.csr_array
     lost: sparse.csr_array
@@ -163,10 +165,49 @@ def _gaps_of(chain: Structure) -> _Gaps:
         state,
         chain.growing[state] & (gap == 0),
         chain.growing[state],
-        Neighbours.of(len(state), rows, index[source[moves], before], moves),
+        moves,
+        Elimination.of(len(state), index[source[moves], before], rows),
         opening,
         adds_up(first, len(state)),
         sparse.csr_array((np.ones(len(row)), (row, at)), shape=(len(lost.move), len(state))),
+    )
+
+
+class _Sets(NamedTuple):
+    """Sets of gaps that are lost, whatever the rates; see `newest_record.GapSets`.
+
+    Attributes
+    ----------
+    goes_on : array of int
+        Moves that take a set along ...
+    order : Elimination
+        ... and the sets.
+    replaced : array of int
+        Rows of ``goes_on`` where a newer record may begin a gap of the set.
+    opening : array of int
+        Moves that begin a gap of a set ...
+    opened : sparse array, shape (sets, opening)
+        ... and which.
+    """
+
+    goes_on: IntArray
+    order: Elimination
+    replaced: IntArray
+    opening: IntArray
+    opened: sparse.csr_array
+
+
+@once_per_chain
+def _sets_of(chain: Structure) -> _Sets:
+    sets = lost_gaps(chain).sets
+    opens = chain.with_effect(Effect.UNFLUSHED)[sets.move] & (sets.after & 1 > 0)
+    kept = np.flatnonzero(sets.column >= 0)
+    return _Sets(
+        sets.move[kept],
+        Elimination.of(len(sets.state), sets.column[kept], sets.row[kept]),
+        np.flatnonzero(opens[kept]),
+        sets.move[opens],
+        adds_up(sets.row[opens], len(sets.state)),
     )
 
 
@@ -229,9 +270,6 @@ class DrawnChain:
         self.out = cycles.out
         hours = cycles.visits()
         self.pi: Vector = hours / hours.sum(axis=0)
-        for draw in np.flatnonzero(cycles.unsettled).tolist():
-            alone = self._generator(self.rate[:, draw], self.nowhere[:, draw], draw)
-            self.pi[:, draw] = regenerative.stationary(alone)
         self.unflushed = np.array([drawn.unflushed_hours for drawn in parameters])
         self.retention_hours = parameters[0].retention_hours
         self.flux: Vector = self.pi[chain.source] * self.rate
@@ -267,7 +305,7 @@ class DrawnChain:
         source = np.where(gaps.grows[:, None], self.pi[gaps.state], 0.0)
         source += gaps.opened @ (self.flux[gaps.opening] * self.unflushed)
         out = self.all_out[gaps.state]
-        return self._within(gaps.into, self.rate, out, gaps.ages, source)
+        return self._within(gaps.order, self.rate[gaps.goes_on], out, gaps.ages, source)
 
     @cached_property
     def lost_gap_hours(self) -> Vector:
@@ -281,7 +319,7 @@ class DrawnChain:
 
     def _within(
         self,
-        into: Neighbours,
+        order: Elimination,
         rates: Vector,
         out: Vector,
         ages: NDArray[np.bool_],
@@ -291,41 +329,30 @@ class DrawnChain:
         retention = self.retention_hours
         if retention <= 0.0 or not source.any():
             return np.zeros_like(source)
+        unlimited = order.with_totals(rates, out)
         exits = out - CHERNOFF_EXPONENT / retention * ages[:, None]
-        limited = ~(exits > 0.0).all(axis=0)
-        hours, unsettled = settle(into, rates, out, source)
-        safe = np.where(limited, out, exits)
-        weighted, diverging = settle(into, rates, safe, source, settled=records_lost.ACCURACY)
-        limited |= unsettled | diverging
-        with np.errstate(invalid="ignore", over="ignore"):
+        weighing = order.with_totals(rates, exits)
+        with np.errstate(all="ignore"):
+            hours, weighted = unlimited.forward(source), weighing.forward(source)
             beyond = np.exp(-CHERNOFF_EXPONENT) * weighted > records_lost.ACCURACY / 2.0 * hours
-        limited |= beyond.any(axis=0)
-        to = np.repeat(np.arange(len(out)), np.diff(into.begin))
+        limited = unlimited.singular | weighing.singular | beyond.any(axis=0)
         for draw in np.flatnonzero(limited).tolist():
-            matrix = sparse.csr_array(
-                (rates[into.rate, draw], (to, into.state)), shape=(len(out), len(out))
-            )
-            hours[:, draw] = hours_within(
-                matrix, out[:, draw], ages, source[:, draw], retention
-            )
+            into = order.into(rates[:, draw])
+            hours[:, draw] = hours_within(into, out[:, draw], ages, source[:, draw], retention)
         return hours
 
     def _with_record(self, records_per_hour: float) -> Vector:
         """`newest_record.some_record` of each draw, by gap set: shape (sets, draws)."""
-        sets, growing = lost_gaps(self.chain).sets, self.chain.growing
-        opens = self.chain.with_effect(Effect.UNFLUSHED)[sets.move] & (sets.after & 1 > 0)
+        steps, sets, growing = _sets_of(self.chain), lost_gaps(self.chain).sets, self.chain.growing
         written = -np.expm1(-records_per_hour * self.unflushed)
-        opening = np.flatnonzero(opens)
-        begun = self.flux[sets.move[opening]] * written
-        source = adds_up(sets.row[opening], len(sets.state)) @ begun
+        begun = self.flux[steps.opening] * written
+        source = steps.opened @ begun
         grows = growing[sets.state] & (sets.members & 1 > 0)
         source += np.where(grows[:, None], records_per_hour * self.pi[sets.state], 0.0)
-        rate = self.rate[sets.move]
-        rate[opening] *= 1.0 - written
-        kept = np.flatnonzero(sets.column >= 0)
-        into = Neighbours.of(len(sets.state), sets.row[kept], sets.column[kept], kept)
+        rate = self.rate[steps.goes_on]
+        rate[steps.replaced] *= 1.0 - written
         out = self.all_out[sets.state] + (records_per_hour * grows)[:, None]
-        return self._within(into, rate, out, growing[sets.state], source)
+        return self._within(steps.order, rate, out, growing[sets.state], source)
 
     def chances(self, records_per_hour: float, tail_records: float) -> _Chances:
         """`RecordsAtRisk.chances` of each draw, of the lossy moves."""

@@ -1,96 +1,109 @@
 """One chain under many rates at once: every rate is a row with a column for each draw.
 
-A draw of a card changes the rates of a chain, not which states it connects. So each system of
-equations is solved for all draws in one pass over the chain, by Gauss and Seidel's sweeps: a state
-takes what its neighbours have now, divided by its rate out. Nothing is subtracted, so that every
-entry keeps its digits; a sweep up the states carries failures all the way, one down repairs.
+A draw of a card changes the rates of a chain, not which states it connects. So the order in which
+states are eliminated is found once for a chain (those first that connect fewest others), and each
+step is done for all draws. Nothing is subtracted (Grassmann, Taksar and Heyman, Oper. Res. 33,
+1985), so that every entry keeps its digits.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from advisor.errors import AdvisorError
 from advisor.reliability.jit import Entry, entry
 from advisor.reliability.solver.generator import IntArray, Vector, adds_up
 
-# Draws that are swept together: their rates fit into a processor's cache.
-_TOGETHER = 32
-# Where an entry still changes by more than this share of itself, sweeps go on ...
-_SETTLED = 1e-13
-# ... up to this number; a chain with longer cycles is solved draw by draw.
-_MOST_SWEEPS = 400
 _WORDS = "Compiling what compares draws, once: this takes some seconds"
 
 
-class Neighbours(NamedTuple):
-    """Who contributes to each state: entries from `begin` of one state to that of the next.
-
-    Attributes
-    ----------
-    begin : array of int, shape (states + 1,)
-    state, rate : array of int, shape (entries,)
-        The neighbour, and the row of the rate between the two.
-    """
-
-    begin: IntArray
-    state: IntArray
-    rate: IntArray
-
-    @classmethod
-    def of(cls, states: int, to: IntArray, neighbour: IntArray, rate: IntArray) -> Neighbours:
-        """Sort entries by the state they contribute to."""
-        order = np.argsort(to, kind="stable")
-        begin = np.searchsorted(to[order], np.arange(states + 1))
-        return cls(*map(np.ascontiguousarray, (begin, neighbour[order], rate[order])))
-
-
-def _sweep(
-    begin: IntArray,
-    neighbour: IntArray,
-    rate_of: IntArray,
+def _eliminate(
+    pivots: IntArray,
+    begin_in: IntArray,
+    entries_in: IntArray,
+    states_in: IntArray,
+    begin_out: IntArray,
+    entries_out: IntArray,
+    begin_new: IntArray,
+    new: IntArray,
     rates: Vector,
-    out: Vector,
-    given: Vector,
-    solution: Vector,
-    changed: Vector,
-    first: int,
-    last: int,
-    settled: float,
-    most: int,
+    leak: Vector,
+    total: Vector,
+    share: Vector,
+    subtracts: bool,
 ) -> int:
-    """Sweep some columns until no entry changes by more than a share of itself."""
-    states = out.shape[0]
-    for sweep in range(most):
-        for draw in range(first, last):
-            changed[0, draw] = 0.0
-        for place in range(states):
-            state = place if sweep % 2 == 0 else states - 1 - place
-            for draw in range(first, last):
-                changed[1, draw] = given[state, draw]
-            for at in range(begin[state], begin[state + 1]):
-                other, row = neighbour[at], rate_of[at]
-                for draw in range(first, last):
-                    changed[1, draw] += rates[row, draw] * solution[other, draw]
-            for draw in range(first, last):
-                now = changed[1, draw] / out[state, draw]
-                before = solution[state, draw]
-                solution[state, draw] = now
-                change = abs(now - before) - settled * now
-                changed[0, draw] = max(changed[0, draw], change)
-        if sweep % 2 == 1:
-            going_on = False
-            for draw in range(first, last):
-                # Not a number compares as not settled.
-                going_on = going_on or not changed[0, draw] <= 0.0
-            if not going_on:
-                return sweep + 1
-    return most
+    """Eliminate one state after the other, in each column; ``total`` is where each ends."""
+    draws = rates.shape[1]
+    for step in range(pivots.shape[0]):
+        state = pivots[step]
+        if not subtracts:
+            for draw in range(draws):
+                total[state, draw] = leak[state, draw]
+            for out in range(begin_out[step], begin_out[step + 1]):
+                for draw in range(draws):
+                    total[state, draw] += rates[entries_out[out], draw]
+        at = begin_new[step]
+        for came in range(begin_in[step], begin_in[step + 1]):
+            row, before = entries_in[came], states_in[came]
+            for draw in range(draws):
+                share[0, draw] = rates[row, draw] / total[state, draw]
+            if not subtracts:
+                for draw in range(draws):
+                    leak[before, draw] += share[0, draw] * leak[state, draw]
+            for out in range(begin_out[step], begin_out[step + 1]):
+                place, onward = new[at], entries_out[out]
+                at += 1
+                if place >= 0:
+                    for draw in range(draws):
+                        rates[place, draw] += share[0, draw] * rates[onward, draw]
+                elif subtracts:
+                    for draw in range(draws):
+                        total[before, draw] -= share[0, draw] * rates[onward, draw]
+    return 0
+
+
+def _substitute(
+    pivots: IntArray,
+    begin_from: IntArray,
+    entries_from: IntArray,
+    states_from: IntArray,
+    begin_to: IntArray,
+    entries_to: IntArray,
+    states_to: IntArray,
+    rates: Vector,
+    total: Vector,
+    given: Vector,
+    share: Vector,
+) -> int:
+    """Solve in place: push what is given along, then collect what each state gets."""
+    draws = rates.shape[1]
+    for step in range(pivots.shape[0]):
+        state = pivots[step]
+        for draw in range(draws):
+            share[0, draw] = given[state, draw] / total[state, draw]
+        for to in range(begin_to[step], begin_to[step + 1]):
+            row, other = entries_to[to], states_to[to]
+            for draw in range(draws):
+                given[other, draw] += share[0, draw] * rates[row, draw]
+    for step in range(pivots.shape[0] - 1, -1, -1):
+        state = pivots[step]
+        for draw in range(draws):
+            share[0, draw] = given[state, draw]
+        for came in range(begin_from[step], begin_from[step + 1]):
+            row, other = entries_from[came], states_from[came]
+            for draw in range(draws):
+                share[0, draw] += given[other, draw] * rates[row, draw]
+        for draw in range(draws):
+            given[state, draw] = share[0, draw] / total[state, draw]
+    return 0
 
 
 def _follow(
@@ -138,44 +151,183 @@ def _gather(
     return 0
 
 
-sweep: Entry = entry(_sweep, words=_WORDS)
+eliminate: Entry = entry(_eliminate, words=_WORDS)
+substitute: Entry = entry(_substitute, words=_WORDS)
 gather: Entry = entry(_gather, words=_WORDS)
 follow: Entry = entry(_follow, words=_WORDS)
 
 
-def settle(
-    neighbours: Neighbours,
-    rates: Vector,
-    out: Vector,
-    given: Vector,
-    start: Vector | None = None,
-    settled: float = _SETTLED,
-) -> tuple[Vector, NDArray[np.bool_]]:
-    """Solve ``x out = given + rates x`` for every draw.
+class _Places(NamedTuple):
+    """Entries of the eliminated matrix by step: from `begin` of one to that of the next.
 
-    Parameters
+    Attributes
     ----------
-    neighbours : Neighbours
-    rates : array, shape (rates, draws)
-    out, given : arrays, shape (states, draws)
-    start : array, shape (states, draws), optional
-        About the solution.
-    settled : float
-        Relative change of an entry that is left.
-
-    Returns
-    -------
-    (array, shape (states, draws), array of bool, shape (draws,))
-        The solutions, and where they are none because the sweeps did not settle.
+    begin : array of int, shape (steps + 1,)
+    entry, state : array of int, shape (entries,)
+        Row of the rate, and the state at its other end.
     """
-    draws = out.shape[1]
-    solution = np.zeros(out.shape) if start is None else start.copy()
-    changed = np.zeros((2, draws))
-    kept = [np.ascontiguousarray(each) for each in (rates, out, given)]
-    for first in range(0, draws, _TOGETHER):
-        last = min(first + _TOGETHER, draws)
-        sweep(*neighbours, *kept, solution, changed, first, last, settled, _MOST_SWEEPS)
-    return solution, ~(changed[0] <= 0.0) | ~np.isfinite(solution).all(axis=0)
+
+    begin: IntArray
+    entry: IntArray
+    state: IntArray
+
+    @classmethod
+    def of(cls, steps: list[list[tuple[int, int]]]) -> _Places:
+        """Flatten the entries and states of each step."""
+        sizes = np.cumsum([0, *map(len, steps)])
+        flat = np.array([pair for step in steps for pair in step], dtype=np.int64).reshape(-1, 2)
+        return cls(sizes, *map(np.ascontiguousarray, flat.T))
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """In which order states are eliminated, and which rates that adds to; for any rates.
+
+    Attributes
+    ----------
+    states, entries : int
+        The entries are those of the pairs that the rates connect, and new ones.
+    sums : sparse array, shape (entries, rates)
+        Sums the rates between each pair of different states.
+    loops : sparse array, shape (states, rates)
+        Sums the rates that lead from a state to itself.
+    source, target : arrays of int, shape (rates,)
+    pivots : array of int, shape (states,)
+    coming, going : _Places
+        Entries from, and to, the states that are left at each step.
+    begin_new : array of int, shape (states + 1,)
+    new : array of int
+        By step, state it comes from and state it goes to: the entry that grows, -1 for none.
+    """
+
+    states: int
+    entries: int
+    sums: sparse.csr_array
+    loops: sparse.csr_array
+    source: IntArray
+    target: IntArray
+    pivots: IntArray
+    coming: _Places
+    going: _Places
+    begin_new: IntArray
+    new: IntArray
+
+    @classmethod
+    def of(cls, states: int, source: IntArray, target: IntArray) -> Elimination:
+        """Order the states that some rates connect, given by the two ends of each."""
+        known: dict[tuple[int, int], int] = {}
+        after: list[dict[int, int]] = [{} for _ in range(states)]
+        before: list[dict[int, int]] = [{} for _ in range(states)]
+
+        def between(one: int, other: int) -> int:
+            number = known.setdefault((one, other), len(known))
+            after[one][other] = before[other][one] = number
+            return number
+
+        ends = list(zip(source.tolist(), target.tolist(), strict=True))
+        place = [between(one, other) if one != other else -1 for one, other in ends]
+        heap = [(len(before[state]) * len(after[state]), state) for state in range(states)]
+        heapq.heapify(heap)
+        pivots: list[int] = []
+        gone, new = [False] * states, list[list[int]]()
+        coming, going = list[list[tuple[int, int]]](), list[list[tuple[int, int]]]()
+        while heap:
+            cost, state = heapq.heappop(heap)
+            if gone[state] or cost != len(before[state]) * len(after[state]):
+                continue
+            gone[state] = True
+            pivots.append(state)
+            from_, to = list(before[state].items()), list(after[state].items())
+            coming.append([(number, other) for other, number in from_])
+            going.append([(number, other) for other, number in to])
+            for other, _ in from_:
+                del after[other][state]
+            for other, _ in to:
+                del before[other][state]
+            new.append(
+                [between(one, two) if one != two else -1 for one, _ in from_ for two, _ in to]
+            )
+            for other in {*before[state], *after[state]}:
+                heapq.heappush(heap, (len(before[other]) * len(after[other]), other))
+        rows, every = np.array(place, dtype=np.int64), np.arange(len(place))
+        apart = rows >= 0
+        return cls(
+            states=states,
+            entries=len(known),
+            sums=_ones(rows[apart], every[apart], (len(known), len(place))),
+            loops=_ones(source[~apart], every[~apart], (states, len(place))),
+            source=source,
+            target=target,
+            pivots=np.array(pivots, dtype=np.int64),
+            coming=_Places.of(coming),
+            going=_Places.of(going),
+            begin_new=np.cumsum([0, *map(len, new)]),
+            new=np.array([number for step in new for number in step], dtype=np.int64),
+        )
+
+    def into(self, rates: Vector) -> sparse.csr_array:
+        """The rates of one draw as a matrix, to the row from the column."""
+        shape = self.states, self.states
+        return sparse.csr_array((rates, (self.target, self.source)), shape=shape)
+
+    def without_subtraction(self, rates: Vector, leak: Vector) -> Eliminated:
+        """Eliminate where each state is left at its rates and a leak, shape (states, draws)."""
+        return self._eliminated(rates, leak, np.empty_like(leak), False)
+
+    def with_totals(self, rates: Vector, out: Vector) -> Eliminated:
+        """Eliminate where each state is left at a rate that need not cover what it passes on."""
+        return self._eliminated(rates, np.empty((1, 1)), out - self.loops @ rates, True)
+
+    def _eliminated(
+        self, rates: Vector, leak: Vector, total: Vector, subtracts: bool
+    ) -> Eliminated:
+        entries, share = self.sums @ rates, np.empty((1, rates.shape[1]))
+        left, going = leak.copy(), self.going
+        with np.errstate(all="ignore"):
+            eliminate(
+                *(self.pivots, *self.coming, going.begin, going.entry, self.begin_new, self.new),
+                *(entries, left, total, share, subtracts),
+            )
+        return Eliminated(self, entries, total)
+
+
+def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sparse.csr_array:
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Solves ``x (D - A) = given`` and ``(D - A) x = given`` in each draw.
+
+    Attributes
+    ----------
+    order : Elimination
+    entries : array, shape (entries, draws)
+    total : array, shape (states, draws)
+        What is left of D where each state is eliminated.
+    """
+
+    order: Elimination
+    entries: Vector
+    total: Vector
+
+    @cached_property
+    def singular(self) -> NDArray[np.bool_]:
+        """Draws in which no non-negative solution exists, shape (draws,)."""
+        return ~(self.total > 0.0).all(axis=0)
+
+    def forward(self, given: Vector) -> Vector:
+        """What is passed on until it leaves: ``x (D - A) = given``, shape (states, draws)."""
+        return self._solved(given, self.order.coming, self.order.going)
+
+    def backward(self, gain: Vector) -> Vector:
+        """What is collected until the end: ``(D - A) x = gain``, shape (states, draws)."""
+        return self._solved(gain, self.order.going, self.order.coming)
+
+    def _solved(self, given: Vector, came: _Places, to: _Places) -> Vector:
+        solution, share = np.array(given, dtype=np.float64), np.empty((1, given.shape[1]))
+        substitute(self.order.pivots, *came, *to, self.entries, self.total, solution, share)
+        return solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +343,10 @@ class Connected:
         Sums the rates of the moves between each pair.
     leaving : sparse array, shape (states, pairs)
         Sums the rates of the pairs out of each state.
-    forward, backward : Neighbours
-        From where each state but the healthy one is entered, and where it leads to.
+    inner : array of int
+        Pairs of states other than the healthy one.
+    order : Elimination
+        Of these states.
     """
 
     states: int
@@ -200,30 +354,24 @@ class Connected:
     target: IntArray
     pairs: sparse.csr_array
     leaving: sparse.csr_array
-    forward: Neighbours
-    backward: Neighbours
+    inner: IntArray
+    order: Elimination
 
     @classmethod
     def of(cls, source: IntArray, target: IntArray, states: int) -> Connected:
         """The pairs of some moves."""
         moves = np.flatnonzero(source != target)
-        codes, number = np.unique(
-            source[moves] * states + target[moves], return_inverse=True
-        )
+        codes, number = np.unique(source[moves] * states + target[moves], return_inverse=True)
         begin, end = np.divmod(codes, states)
-        pairs = sparse.csr_array(
-            (np.ones(len(moves)), (number.ravel(), moves)), shape=(len(codes), len(source))
-        )
         inner = np.flatnonzero((begin > 0) & (end > 0))
-        asked = begin[inner] - 1, end[inner] - 1
         return cls(
             states=states,
             source=begin,
             target=end,
-            pairs=pairs,
+            pairs=_ones(number.ravel(), moves, (len(codes), len(source))),
             leaving=adds_up(begin, states),
-            forward=Neighbours.of(states - 1, asked[1], asked[0], inner),
-            backward=Neighbours.of(states - 1, asked[0], asked[1], inner),
+            inner=inner,
+            order=Elimination.of(states - 1, begin[inner] - 1, end[inner] - 1),
         )
 
 
@@ -236,29 +384,27 @@ class ManyCycles:
     rates : array, shape (pairs, draws)
     absorbed : array, shape (states, draws)
         Rate out of each state to absorption.
-
-    Attributes
-    ----------
-    unsettled : array of bool, shape (draws,)
-        Draws whose solutions are none; they are to be solved one by one.
     """
 
     def __init__(self, connected: Connected, rates: Vector, absorbed: Vector) -> None:
-        self._connected, self._rates, self.absorbed = connected, rates, absorbed
+        self.absorbed = absorbed
         self.out: Vector = connected.leaving @ rates + absorbed
         leaves, returns = connected.source == 0, connected.target == 0
         self.start, self.back = np.zeros_like(absorbed), np.zeros_like(absorbed)
         self.start[connected.target[leaves]] = rates[leaves]
         self.back[connected.source[returns]] = rates[returns]
-        self.unsettled = np.zeros(rates.shape[1], dtype=np.bool_)
+        leak = self.back[1:] + absorbed[1:]
+        self._inside = connected.order.without_subtraction(rates[connected.inner], leak)
+        if self._inside.singular.any():
+            raise AdvisorError("a state of the chain cannot be left: give every outage a duration")
 
-    def forward(self, source: Vector, near: Vector | None = None) -> Vector:
+    def forward(self, source: Vector) -> Vector:
         """Mean hours in each other state, for a flow ``source`` entering them (per hour)."""
-        return self._solved(self._connected.forward, source, near)
+        return _with_healthy(self._inside.forward(source[1:]))
 
-    def backward(self, gain: Vector, near: Vector | None = None) -> Vector:
+    def backward(self, gain: Vector) -> Vector:
         """Mean total of ``gain`` per hour collected from each other state until the end."""
-        return self._solved(self._connected.backward, gain, near)
+        return _with_healthy(self._inside.backward(gain[1:]))
 
     def visits(self) -> Vector:
         """Hours in each state for an hour in the healthy one."""
@@ -266,11 +412,9 @@ class ManyCycles:
         hours[0] = 1.0
         return hours
 
-    def _solved(self, neighbours: Neighbours, given: Vector, near: Vector | None) -> Vector:
-        start = None if near is None else np.ascontiguousarray(near[1:])
-        found, unsettled = settle(neighbours, self._rates, self.out[1:], given[1:], start)
-        self.unsettled |= unsettled
-        return np.concatenate([np.zeros((1, found.shape[1])), found])
+
+def _with_healthy(amounts: Vector) -> Vector:
+    return np.concatenate([np.zeros((1, amounts.shape[1])), amounts])
 
 
 class FirstLosses(NamedTuple):
@@ -293,7 +437,7 @@ class FirstLosses(NamedTuple):
 
 # What is left of the start of a year decays as exp(-horizon / slowest), to this share.
 _FORGOTTEN = math.log(1e13)
-_STEPS = 60
+_SETTLED, _STEPS = 1e-13, 60
 
 
 def first_losses(cycles: ManyCycles, horizon_hours: float) -> FirstLosses:
@@ -310,16 +454,16 @@ def first_losses(cycles: ManyCycles, horizon_hours: float) -> FirstLosses:
         ahead = cycles.backward(np.ones_like(visits))
         slow = horizon_hours < _FORGOTTEN * ahead.max(axis=0)
         probability = _extrapolated(cycles, visits, ahead, per_healthy_hour, horizon_hours)
-    unsettled = (cycles.unsettled | slow | ~np.isfinite(probability)) & ~never
+    unsettled = (slow | ~np.isfinite(probability)) & ~never
     return FirstLosses(mean_hours, np.where(never, 0.0, probability), visits, unsettled)
 
 
 def _extrapolated(
     cycles: ManyCycles, visits: Vector, ahead: Vector, per_healthy_hour: Vector, horizon: float
 ) -> Vector:
-    there, hazard, inside = visits / visits.sum(axis=0), np.zeros(visits.shape[1]), None
+    there, hazard = visits / visits.sum(axis=0), np.zeros(visits.shape[1])
     for _ in range(_STEPS):
-        inside = cycles.forward(there, inside)
+        inside = cycles.forward(there)
         healthy = (there[0] + (inside * cycles.back).sum(axis=0)) / per_healthy_hour
         following = inside + healthy * visits
         previous, hazard = hazard, there.sum(axis=0) / following.sum(axis=0)
@@ -332,7 +476,7 @@ def _extrapolated(
         before, behind = behind, lost - hazard * ahead
         if not (np.abs(behind - before).max(axis=0) > _SETTLED).any():
             break
-        ahead = cycles.backward(1.0 - behind, ahead)
+        ahead = cycles.backward(1.0 - behind)
     shortfall = (there * behind).sum(axis=0)
     lead = shortfall / (1.0 - shortfall)
     decay = -np.expm1(-hazard * horizon)
