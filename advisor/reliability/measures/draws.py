@@ -21,11 +21,20 @@ from advisor.reliability.case import Case, ChainParameters
 from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.state_selection import NominalRates
+from advisor.reliability.common_cause.drawn_first_loss import (
+    DrawnStrikes,
+    first_loss_of_draws,
+)
 from advisor.reliability.common_cause.drawn_losses import DrawnLosses
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measure_table import EVENTS, FRACTION, RECORDS
 from advisor.reliability.measures.drawn_chain import DrawnChain, DrawnSet, rates_of
-from advisor.reliability.measures.first_losses import FirstLosses
+from advisor.reliability.measures.first_losses import (
+    TOGETHER,
+    FirstLosses,
+    chances_along,
+    picks,
+)
 from advisor.reliability.measures.replica_set import as_if_acknowledged, nominal
 from advisor.reliability.measures.solved_chain import SetMeasures
 from advisor.reliability.solver.generator import IntArray, Vector
@@ -181,17 +190,47 @@ def _measured(
 def _first_of_draws(
     cases: Sequence[Case], losses: Mapping[Pattern, DrawnLosses], first_losses: FirstLosses
 ) -> tuple[Vector, Vector]:
-    """Probability of a loss within a year, and mean years to the first one, of each draw."""
-    found = []
-    for draw, case in enumerate(cases):
+    """Probability of a loss within a year, and mean years to the first one, of each draw.
+
+    Together where that can be; one by one those with other mechanisms than the first, of a topic
+    whose leaders have tails, or with so many sets that fewer stand for them.
+    """
+    draws, case = len(cases), cases[0]
+    probability, years = np.zeros(draws), np.zeros(draws)
+    alone = np.arange(draws)
+    unexamined = TOGETHER.get(first_losses)
+    if unexamined is not None and case.chain.constants.acks == "all":
+        struck = _struck(cases)
+        alike = np.broadcast_to(struck.alike, draws)
+        if alike.all():
+            asked = case.placement, case.exchangeable, unexamined
+            return first_loss_of_draws(losses, struck, *asked)
+    for draw in alone.tolist():
         sets = {}
         for pattern, drawn in losses.items():
-            alone = drawn.of(draw)
-            sets[pattern] = SetMeasures((alone, alone), {}, 0.0, 0.0, 0, {})
-        first, _ = first_losses(case, sets)
-        found.append((first.probability, first.mean_years))
-    probability, years = np.array(found).T
+            one = drawn.of(draw)
+            sets[pattern] = SetMeasures((one, one), {}, 0.0, 0.0, 0, {})
+        first, _ = first_losses(cases[draw], sets)
+        probability[draw], years[draw] = first.probability, first.mean_years
     return probability, years
+
+
+def _struck(cases: Sequence[Case]) -> DrawnStrikes:
+    per_year, along, picked = (
+        [dict(part) for part in parts]
+        for parts in (
+            (case.events_per_year for case in cases),
+            map(chances_along, cases),
+            map(picks, cases),
+        )
+    )
+    return DrawnStrikes(
+        *(
+            {name: np.array([drawn[name] for drawn in parts]) for name in parts[0]}
+            for parts in (per_year, along)
+        ),
+        {name: [drawn[name] for drawn in picked] for name in picked[0]},
+    )
 
 
 def _transposed(by_set: Mapping[Pattern, Mapping[str, Vector]]) -> dict[str, dict[Pattern, Vector]]:
