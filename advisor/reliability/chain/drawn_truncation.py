@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.drift_bound import deaths_per_hour
@@ -27,13 +28,14 @@ class _Kinds(NamedTuple):
 
     Attributes
     ----------
-    waits, election_risks : arrays, shape (kinds, ...)
+    waits : sparse array, shape (kinds, waits)
+    election_risks : array, shape (kinds, ...)
     of_left_out : array of int, shape (truncated states,)
     every_wait : array, shape (outages, waits)
     of_state : array of int, shape (states + truncated states,)
     """
 
-    waits: IntArray
+    waits: sparse.csr_array
     election_risks: Vector
     of_left_out: IntArray
     every_wait: IntArray
@@ -45,7 +47,7 @@ def _kinds(chain: Structure) -> _Kinds:
     every, of_state = np.unique(chain.waits, axis=0, return_inverse=True)
     rows = np.column_stack([of_state.ravel(), chain.election_risks])[chain.states :]
     kinds, which = np.unique(rows, axis=0, return_inverse=True)
-    waits = every[kinds[:, 0].astype(np.int64)]
+    waits = sparse.csr_array(every[kinds[:, 0].astype(np.int64)], dtype=np.float64)
     return _Kinds(waits, kinds[:, 1:], which.ravel(), every, of_state.ravel())
 
 
@@ -96,7 +98,7 @@ def truncation_of_draws(
     left_out, kinds = left_out_of(chain), _kinds(chain)
     power = np.array([strikes_per_hour(drawn, chain.environment.racks, True) for drawn in rates])
     power = power + kinds.every_wait @ _dying_hosts(rates)
-    entered, stopping = np.zeros((len(kinds.waits), len(rates))), np.zeros_like(power)
+    entered, stopping = np.zeros((len(kinds.election_risks), len(rates))), np.zeros_like(power)
     kind, after = kinds.of_left_out[chain.truncated_target], kinds.of_state[chain.states :]
     _gathered(chain, left_out.moves, kind, pi, name_rates, entered)
     some = np.flatnonzero(chain.stops_writes)

@@ -91,12 +91,15 @@ def moves_of(chain: Structure) -> _Moves:
     gaps[lost_gaps(chain).move] = True
     destroying = np.zeros(len(source), dtype=bool)
     destroying[late_moves(chain).begin] = True
-    lossy = np.flatnonzero(losing | chain.total | tails | chain.ends_writing | gaps | destroying)
+    feared = np.zeros(chain.states, dtype=bool)
+    feared[chain.flush_window.state] = True
+    stopping = chain.ends_writing & feared[target]
+    lossy = np.flatnonzero(losing | chain.total | tails | stopping | gaps | destroying)
     rows = [
         losing,
         chain.total,
         tails,
-        chain.ends_writing,
+        stopping,
         losing & ~chain.total & ~gaps,
         gaps,
     ]
@@ -291,12 +294,17 @@ class DrawnChain:
     @cached_property
     def windows(self) -> tuple[Vector, Vector, Vector]:
         """After each move that stops writes: hours until all is on disk, power failures, moves."""
-        chain, stops = self.chain, self.moves.lossy[self.moves.stopping]
-        waits = np.array([entry.hangs for entry in transitions(chain.rate_names)], dtype=float)
+        stops = self.moves.lossy[self.moves.stopping]
+        target = self.chain.target[stops]
+        return self._window_hours(stops), self.power_failures[target], self.out[target]
+
+    def _window_hours(self, stops: IntArray) -> Vector:
+        """Hours after moves that stop writes until all is on disk."""
+        known = transitions(self.chain.rate_names)
+        waits = np.array([entry.hangs for entry in known], dtype=np.float64)
         hung = np.array([drawn.hung_follower_hours for drawn in self.parameters])
-        left = np.maximum(self.unflushed - waits[chain.rate[stops], None] * hung, 0.0)
-        target = chain.target[stops]
-        return left, self.power_failures[target], self.out[target]
+        left: Vector = self.unflushed - waits[self.chain.rate[stops], None] * hung
+        return np.maximum(left, 0.0)
 
     @cached_property
     def gap_hours(self) -> Vector:
@@ -434,8 +442,8 @@ class DrawnChain:
     @cached_property
     def truncation(self) -> DrawnTruncation:
         """What states that are left out add at most."""
-        stops = self.moves.lossy[self.moves.stopping]
-        often = self.flux[stops] * self.windows[0] ** 2
+        stops = np.flatnonzero(self.chain.ends_writing)
+        often = self.flux[stops] * self._window_hours(stops) ** 2
         return truncation_of_draws(
             self.chain.whole,
             self.rates,
@@ -610,13 +618,11 @@ def alone_of_draws(chain: Structure, flux: Vector) -> Vector:
         share = np.where(moving > 0.0, moving / arrivals[paths.target], 0.0)
     found = np.zeros((struck_alone.MOST + 1, chain.states, draws))
     found[0, 0] = 1.0
-    after, settled = np.zeros_like(found), np.zeros(draws, dtype=bool)
+    after, changed = np.zeros_like(found), np.full(draws, np.inf)
     for _ in range(struck_alone.MOST_STEPS):
-        follow(paths.source, paths.target, paths.count, share, found, after)
-        changed = np.abs(after - found).max(axis=(0, 1))
-        found[:, :, ~settled] = after[:, :, ~settled]
-        settled |= changed <= struck_alone.PRECISION
-        if settled.all():
+        follow(*paths[1:], share, found, after, changed, struck_alone.PRECISION)
+        found, after = after, found
+        if (changed <= struck_alone.PRECISION).all():
             break
     rest = np.maximum(1.0 - found.sum(axis=0), 0.0)
     return np.concatenate([found, rest[None]])

@@ -8,7 +8,6 @@ step is done for all draws. Nothing is subtracted (Grassmann, Taksar and Heyman,
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,8 +112,10 @@ def _follow(
     share: Vector,
     before: Vector,
     after: Vector,
+    changed: Vector,
+    settled: float,
 ) -> int:
-    """One step of `advisor.reliability.measures.struck_alone`, for all draws."""
+    """One step of `advisor.reliability.measures.struck_alone`, for the draws not yet settled."""
     levels, states, draws = before.shape
     for level in range(levels):
         for state in range(states):
@@ -129,6 +130,75 @@ def _follow(
                 after[level, target[edge], draw] += (
                     share[edge, draw] * before[already, source[edge], draw]
                 )
+    for draw in range(draws):
+        if changed[draw] <= settled:
+            for level in range(levels):
+                for state in range(states):
+                    after[level, state, draw] = before[level, state, draw]
+        else:
+            changed[draw] = 0.0
+            for level in range(levels):
+                for state in range(states):
+                    change = abs(after[level, state, draw] - before[level, state, draw])
+                    changed[draw] = max(changed[draw], change)
+    return 0
+
+
+def _order(
+    entry_of: IntArray,
+    degree: IntArray,
+    pivots: IntArray,
+    begins: IntArray,
+    ends: IntArray,
+    new: IntArray,
+    entries: int,
+) -> int:
+    """Choose the state that connects fewest others, again and again; 1 for arrays without room.
+
+    ``entry_of`` has the number of the entry from row to column or -1, and gets those of new ones;
+    ``degree`` the entries into and out of each state, -1 once it is gone. By step, ``begins`` has
+    the first columns of ``ends`` (entry and other state, into the pivot and out of it) and of
+    ``new`` (the entry between each two of these, -1 from a state to itself).
+    """
+    states = pivots.shape[0]
+    coming = going = made = 0
+    for step in range(states):
+        best, fewest = -1, 0
+        for state in range(states):
+            cost = degree[0, state] * degree[1, state]
+            if degree[0, state] >= 0 and (best < 0 or cost < fewest):
+                best, fewest = state, cost
+        pivots[step], degree[0, best] = best, -1
+        begins[0, step], begins[1, step], begins[2, step] = coming, going, made
+        for other in range(states):
+            if degree[0, other] < 0:
+                continue
+            if max(coming, going) >= ends.shape[1]:
+                return 1
+            if entry_of[other, best] >= 0:
+                ends[0, coming], ends[1, coming] = entry_of[other, best], other
+                degree[1, other] -= 1
+                coming += 1
+            if entry_of[best, other] >= 0:
+                ends[2, going], ends[3, going] = entry_of[best, other], other
+                degree[0, other] -= 1
+                going += 1
+        for came in range(begins[0, step], coming):
+            for to in range(begins[1, step], going):
+                one, two = ends[1, came], ends[3, to]
+                if made >= new.shape[0]:
+                    return 1
+                new[made] = -1
+                if one != two:
+                    if entry_of[one, two] < 0:
+                        entry_of[one, two] = entries
+                        entries += 1
+                        degree[1, one] += 1
+                        degree[0, two] += 1
+                    new[made] = entry_of[one, two]
+                made += 1
+    begins[0, states], begins[1, states], begins[2, states] = coming, going, made
+    begins[3, 0] = entries
     return 0
 
 
@@ -153,6 +223,7 @@ def _gather(
 
 eliminate: Entry = entry(_eliminate, words=_WORDS)
 substitute: Entry = entry(_substitute, words=_WORDS)
+order: Entry = entry(_order, words=_WORDS)
 gather: Entry = entry(_gather, words=_WORDS)
 follow: Entry = entry(_follow, words=_WORDS)
 
@@ -170,13 +241,6 @@ class _Places(NamedTuple):
     begin: IntArray
     entry: IntArray
     state: IntArray
-
-    @classmethod
-    def of(cls, steps: list[list[tuple[int, int]]]) -> _Places:
-        """Flatten the entries and states of each step."""
-        sizes = np.cumsum([0, *map(len, steps)])
-        flat = np.array([pair for step in steps for pair in step], dtype=np.int64).reshape(-1, 2)
-        return cls(sizes, *map(np.ascontiguousarray, flat.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,54 +279,28 @@ class Elimination:
     @classmethod
     def of(cls, states: int, source: IntArray, target: IntArray) -> Elimination:
         """Order the states that some rates connect, given by the two ends of each."""
-        known: dict[tuple[int, int], int] = {}
-        after: list[dict[int, int]] = [{} for _ in range(states)]
-        before: list[dict[int, int]] = [{} for _ in range(states)]
-
-        def between(one: int, other: int) -> int:
-            number = known.setdefault((one, other), len(known))
-            after[one][other] = before[other][one] = number
-            return number
-
-        ends = list(zip(source.tolist(), target.tolist(), strict=True))
-        place = [between(one, other) if one != other else -1 for one, other in ends]
-        heap = [(len(before[state]) * len(after[state]), state) for state in range(states)]
-        heapq.heapify(heap)
-        pivots: list[int] = []
-        gone, new = [False] * states, list[list[int]]()
-        coming, going = list[list[tuple[int, int]]](), list[list[tuple[int, int]]]()
-        while heap:
-            cost, state = heapq.heappop(heap)
-            if gone[state] or cost != len(before[state]) * len(after[state]):
-                continue
-            gone[state] = True
-            pivots.append(state)
-            from_, to = list(before[state].items()), list(after[state].items())
-            coming.append([(number, other) for other, number in from_])
-            going.append([(number, other) for other, number in to])
-            for other, _ in from_:
-                del after[other][state]
-            for other, _ in to:
-                del before[other][state]
-            new.append(
-                [between(one, two) if one != two else -1 for one, _ in from_ for two, _ in to]
-            )
-            for other in {*before[state], *after[state]}:
-                heapq.heappush(heap, (len(before[other]) * len(after[other]), other))
-        rows, every = np.array(place, dtype=np.int64), np.arange(len(place))
-        apart = rows >= 0
+        apart = source != target
+        codes, number = np.unique(
+            source[apart] * states + target[apart], return_inverse=True
+        )
+        room = 8 * len(codes) + 64
+        while (found := _ordered(states, codes, room)) is None:
+            room *= 4
+        pivots, begins, ends, new = found
+        every = np.arange(len(source))
+        coming, going, made = (begins[row] for row in range(3))
         return cls(
             states=states,
-            entries=len(known),
-            sums=_ones(rows[apart], every[apart], (len(known), len(place))),
-            loops=_ones(source[~apart], every[~apart], (states, len(place))),
+            entries=int(begins[3, 0]),
+            sums=_ones(number.ravel(), every[apart], (int(begins[3, 0]), len(source))),
+            loops=_ones(source[~apart], every[~apart], (states, len(source))),
             source=source,
             target=target,
-            pivots=np.array(pivots, dtype=np.int64),
-            coming=_Places.of(coming),
-            going=_Places.of(going),
-            begin_new=np.cumsum([0, *map(len, new)]),
-            new=np.array([number for step in new for number in step], dtype=np.int64),
+            pivots=pivots,
+            coming=_Places(coming.copy(), *(row[: coming[-1]].copy() for row in ends[:2])),
+            going=_Places(going.copy(), *(row[: going[-1]].copy() for row in ends[2:])),
+            begin_new=made.copy(),
+            new=new[: made[-1]].copy(),
         )
 
     def into(self, rates: Vector) -> sparse.csr_array:
@@ -289,6 +327,20 @@ class Elimination:
                 *(entries, left, total, share, subtracts),
             )
         return Eliminated(self, entries, total)
+
+
+def _ordered(
+    states: int, codes: IntArray, room: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray] | None:
+    """Pivots, and where their entries are; None if there is not enough room."""
+    source, target = np.divmod(codes, states)
+    entry_of = np.full((states, states), -1, dtype=np.int32)
+    entry_of[source, target] = np.arange(len(codes))
+    degree = np.stack([np.bincount(ends, minlength=states) for ends in (target, source)])
+    pivots, begins = np.empty(states, dtype=np.int64), np.zeros((4, states + 1), dtype=np.int64)
+    ends, new = np.empty((4, room), dtype=np.int64), np.empty(4 * room, dtype=np.int64)
+    full = order(entry_of, degree, pivots, begins, ends, new, len(codes))
+    return None if full else (pivots, begins, ends, new)
 
 
 def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sparse.csr_array:
