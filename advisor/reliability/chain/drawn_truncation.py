@@ -21,6 +21,7 @@ from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.solver.many_draws import gather
 from advisor.reliability.solver.once_per_chain import once_per_chain
+from advisor.reliability.statespace.state_index import codes_of_rows
 
 
 class _Kinds(NamedTuple):
@@ -44,11 +45,21 @@ class _Kinds(NamedTuple):
 
 @once_per_chain
 def _kinds(chain: Structure) -> _Kinds:
-    every, of_state = np.unique(chain.waits, axis=0, return_inverse=True)
-    rows = np.column_stack([of_state.ravel(), chain.election_risks])[chain.states :]
-    kinds, which = np.unique(rows, axis=0, return_inverse=True)
-    waits = sparse.csr_array(every[kinds[:, 0].astype(np.int64)], dtype=np.float64)
-    return _Kinds(waits, kinds[:, 1:], which.ravel(), every, of_state.ravel())
+    _, first, of_state = np.unique(
+        codes_of_rows(chain.waits.T.astype(np.int64)), return_index=True, return_inverse=True
+    )
+    every, of_state = chain.waits[first], of_state.ravel()
+    left_out = np.arange(chain.states, len(of_state))
+    risks = (np.unique(column, return_inverse=True)[1] for column in chain.election_risks.T)
+    columns = [of_state, *(codes.ravel() for codes in risks)]
+    _, kinds, which = np.unique(
+        codes_of_rows([column[left_out] for column in columns]),
+        return_index=True,
+        return_inverse=True,
+    )
+    kinds = left_out[kinds]
+    waits = sparse.csr_array(chain.waits[kinds], dtype=np.float64)
+    return _Kinds(waits, chain.election_risks[kinds], which.ravel(), every, of_state)
 
 
 class DrawnTruncation(NamedTuple):

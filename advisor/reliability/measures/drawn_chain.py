@@ -620,7 +620,7 @@ def alone_of_draws(chain: Structure, flux: Vector) -> Vector:
     found[0, 0] = 1.0
     after, changed = np.zeros_like(found), np.full(draws, np.inf)
     for _ in range(struck_alone.MOST_STEPS):
-        follow(*paths[1:], share, found, after, changed, struck_alone.PRECISION)
+        follow(paths[1:], share, found, after, changed, struck_alone.PRECISION)
         found, after = after, found
         if (changed <= struck_alone.PRECISION).all():
             break
