@@ -171,7 +171,7 @@ def recommend(
         emit(text.json(recommendation.to_dict()))
     else:
         columns = columns_of_terminal()
-        verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+        verdict = _verdict(recommendation, how_sure, explain)
         emit(text.recommendation(recommendation, verdict, columns, explain, with_commands))
 
 
@@ -220,7 +220,7 @@ def audit(
     if as_json:
         emit(text.json(audited.to_dict()))
     else:
-        verdict = audited.verdict if how_sure else audited.quick_verdict
+        verdict = _verdict(audited, how_sure, explain)
         emit(text.audit(audited, verdict, columns_of_terminal(), explain))
     return EXIT_GOALS_MISSED if failed else 0
 
@@ -269,7 +269,8 @@ def report(
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check, how_sure)
-    verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+    # The page has computed all of it.
+    verdict = _verdict(recommendation, how_sure, True)
     emit(text.reported(recommendation, verdict, path, columns_of_terminal()))
 
 
@@ -317,6 +318,13 @@ def _sample_recommended(
     if engine == QUICKEST and checkpoint is None and is_quick_here(*asked, years):
         return partial(run_simulate, *asked, years=years, engine=engine)
     return run_simulate(*asked, years=years, engine=engine, checkpoint=checkpoint, progress=say)
+
+
+def _verdict(answer: Any, how_sure: bool, explain: bool) -> Any:
+    """As much of an answer's verdict as is printed."""
+    if not how_sure:
+        return answer.quick_verdict
+    return answer.verdict if explain else answer.sure_verdict
 
 
 def _write_report(

@@ -78,9 +78,9 @@ EXPLAIN = (
 )
 HOW_SURE = (
     click.option(
-        "--how-sure",
-        is_flag=True,
-        help="Also say how sure the choice is, from random draws of the card; this takes minutes.",
+        "--how-sure/--no-how-sure",
+        default=True,
+        help="Say how sure the choice is, from 128 random draws of the card; on by default.",
     ),
 )
 JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)

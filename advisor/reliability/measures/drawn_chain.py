@@ -30,7 +30,7 @@ from advisor.reliability.failures.mechanisms import table, transitions
 from advisor.reliability.measures import records_lost, struck_alone
 from advisor.reliability.measures.late_losses import REMAINS, late_moves
 from advisor.reliability.measures.loss_events import lost_gaps, second_difference
-from advisor.reliability.measures.records_lost import CHERNOFF_EXPONENT, hours_within
+from advisor.reliability.measures.records_lost import CHERNOFF_EXPONENT, hours_limited
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import IntArray, Vector, adds_up
@@ -346,7 +346,7 @@ class DrawnChain:
         limited = unlimited.singular | weighing.singular | beyond.any(axis=0)
         for draw in np.flatnonzero(limited).tolist():
             into = order.into(rates[:, draw])
-            hours[:, draw] = hours_within(into, out[:, draw], ages, source[:, draw], retention)
+            hours[:, draw] = hours_limited(into, out[:, draw], ages, source[:, draw], retention)
         return hours
 
     def _with_record(self, records_per_hour: float) -> Vector:

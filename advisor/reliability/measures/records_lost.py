@@ -209,6 +209,18 @@ def hours_within(
     unlimited = _unlimited(into, out, ages, source, retention_hours)
     if unlimited is not None:
         return unlimited
+    return hours_limited(into, out, ages, source, retention_hours, rough)
+
+
+def hours_limited(
+    into: sparse.csr_array,
+    out: Vector,
+    ages: NDArray[np.bool_],
+    source: Vector,
+    retention_hours: float,
+    rough: bool = False,
+) -> Vector:
+    """The same where the retention is known to matter."""
     points, weights = _euler(_ROUGH_TERMS if rough else _TERMS)
     shifts = points / retention_hours
     exits = out[:, None] + ages[:, None] * shifts[None, :]

@@ -123,14 +123,14 @@ def _follow(
                     share[edge, draw] * before[already, source[edge], draw]
                 )
     for draw in range(draws):
-        if changed[draw] <= settled:
-            for level in range(levels):
-                for state in range(states):
+        # What was settled is negative from now on.
+        changed[draw] = -1.0 if changed[draw] <= settled else 0.0
+    for level in range(levels):
+        for state in range(states):
+            for draw in range(draws):
+                if changed[draw] < 0.0:
                     after[level, state, draw] = before[level, state, draw]
-        else:
-            changed[draw] = 0.0
-            for level in range(levels):
-                for state in range(states):
+                else:
                     change = abs(after[level, state, draw] - before[level, state, draw])
                     changed[draw] = max(changed[draw], change)
     return 0
