@@ -21,10 +21,10 @@ from advisor.reliability.failures.fault_environment import Exchangeable, Replica
 from advisor.reliability.failures.mechanisms import (
     COPY,
     BrokerEvent,
+    Table,
     death_of,
     table,
     transition,
-    Table,
 )
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.failures.transition_rates import (

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from advisor import Cluster, Config, load_model
+from advisor.reliability.jit import Entry
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled.transition_tables import Tables, tables
-from advisor.reliability.jit import Entry
 from advisor.reliability.sampler.plan import Block
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload

@@ -148,7 +148,9 @@ def _gathered(
     found: Vector,
 ) -> None:
     """How often some transitions happen, summed at a place for each."""
-    gather(place, chain.source[moves], chain.rate[moves], chain.weight[moves], pi, name_rates, found)
+    gather(
+        place, chain.source[moves], chain.rate[moves], chain.weight[moves], pi, name_rates, found
+    )
 
 
 def _bounds(

@@ -138,6 +138,7 @@ class LeftOut(NamedTuple):
 
 @once_per_chain
 def left_out_of(chain: Structure) -> LeftOut:
+    """What a chain leaves out."""
     truncated = chain.with_effect(Effect.TRUNCATED)
     source, target, writable = chain.source, chain.target, chain.writable
     after = target.copy()

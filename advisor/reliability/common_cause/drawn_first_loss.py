@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.common_events import Event, Unexamined
 from advisor.reliability.common_cause.destroyed_brokers import Destruction, Exposure
 from advisor.reliability.common_cause.drawn_losses import DrawnLosses, DrawnStruck
@@ -567,9 +566,7 @@ def _destructions(
             for name in picking
             for chance, share in struck.picks[name][draw].ways
         }
-        picked |= {
-            (often, 1.0) for name in sites if (often := float(survival.strikes(name)[draw]))
-        }
+        picked |= {(often, 1.0) for name in sites if (often := float(survival.strikes(name)[draw]))}
         numbers = float(broker[draw]), float(rack[draw]), tuple(picked), float(again[draw])
         found.append(Destruction(replaced, *numbers, within_racks) if replaced else Destruction())
     return found

@@ -31,7 +31,6 @@ from advisor.reliability.common_cause.struck_losses import (
     strikes_of,
     struck_of_all_racks,
 )
-from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table, transition, transitions
 from advisor.reliability.solver.first_passage import FirstLoss
@@ -357,9 +356,7 @@ class _SharedSums:
                     self._losses[kind] = self._losses.get(kind, 0.0) + share * amount
 
 
-def _by_class(
-    outage_class: OutageClass, scope: str, by_count: Vector
-) -> dict[OutageClass, Vector]:
+def _by_class(outage_class: OutageClass, scope: str, by_count: Vector) -> dict[OutageClass, Vector]:
     """Amounts, shape (counts, draws), by class with racks marked; see `outage_class`."""
     whole = by_count.sum(axis=0)
     if not leaves_some(outage_class, scope):
@@ -410,9 +407,7 @@ def _picked(
             parts.append((chances, inside, np.maximum(often[rows].sum(axis=0) - inside, 0.0)))
         (chances, losing, others), (tails, dropping, other_tails) = parts
         every = rates.names[whole[-1]] * HOURS_PER_YEAR
-        found[mechanism] = DrawnPicked(
-            chances, every, losing, others, tails, dropping, other_tails
-        )
+        found[mechanism] = DrawnPicked(chances, every, losing, others, tails, dropping, other_tails)
     return found
 
 
@@ -422,9 +417,7 @@ def _visits(chain: Any, classes: OutageClasses, flux: Vector) -> dict[OutageClas
     before, after = number[chain.source], number[chain.target]
     entering = np.flatnonzero(before != after)
     often = adds_up(after[entering], len(distinct)) @ flux[entering]
-    return {
-        racks: often[place] for place, racks in enumerate(distinct) if racks is not None
-    }
+    return {racks: often[place] for place, racks in enumerate(distinct) if racks is not None}
 
 
 def _struck(
@@ -447,8 +440,6 @@ def _struck(
             [by_picked.get(count, nothing) for count in range(max(by_picked, default=-1) + 1)]
         ).reshape(-1, len(nothing))
         if by_picked:
-            share = np.array(
-                [share_picked(mechanism, known, column) for column in rates.names.T]
-            )
+            share = np.array([share_picked(mechanism, known, column) for column in rates.names.T])
         losses[mechanism] = DrawnStruck(none, share, picked)
     return losses

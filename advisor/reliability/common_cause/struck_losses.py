@@ -97,6 +97,7 @@ class Strikes(NamedTuple):
 
 @once_per_chain
 def strikes_of(chain: TransitionArrays) -> Strikes:
+    """The strikes on racks of a chain that pick brokers."""
     known = transitions(chain.rate_names)
     kinds = [
         (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among) for entry in known

@@ -133,7 +133,7 @@ def normal_deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
 
 
 def _uniform(dimensions: int, seed: int, power: int, bits: int) -> Any:
-    """Points of a scrambled Sobol sequence, kept on disk: importing what draws them takes longer."""
+    """Points of a scrambled Sobol sequence; on disk, as importing what draws them takes longer."""
     import numpy as np
     import scipy
 

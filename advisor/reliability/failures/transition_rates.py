@@ -21,6 +21,7 @@ from advisor.reliability.failures.mechanisms import (
     Death,
     Mechanism,
     Scope,
+    Table,
     Transition,
     death_of,
     pair_of,
@@ -31,7 +32,6 @@ from advisor.reliability.failures.mechanisms import (
     table,
     transition,
     transitions,
-    Table,
 )
 from advisor.reliability.workload import Workload
 

@@ -26,7 +26,7 @@ from advisor.reliability.common_cause.drawn_losses import (
     losses_of_draws,
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import table, transitions
+from advisor.reliability.failures.mechanisms import transitions
 from advisor.reliability.measures import records_lost, struck_alone
 from advisor.reliability.measures.late_losses import REMAINS, late_moves
 from advisor.reliability.measures.loss_events import lost_gaps, second_difference
@@ -36,8 +36,8 @@ from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import IntArray, Vector, adds_up
 from advisor.reliability.solver.many_draws import (
     Connected,
-    ManyCycles,
     Elimination,
+    ManyCycles,
     first_losses,
     follow,
 )
@@ -454,9 +454,7 @@ class DrawnChain:
             often,
         )
 
-    def measures(
-        self, parameters: Sequence[ChainParameters], partitions: float
-    ) -> DrawnSet:
+    def measures(self, parameters: Sequence[ChainParameters], partitions: float) -> DrawnSet:
         """Compute what a decision needs.
 
         Parameters
@@ -490,10 +488,13 @@ class DrawnChain:
         self, values: dict[str, Vector], parameters: Sequence[ChainParameters]
     ) -> dict[str, Vector]:
         missing, away = self.truncation, np.array([max(drawn.failovers) for drawn in parameters])
-        relative = missing.hours + lumping_error(self.chain.constants, self.chain.environment) + _ROUNDING
+        relative = (
+            missing.hours + lumping_error(self.chain.constants, self.chain.environment) + _ROUNDING
+        )
         in_gaps = self.lossy_flux[self.moves.in_gaps].sum(axis=0)
         bounds = {
-            "loss_events_per_year": (missing.losses + records_lost.ACCURACY * in_gaps) * HOURS_PER_YEAR,
+            "loss_events_per_year": (missing.losses + records_lost.ACCURACY * in_gaps)
+            * HOURS_PER_YEAR,
             "write_unavailability": missing.unwritable(away),
         }
         with np.errstate(invalid="ignore"):
@@ -576,7 +577,10 @@ class _LateLosses:
         self._begin = np.searchsorted(lossy, found.begin)
         self._leaving = adds_up(chain.source[lossy[self._late]], chain.states)
         into = np.concatenate([found.begin, found.passing])
-        self._begin_target, self._pass_target = chain.target[found.begin], chain.target[found.passing]
+        self._begin_target, self._pass_target = (
+            chain.target[found.begin],
+            chain.target[found.passing],
+        )
         arrivals = adds_up(chain.target[into], chain.states) @ flux[into]
         with np.errstate(divide="ignore", invalid="ignore"):
             self._begin_share, self._pass_share = (

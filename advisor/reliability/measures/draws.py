@@ -128,22 +128,34 @@ def measure_draws(
         How the losses of the replica sets are combined.
     """
     cases = [case.roughly(card) for card in cards]
-    near = _by_constants(case, cases, (), first_losses)
+    near = measured_together(case, cases, (), first_losses)
     far = np.flatnonzero(near.far).tolist()
     if not far or (case.config.replication_factor or 0) > FEW_REPLICAS:
         return near
     guides = tuple(dict.fromkeys(_own_rates(case, cards[number]) for number in far))
-    return near.replaced(far, _by_constants(case, [cases[n] for n in far], guides, first_losses))
+    return near.replaced(
+        far, measured_together(case, [cases[n] for n in far], guides, first_losses)
+    )
 
 
 def _own_rates(case: Case, card: FailureModel) -> NominalRates:
     return nominal(case.roughly(card, own_states=True).chain)
 
 
-def _by_constants(
+def measured_together(
     case: Case, cases: Sequence[Case], guides: Guides, first_losses: FirstLosses
 ) -> DrawnMeasures:
-    """Measure the draws of one chain together; nearly always all of them have the same one."""
+    """Measure draws, all of the same chain together; nearly always all of them have the same one.
+
+    Parameters
+    ----------
+    case : Case
+        Its card chooses the states.
+    cases : sequence of Case
+        Of each draw.
+    guides : tuple of NominalRates
+        Further rates at which the states matter that are kept.
+    """
     chains: dict[object, list[int]] = defaultdict(list)
     for number, drawn in enumerate(cases):
         chain = drawn.chain

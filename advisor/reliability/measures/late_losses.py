@@ -43,8 +43,7 @@ def late_moves(chain: Structure) -> LateMoves:
     replacement = table().replacement.name
     known = [transition(name) for name in chain.rate_names]
     ends = [
-        ((entry.ends and not entry.copies) or entry.decides)
-        and entry.mechanism.name == replacement
+        ((entry.ends and not entry.copies) or entry.decides) and entry.mechanism.name == replacement
         for entry in known
     ]
     destroys = np.array([entry.destroys for entry in known], dtype=bool)[chain.rate]

@@ -21,6 +21,7 @@ from scipy import sparse
 from advisor.errors import AdvisorError
 from advisor.reliability.solver.generator import IntArray, Vector, adds_up
 
+
 def _kernels() -> ModuleType:
     """The compiled loops; numba takes longer to import than all of advisor may."""
     from advisor.reliability.solver import draws_kernel
@@ -124,9 +125,7 @@ class Elimination:
     def of(cls, states: int, source: IntArray, target: IntArray) -> Elimination:
         """Order the states that some rates connect, given by the two ends of each."""
         apart = source != target
-        codes, number = np.unique(
-            source[apart] * states + target[apart], return_inverse=True
-        )
+        codes, number = np.unique(source[apart] * states + target[apart], return_inverse=True)
         room = 8 * len(codes) + 64
         while (found := _ordered(states, codes, room)) is None:
             room *= 4
@@ -222,7 +221,9 @@ class Eliminated:
 
     def _solved(self, given: Vector, came: _Places, to: _Places) -> Vector:
         solution, share = np.array(given, dtype=np.float64), np.empty((1, given.shape[1]))
-        _kernels().substitute(self.order.pivots, *came, *to, self.entries, self.total, solution, share)
+        _kernels().substitute(
+            self.order.pivots, *came, *to, self.entries, self.total, solution, share
+        )
         return solution
 
 

@@ -10,9 +10,8 @@ from numba import njit
 from scipy import integrate, stats
 
 from advisor import Cluster, Config, evaluate
-from advisor.reliability import measure_table
+from advisor.reliability import jit, measure_table
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability import jit
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled import renewal_kernel
 from advisor.reliability.sampler.initial_state import new_state

@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import WELL
+from advisor.reliability.jit import called, entry, inlined
 from advisor.reliability.sampler.compiled import kernel
 from advisor.reliability.sampler.compiled.fault_kernel import next_event
 from advisor.reliability.sampler.compiled.kernel import is_well
@@ -25,7 +26,6 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.jit import called, entry, inlined
 from advisor.reliability.sampler.splitting import memory, residual_times, retrials
 from advisor.reliability.sampler.splitting.memory import Paths
 from advisor.reliability.sampler.splitting.retrials import leave, split, split_again

@@ -22,9 +22,9 @@ import math
 import numpy as np
 from numpy.random import Generator
 
+from advisor.reliability.jit import called
 from advisor.reliability.sampler.compiled.fault_kernel import wait
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.jit import called
 from advisor.reliability.sampler.splitting.memory import Paths
 from advisor.reliability.sampler.splitting.residual_times import (
     chance_within,
