@@ -36,7 +36,8 @@ RELIABILITY: Mapping[str, set[str]] = {
     "calendar": set(),
     "measure_table": set(),
     "failures": {RULES},
-    "solver": set(),
+    "jit": set(),
+    "solver": {"reliability.jit"},
     "partition": {"reliability.solver", RULES},
     "statespace": {"reliability.partition", "reliability.failures", "reliability.solver", RULES},
     "common_cause": {
@@ -84,6 +85,7 @@ RELIABILITY: Mapping[str, set[str]] = {
         RULES,
     },
     "sampler": {
+        "reliability.jit",
         "reliability.case",
         "reliability.measures",
         "reliability.results",

@@ -8,12 +8,38 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.jit import Entry, entry
+from advisor.reliability.jit import Entry, called, entry
 
 IntArray = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
 _WORDS = "Compiling what compares draws, once: this takes some seconds"
+
+
+@called
+def _leave(
+    state: int,
+    entries_out: IntArray,
+    first: int,
+    last: int,
+    rates: Vector,
+    leak: Vector,
+    total: Vector,
+) -> None:
+    """The rate at which a state is left: to the states that remain, and to the outside."""
+    draws = rates.shape[1]
+    for draw in range(draws):
+        total[state, draw] = leak[state, draw]
+    for out in range(first, last):
+        for draw in range(draws):
+            total[state, draw] += rates[entries_out[out], draw]
+
+
+@called
+def _add(to: Vector, row: int, share: Vector, given: Vector, other: int, sign: float) -> None:
+    """Add a share of one row to a row of another array, in every draw."""
+    for draw in range(share.shape[1]):
+        to[row, draw] += sign * share[0, draw] * given[other, draw]
 
 
 def _eliminate(
@@ -36,28 +62,21 @@ def _eliminate(
     for step in range(pivots.shape[0]):
         state = pivots[step]
         if not subtracts:
-            for draw in range(draws):
-                total[state, draw] = leak[state, draw]
-            for out in range(begin_out[step], begin_out[step + 1]):
-                for draw in range(draws):
-                    total[state, draw] += rates[entries_out[out], draw]
+            _leave(state, entries_out, begin_out[step], begin_out[step + 1], rates, leak, total)
         at = begin_new[step]
         for came in range(begin_in[step], begin_in[step + 1]):
             row, before = entries_in[came], states_in[came]
             for draw in range(draws):
                 share[0, draw] = rates[row, draw] / total[state, draw]
             if not subtracts:
-                for draw in range(draws):
-                    leak[before, draw] += share[0, draw] * leak[state, draw]
+                _add(leak, before, share, leak, state, 1.0)
             for out in range(begin_out[step], begin_out[step + 1]):
-                place, onward = new[at], entries_out[out]
+                place = new[at]
                 at += 1
                 if place >= 0:
-                    for draw in range(draws):
-                        rates[place, draw] += share[0, draw] * rates[onward, draw]
+                    _add(rates, place, share, rates, entries_out[out], 1.0)
                 elif subtracts:
-                    for draw in range(draws):
-                        total[before, draw] -= share[0, draw] * rates[onward, draw]
+                    _add(total, before, share, rates, entries_out[out], -1.0)
     return 0
 
 
@@ -97,6 +116,23 @@ def _substitute(
     return 0
 
 
+@called
+def _settle(before: Vector, after: Vector, changed: Vector, settled: float) -> None:
+    """Note the largest change of each draw; one that was settled before stays as it was."""
+    levels, states, draws = before.shape
+    for draw in range(draws):
+        # What was settled is negative from now on.
+        changed[draw] = -1.0 if changed[draw] <= settled else 0.0
+    for level in range(levels):
+        for state in range(states):
+            for draw in range(draws):
+                if changed[draw] < 0.0:
+                    after[level, state, draw] = before[level, state, draw]
+                else:
+                    change = abs(after[level, state, draw] - before[level, state, draw])
+                    changed[draw] = max(changed[draw], change)
+
+
 def _follow(
     source: IntArray,
     target: IntArray,
@@ -122,18 +158,18 @@ def _follow(
                 after[level, target[edge], draw] += (
                     share[edge, draw] * before[already, source[edge], draw]
                 )
-    for draw in range(draws):
-        # What was settled is negative from now on.
-        changed[draw] = -1.0 if changed[draw] <= settled else 0.0
-    for level in range(levels):
-        for state in range(states):
-            for draw in range(draws):
-                if changed[draw] < 0.0:
-                    after[level, state, draw] = before[level, state, draw]
-                else:
-                    change = abs(after[level, state, draw] - before[level, state, draw])
-                    changed[draw] = max(changed[draw], change)
+    _settle(before, after, changed, settled)
     return 0
+
+
+@called
+def _least_connected(degree: IntArray) -> int:
+    best, fewest = -1, 0
+    for state in range(degree.shape[1]):
+        cost = degree[0, state] * degree[1, state]
+        if degree[0, state] >= 0 and (best < 0 or cost < fewest):
+            best, fewest = state, cost
+    return best
 
 
 def _order(
@@ -155,11 +191,7 @@ def _order(
     states = pivots.shape[0]
     coming = going = made = 0
     for step in range(states):
-        best, fewest = -1, 0
-        for state in range(states):
-            cost = degree[0, state] * degree[1, state]
-            if degree[0, state] >= 0 and (best < 0 or cost < fewest):
-                best, fewest = state, cost
+        best = _least_connected(degree)
         pivots[step], degree[0, best] = best, -1
         begins[0, step], begins[1, step], begins[2, step] = coming, going, made
         for other in range(states):

@@ -209,7 +209,7 @@ class Eliminated:
     @cached_property
     def singular(self) -> NDArray[np.bool_]:
         """Draws in which no non-negative solution exists, shape (draws,)."""
-        return ~(self.total > 0.0).all(axis=0)
+        return np.asarray(~(self.total > 0.0).all(axis=0))
 
     def forward(self, given: Vector) -> Vector:
         """What is passed on until it leaves: ``x (D - A) = given``, shape (states, draws)."""
