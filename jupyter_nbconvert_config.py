@@ -8,6 +8,7 @@ would load from elsewhere are empty; cells that only check are folded, and progr
 `docs/exported` has the colours that more people can read.
 """
 
+import re
 from pathlib import Path
 
 from nbformat.v4 import new_markdown_cell
@@ -26,14 +27,11 @@ _FIRST_TO_LAST = [
 ]
 
 c.NbConvertBase.display_data_priority = _FIRST_TO_LAST
-c.HTMLExporter.display_data_priority = _FIRST_TO_LAST
 c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).resolve().parent / "docs/exported")]
 c.HTMLExporter.template_name = "advisor"
 c.HTMLExporter.require_js_url = _NOTHING
 c.HTMLExporter.mathjax_url = _NOTHING
 c.HTMLExporter.jquery_url = _NOTHING
-c.HTMLExporter.mermaid_js_url = _NOTHING
-c.HTMLExporter.mermaid_layout_elk_js_url = _NOTHING
 c.HTMLExporter.widget_renderer_url = _NOTHING
 
 
@@ -45,6 +43,8 @@ def _without_kernel(notebook, resources):
     for place, cell in enumerate(notebook.cells):
         if "outputs" in cell:
             cell.outputs = [each for each in cell.outputs if not _is_bar(each.get("data", {}))]
+            for output in cell.outputs:
+                _without_empty_heads(output.get("data", {}))
         if "assert" in cell.metadata.get("tags", []):
             code = f"```python\n{cell.source}\n```"
             folded = f"<details>\n<summary>Checks of this section</summary>\n\n{code}\n\n</details>"
@@ -55,6 +55,13 @@ def _without_kernel(notebook, resources):
 def _is_bar(shown):
     """A widget without HTML of its own needs the kernel that moved it."""
     return _WIDGET in shown and "text/html" not in shown
+
+
+def _without_empty_heads(shown):
+    """Heads without words, as pandas puts them above and beside an index, are cells."""
+    if "text/html" in shown:
+        page = "".join(shown["text/html"])
+        shown["text/html"] = re.sub(r"<th[^>]*>\s*</th>", "<td></td>", page)
 
 
 c.HTMLExporter.preprocessors = [_without_kernel]
