@@ -24,7 +24,7 @@ def missing_words(presence: Presence) -> list[str]:
         "down": presence.down,
         unseen: presence.unknown,
         "running, but in no ISR": presence.behind,
-        "not serving its replicas (down, or its log directories have failed)": presence.offline,
+        "not serving replicas (down, or with failed log directories)": presence.offline,
     }
     return [_brokers_are(brokers, what) for what, brokers in seen.items() if brokers]
 

@@ -301,10 +301,15 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
     configs = parse_configs(values.get("Configs", ""), where)
     _check_numbers(name, lines)
     observers = _stated_observers(configs)
-    sound = [line for line in lines if line.partition is not None or not _outside(line, observers)]
-    if not sound:
+    outside = [line for line in lines if line.partition is None and _outside(line, observers)]
+    if len(outside) == len(lines):
         raise InputError(_outside(lines[0], observers))
-    partitions = tuple(line.partition or _partition(line, observers) for line in sound)
+    broken = {_number(line, "Partition") for line in outside}
+    partitions = tuple(
+        line.partition or _partition(line, observers)
+        for line in lines
+        if line.partition is not None or _number(line, "Partition") not in broken
+    )
     if header is not None:
         _check_replication_factor(header, partitions)
     try:
@@ -314,7 +319,7 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
             configs=configs,
             topic_id=values.get("TopicId") or None,
             marked_for_deletion=values.get("MarkedForDeletion", "").lower() == "true",
-            broken=tuple(_number(line, "Partition") for line in lines if line not in sound),
+            broken=tuple(sorted(broken)),
             stated_partitions=None if stated == len(lines) else stated,
         )
     except InputError as error:
