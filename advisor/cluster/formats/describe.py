@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -306,7 +307,9 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
         raise InputError(_outside(lines[0], observers))
     broken = {_number(line, "Partition") for line in outside}
     partitions = tuple(
-        line.partition or _partition(line, observers)
+        _partition(line, observers)
+        if line.partition is None
+        else _without_observers(line.partition, observers)
         for line in lines
         if line.partition is not None or _number(line, "Partition") not in broken
     )
@@ -399,6 +402,17 @@ def _check_replication_factor(header: _Line, partitions: tuple[Partition, ...]) 
             f"{header.where}: topic {header.topic} says ReplicationFactor {stated} but its "
             f"partitions have {partitions[0].replication_factor} replicas; {_RETRY}"
         )
+
+
+def _without_observers(partition: Partition, stated_observers: int) -> Partition:
+    """Return a partition without its last replicas, if constraints make them observers."""
+    serving = {*partition.isr, partition.leader}
+    last = partition.replicas[len(partition.replicas) - stated_observers :]
+    observers = tuple(broker for broker in last if broker not in serving)
+    replicas = tuple(broker for broker in partition.replicas if broker not in observers)
+    if not observers or not replicas:
+        return partition
+    return replace(partition, replicas=replicas, observers=observers)
 
 
 def _leader(line: _Line) -> int | None:
