@@ -37,8 +37,10 @@ from advisor.parsing import MOST_JSON_CHARACTERS, read_json, read_toml
 from advisor.reliability.failures.mechanism import per_hour
 from advisor.reliability.failures.mechanisms import Mechanism, Scope, table
 
-_KEYS = ("name", "brokers", "racks", "years", "months", "days", "since", "until", "mode")
-_KEYS += ("events", "incidents", "refused_minutes")
+_KEYS = (
+    *("name", "brokers", "racks", "years", "months", "days", "since", "until", "mode"),
+    *("events", "incidents", "refused_minutes"),
+)
 _INCIDENTS = "incidents"
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
@@ -303,17 +305,17 @@ def _of_csv(text: str, path: str, window: Window) -> list[ClusterHistory]:
         clusters.setdefault(row.get("cluster", ""), []).append((line, row))
     histories = []
     for name, members in clusters.items():
-        frame = {"name": name or Path(path).stem}
+        stated: dict[str, Any] = {"name": name or Path(path).stem}
         for key in ("brokers", "racks", "mode", *_LONG, "since", "until"):
             said = {row[key] for _, row in members if row.get(key)}
             if len(said) > 1:
                 raise InputError(f"{path}: {key} of one cluster is {' and '.join(sorted(said))}.")
             if said:
                 (text_of_key,) = said
-                frame[key] = (
+                stated[key] = (
                     text_of_key if key in ("mode", "since", "until") else _read(text_of_key)
                 )
-        histories.append(_with_counts(_frame(frame, path, window), members, path))
+        histories.append(_with_counts(_frame(stated, path, window), members, path))
     return histories
 
 

@@ -291,8 +291,7 @@ class _Learning:
         row = self._count(path, clusters, before.rate, found.rate)
         said = row.counted_words
         if beside not in self.result.quantities:
-            of_length = _length_words(long) if long else f"{said}, by the product with the rate"
-            self._keep(beside, found.minutes, of_length)
+            self._keep(beside, found.minutes, _length_words(long) if long else said)
         if found.keeps_product:
             evidence = _evidence(said, number, self.result.prior.name)
             kept = self.result.quantities[beside]
@@ -365,8 +364,8 @@ class _Learning:
             return
         both = every in given and self._is_learnable(every)
         whole, own = struck_posterior(given[every] if both else None, given[brokers], struck)
-        said = "; ".join(f"{count:,} of {among:,}" for count, among in struck[:4])
-        said += f" and {len(struck) - 4:,} more" if len(struck) > 4 else ""
+        said = "; ".join(f"{count:,} of {among:,}" for count, among in struck[:3])
+        said += f" and {len(struck) - 3:,} more" if len(struck) > 3 else ""
         if whole is not None:
             self._keep(every, whole, f"brokers struck: {said}")
         self._keep(brokers, own, f"brokers struck: {said}")
@@ -381,7 +380,7 @@ class _Learning:
 
 def _divided(product: Range, minutes: Quantity, evidence: str) -> Quantity:
     value, low, high = (end / minutes.value for end in product)
-    return Quantity(value, low, high, evidence, minutes_per_year=tuple(product))
+    return Quantity(value, low, high, evidence, minutes_per_year=(*product,))
 
 
 def _range_of(number: Quantity) -> Range:

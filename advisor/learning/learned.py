@@ -262,24 +262,17 @@ class Learned:
         >>> print(learned.explain().splitlines()[4])
         broker.power.per_year  0.2 (0.05 to 0.56)  0.13 (0.057 to 0.26)  4 in 36 broker-years
         """
-        lines = [str(self.quick_verdict), "", *self.table_lines(len(self.numbers)), "", self.change]
+        lines = [
+            str(self.quick_verdict),
+            "",
+            *number_lines(self.numbers, len(self.numbers)),
+            "",
+            self.change,
+        ]
         lines += [f"{own}" for own in self._own_lines()]
         if self.observed is not None:
             lines.append(str(self.observed))
         return "\n".join([*lines, self.seen_words, *filter(None, (self.assumed, *self.notes))])
-
-    def table_lines(self, most: int) -> list[str]:
-        """Return the numbers that were learned as aligned lines, those that moved most first."""
-        rows = sorted(self.numbers, key=lambda row: -row.moved)
-        cells = [("number", "before", "now", "seen")]
-        cells += [(r.number, _said(r.prior), _said(r.posterior), r.evidence) for r in rows[:most]]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        ]
-        hidden = len(rows) - most
-        return [*lines, f"And {hidden} more numbers."] if hidden > 0 else lines
 
     def _own_lines(self) -> list[str]:
         """Where clusters of a fleet differ: the rates of the most and the least struck."""
@@ -293,6 +286,7 @@ class Learned:
         Returns
         -------
         matplotlib.figure.Figure
+            Axes for each cluster whose outages have times.
 
         Raises
         ------
@@ -430,6 +424,20 @@ class Learned:
             html_table(rows, "What was learned, with 95 % intervals"),
             html_folded("What changed, and what was assumed", html_list(about)),
         ).text
+
+
+def number_lines(numbers: Sequence[NumberRow], most: int) -> list[str]:
+    """Return numbers that were learned as aligned lines, those that moved most first."""
+    rows = sorted(numbers, key=lambda row: -row.moved)
+    cells = [("number", "before", "now", "seen")]
+    cells += [(r.number, _said(r.prior), _said(r.posterior), r.evidence) for r in rows[:most]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    hidden = len(rows) - most
+    return [*lines, f"And {hidden} more numbers."] if hidden > 0 else lines
 
 
 def _by_topic(verdict: Verdict) -> dict[str, Action]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +107,7 @@ def _predicted(
 ) -> tuple[float, Array]:
     """Minutes in so many years: expected at the card's values, and a sample with its scatter."""
     mode = str(config.mode)
-    result = evaluate(cluster, config, card.under(mode), load)
+    result: Any = evaluate(cluster, config, card.under(mode), load)
     in_years = years * HOURS_PER_YEAR * 60.0
     drawn = list(card.under(mode).draws(_CARDS, _SEED))
     shares = result.reevaluate.draws(drawn).values[_WRITES]

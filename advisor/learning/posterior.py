@@ -109,7 +109,8 @@ def values_at(number: Quantity, deviates: Array, most: float = math.inf) -> Arra
         share = np.abs(deviates) / _Z_975
         up = _half(number.value, number.high, share)
         values = np.where(deviates > 0.0, up, _half(number.value, number.low, share))
-    return np.minimum(values, max(most, number.value))
+    cut: Array = np.minimum(values, max(most, number.value))
+    return cut
 
 
 def _half(value: float, end: float, share: Array) -> Array:
@@ -177,7 +178,8 @@ def length_likelihood(lengths: Lengths, shape: Quantity | None = None) -> Likeli
             for length in ongoing:
                 row = row + _log_longer(form, rate * length)
             rows.append(row)
-        return special.logsumexp(rows, axis=0)
+        mixed: Array = special.logsumexp(rows, axis=0)
+        return mixed
 
     return likelihood
 
@@ -188,7 +190,8 @@ def _log_longer(form: float, scaled: Array) -> Array:
         exact = np.log(special.gammaincc(form, scaled))
     # Far out it has no digits left; its leading term has.
     leading = (form - 1.0) * np.log(np.maximum(scaled, 1e-300)) - scaled - special.gammaln(form)
-    return np.where(scaled > 600.0, leading, exact)
+    chances: Array = np.where(scaled > 600.0, leading, exact)
+    return chances
 
 
 def share_likelihood(share: Share) -> Likelihood:
@@ -351,7 +354,8 @@ def _zoomed(log_density: Callable[[Array], Array], rows: int) -> tuple[Array, Ar
 
 def _steps(grid: Array) -> Array:
     """Length of the steps of each row."""
-    return (grid[:, -1:] - grid[:, :1]) / (grid.shape[1] - 1)
+    lengths: Array = (grid[:, -1:] - grid[:, :1]) / (grid.shape[1] - 1)
+    return lengths
 
 
 def _marginal(number: Quantity, deviates: Array, weights: Array, most: float = math.inf) -> Range:

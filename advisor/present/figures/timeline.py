@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import FixedFormatter, FixedLocator
@@ -110,9 +111,9 @@ def _draw(
     ax.yaxis.set_major_locator(FixedLocator(list(range(len(names)))))
     ax.yaxis.set_major_formatter(FixedFormatter(list(names)))
     ax.set_ylabel("broker")
-    locator = AutoDateLocator()
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     ax.grid(axis="y", color=style.FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.tick_params(axis="y", length=0)
@@ -128,8 +129,8 @@ def _look(mechanisms: Sequence[str], name: str) -> tuple[str, str]:
     return _MARKERS[place % len(_MARKERS)], _COLOURS[place % len(_COLOURS)]
 
 
-def _key(ax: Axes, mechanisms: Sequence[str]) -> tuple[list[object], list[str]]:
-    handles: list[object] = []
+def _key(ax: Axes, mechanisms: Sequence[str]) -> tuple[list[Artist], list[str]]:
+    handles: list[Artist] = []
     for name in mechanisms:
         marker, colour = _look(mechanisms, name)
         handles += ax.plot([], [], marker=marker, color=colour, linestyle="none")
