@@ -177,9 +177,7 @@ def test_axe_finds_nothing_serious(
         page.close()
 
 
-def test_no_notebook_is_longer_than_fifteen_screens(
-    browser: Browser, exported: list[Path]
-) -> None:
+def test_no_notebook_is_longer_than_fifteen_screens(browser: Browser, exported: list[Path]) -> None:
     """Of 1280 by 800 pixels, with nothing unfolded."""
     for path in exported:
         page = opened(browser, path, 1280)
