@@ -394,7 +394,7 @@ def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[
             "code": finding.code,
             "topic": topics or _subject_of(finding),
             "what": " ".join(filter(None, [finding.detail, more])),
-            "why": f"{finding.rule.why} {finding.rule.remedy}",
+            "why": f"{finding.rule.why} {finding.remedy}",
         }
         for finding, topics, more in shortened(found)
     ]
