@@ -5,6 +5,7 @@ no configuration from the current folder. Elsewhere, add `--config jupyter_nbcon
 
 A widget's HTML is shown in place of the widget, which needs a kernel; the scripts that nbconvert
 would load from elsewhere are empty; cells that only check are folded, and progress bars left out.
+A picture that answers a title comes before its code, which is folded too.
 `docs/exported` has the colours that more people can read.
 """
 
@@ -39,17 +40,28 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def _without_kernel(notebook, resources):
-    """Show a cell tagged "assert" as a line that opens it, and no progress bar that has stopped."""
-    for place, cell in enumerate(notebook.cells):
+    """Fold code that need not be read: a check, and what draws a picture that answers a title."""
+    cells = []
+    for cell in notebook.cells:
         if "outputs" in cell:
             cell.outputs = [each for each in cell.outputs if not _is_bar(each.get("data", {}))]
             for output in cell.outputs:
                 _without_empty_heads(output.get("data", {}))
-        if "assert" in cell.metadata.get("tags", []):
-            code = f"```python\n{cell.source}\n```"
-            folded = f"<details>\n<summary>Checks of this section</summary>\n\n{code}\n\n</details>"
-            notebook.cells[place] = new_markdown_cell(folded)
+        tags = cell.metadata.get("tags", [])
+        if "assert" in tags:
+            cells.append(_folded("Checks of this section", cell.source))
+        elif "hide-input" in tags:
+            cell.metadata.transient = {"remove_source": True}
+            cells += [cell, _folded("Code", cell.source)]
+        else:
+            cells.append(cell)
+    notebook.cells = cells
     return notebook, resources
+
+
+def _folded(title, source):
+    code = f"```python\n{source}\n```"
+    return new_markdown_cell(f"<details>\n<summary>{title}</summary>\n\n{code}\n\n</details>")
 
 
 def _is_bar(shown):

@@ -96,7 +96,7 @@ def recommendation(
     """
     from advisor.advice.audits.state_words import state_lines
 
-    rest = () if explained else _REST_OF_PLAN
+    rest = () if explained else (*result.cluster.remarks, *_REST_OF_PLAN)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     if explained:
         blocks += _reasons(result, verdict)
@@ -129,7 +129,8 @@ def reported(
     """Format what a written report says first, and where it is."""
     from advisor.advice.audits.state_words import state_lines
 
-    blocks = verdict_blocks(verdict, (), columns, state_lines(result.now, brief=True))
+    state = state_lines(result.now, brief=True)
+    blocks = verdict_blocks(verdict, result.cluster.remarks, columns, state)
     return terminal_blocks([*blocks, [f"Report: {path}"]])
 
 
@@ -181,7 +182,7 @@ def audit(
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
 
-    rest = () if explained else _REST_OF_AUDIT
+    rest = () if explained else (*result.cluster.remarks, *_REST_OF_AUDIT)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
 

@@ -48,7 +48,7 @@ def folded(findings: Sequence[Finding]) -> list[Finding]:
 
 def _consequences(follow: Sequence[Finding]) -> str:
     """What missing brokers do to partitions: " That leaves 2 partitions without a leader (t)."""
-    parts = []
+    parts: list[str] = []
     for code, what in _CONSEQUENCES.items():
         same = [each for each in follow if each.code == code]
         if same:
