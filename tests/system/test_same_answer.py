@@ -196,3 +196,4 @@ def test_the_report_says_the_same(
     advice = recommend(question.cluster, question.model)
     page = render_report(advice, audit(question.cluster, question.model))
     check("report", of_page(page), question.verdict)
+    assert "all met" not in page  # no goal was given

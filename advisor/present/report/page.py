@@ -291,6 +291,7 @@ def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, A
         "best": choice is recommendation.best,
         "measures": [(outcome.brief, outcome.interval) for outcome in measures],
         "cost": _cost(choice),
+        "judged": bool(choice.meets),
         "unmet": _unmet(choice),
     }
 
