@@ -245,7 +245,7 @@ SOURCES: tuple[Source, ...] = (
         recognise=has(r"^PARTITION +OLDEST_OFFSET +NEWEST_OFFSET\b|^PARTITION\s.*IN_SYNC_REPLICAS"),
         instead=f"run {DESCRIBE}",
         example="PARTITION   OLDEST_OFFSET   NEWEST_OFFSET   EMPTY   LEADER        REPLICAS   "
-        "IN_SYNC_REPLICAS\n0           0               12              false   kafka1:9092   101,102"
+        "IN_SYNC_REPLICAS\n0           0               12              false   kafka1:9092  101,102"
         "    101,102\n",
     ),
     Source(

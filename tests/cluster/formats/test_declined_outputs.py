@@ -18,7 +18,7 @@ OUTPUTS = [
     (
         "kafka-consumer-groups.sh",
         "Group           Topic                          Pid Offset          logSize         Lag"
-        "             Owner\nbill            orders                         0   12     14   2   x\n",
+        "             Owner\nbill            orders                         0   12    14   2   x\n",
         "kafka.tools.ConsumerOffsetChecker 0.8",
     ),
     (
