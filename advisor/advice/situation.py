@@ -182,6 +182,12 @@ def usual_setting_words(topics: Sequence[Topic]) -> str:
     )
 
 
+def usual_share(topics: Sequence[Topic]) -> float:
+    """Return the share of partitions that have the settings of `usual_config`; 1 without topics."""
+    settings = _partitions_by_setting(topics)
+    return settings[_most_frequent(settings)] / settings.total() if settings else 1.0
+
+
 def _most_frequent(settings: Counter[tuple[int, int | None]]) -> tuple[int, int | None]:
     """Return the most frequent setting; of those as frequent, the first with fewest replicas."""
     return max(settings, key=lambda setting: (settings[setting], -setting[0]))

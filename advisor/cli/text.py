@@ -250,11 +250,12 @@ def clients(rows: Sequence[ClientDefaults]) -> Terminal:
 
 def findings(items: Sequence[Finding]) -> list[str]:
     """Format findings grouped by rule, each group followed by its remedy."""
-    from advisor.advice.findings.summary import shortened
+    from advisor.advice.findings.summary import folded, shortened
 
     lines = ["Findings:"] if items else []
-    for rule in dict.fromkeys(finding.rule for finding in items):
-        same = [finding for finding in items if finding.rule is rule]
+    shown = folded(items)
+    for rule in dict.fromkeys(finding.rule for finding in shown):
+        same = [finding for finding in shown if finding.rule is rule]
         for first, topics, more in shortened(same):
             lines.append(f"  {rule.code} {topics + ': ' if topics else ''}{first.detail}")
             lines += [f"         {more}"] if more else []

@@ -77,6 +77,16 @@ def test_prose_comes_before_code(notebook: nbformat.NotebookNode) -> None:
                 assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION
 
 
+def test_the_first_screen_answers_the_title(notebook: nbformat.NotebookNode) -> None:
+    """A bold sentence, then what it says as a picture or table; long code is folded."""
+    title, first = notebook.cells[:2]
+    _, _, answer = title.source.partition("\n\n")
+    assert answer.startswith("**")
+    assert len(answer.split()) <= 90
+    assert re.search("<svg|<table", first.outputs[0]["data"]["text/html"])
+    assert "hide-input" in first.metadata.get("tags", []) or len(first.source.splitlines()) <= 6
+
+
 def test_tables_say_what_they_lack(notebook: nbformat.NotebookNode) -> None:
     """No NaN, no <NA>, no bare tuple and no fraction of five digits is shown to a reader."""
     for cell in code_cells(notebook):
@@ -139,12 +149,20 @@ def test_asserts_are_tagged_and_collapsed(notebook: nbformat.NotebookNode) -> No
 def test_exported_pages_fold_asserts_and_describe_pictures(
     notebook: nbformat.NotebookNode,
 ) -> None:
-    """What `nbconvert --to html` writes: checks behind a line, pictures with words, no address."""
+    """What `nbconvert --to html` writes: checks behind a line, pictures with words, no address.
+
+    No head of a table is empty, and every option is one that the exporter has.
+    """
     config = Config()
     runpy.run_path(
         str(ROOT / "jupyter_nbconvert_config.py"), init_globals={"get_config": lambda: config}
     )
-    page, _ = HTMLExporter(config=config).from_notebook_node(notebook)
+    exporter = HTMLExporter(config=config)
+    options = exporter.class_traits(config=True)
+    assert set(config.HTMLExporter) <= set(options)
+    page, _ = exporter.from_notebook_node(notebook)
+    assert not re.search(r"<th[^>]*>\s*</th>", page)
+    assert "https://" not in "".join(re.findall(r"<script.*?</script>", page, re.S))
     body = page[page.index("<body") :]
     folded = re.findall(r"<details.*?</details>", body, re.S)
     asserts = sum("assert" in cell.metadata.get("tags", []) for cell in notebook.cells)
@@ -154,6 +172,10 @@ def test_exported_pages_fold_asserts_and_describe_pictures(
         r"<[^>]+>", "", re.sub(r"<details.*?</details>", "", body, flags=re.S)
     )
     assert "<svg" in body
+    shown = [c for c in code_cells(notebook) if "hide-input" not in c.metadata.get("tags", [])]
+    assert body.count("hl-ipython3") == len(shown)
+    code = sum("hide-input" in c.metadata.get("tags", []) for c in code_cells(notebook)) - asserts
+    assert len(re.findall(r"<summary>Code</summary>", body)) == code
     assert not pictures_without_words(body)
 
 

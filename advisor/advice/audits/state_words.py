@@ -68,7 +68,8 @@ def _next(worst: NextFailure | None) -> str:
         harm.append(f"{more} {refuses} acks=all")
     text = f"Next: the worst broker to lose now is {worst.broker}: {listed(harm)}"
     if worst.last_copies:
-        text += f", and its disk holds the only in-sync copy of {_partitions(worst.last_copies)}"
+        whose = _partitions(worst.last_copies)
+        text += f", and no other disk has the newest acknowledged records of {whose}"
     return f"{text}."
 
 

@@ -29,12 +29,15 @@ class Finding:
         What was observed, in one sentence.
     partitions : tuple of int
         Partitions affected; empty if the finding is not about single partitions.
+    brokers : tuple of int
+        Brokers that are out of sync, of which the finding tells or follows; empty for others.
     """
 
     rule: Rule
     topic: str
     detail: str
     partitions: tuple[int, ...] = ()
+    brokers: tuple[int, ...] = ()
 
     @property
     def code(self) -> str:
