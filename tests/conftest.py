@@ -29,6 +29,7 @@ SLOW = (
     "advice/recommendations/test_twelve_clusters.py",
     "cli/test_bad_input.py",
     "cli/test_commands.py",
+    "cluster/formats/test_sources.py::test_an_entry_is_seen_at_every_door",
     "kafka/",
     "pipeline/",
     "present/figures/test_cost.py::test_no_name_stands_on_the_dashed_line",

@@ -98,9 +98,10 @@ def recommendation(
     """
     from advisor.advice.audits.state_words import state_lines
 
+    taken_for = result.cluster.taken_for
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else _REST_OF_PLAN, columns),
+        *verdict_blocks(verdict, () if explained else (taken_for, *_REST_OF_PLAN), columns),
     ]
     if explained:
         blocks += _reasons(result, verdict)
@@ -134,7 +135,8 @@ def reported(
     from advisor.advice.audits.state_words import state_lines
 
     state = list(state_lines(result.now))
-    return terminal_blocks([state, *verdict_blocks(verdict, (), columns), [f"Report: {path}"]])
+    verdict_lines = verdict_blocks(verdict, (result.cluster.taken_for,), columns)
+    return terminal_blocks([state, *verdict_lines, [f"Report: {path}"]])
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -185,9 +187,10 @@ def audit(
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
 
+    taken_for = result.cluster.taken_for
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else _REST_OF_AUDIT, columns),
+        *verdict_blocks(verdict, () if explained else (taken_for, *_REST_OF_AUDIT), columns),
     ]
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
 

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
-from advisor.cluster.describe_layouts import layout_of
-from advisor.cluster.formats.describe import looks_like_describe, parse_describe
+from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.formats.json_format import parse_json, seen_brokers
-from advisor.cluster.formats.strimzi import parse_strimzi
-from advisor.cluster.formats.toml_format import parse_toml
+from advisor.cluster.formats.sources import DESCRIBE, Source, source_of
 from advisor.cluster.live.reader import read_live
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import Racks, read_racks
 from advisor.cluster.topic import is_id
 from advisor.errors import InputError, shown
 from advisor.files import read_input
+from advisor.formatting import counted
 from advisor.parsing import is_unicode
 
-_FORMAT_BY_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 _MOST_TIMEOUT_MS = 86_400_000
-_TOML = re.compile(
-    r"^[ \t]*(\[\[?[ \t]*(brokers|broker|racks|controllers|defaults|topic)\b"
-    r"|(kafka_version|brokers|racks)[ \t]*=)",
-    re.MULTILINE,
-)
-_YAML = re.compile(r"^(apiVersion|kind|items):", re.MULTILINE)
 # A million partitions, described.
 _MOST_BYTES = 160_000_000
 _BYTE_ORDER_MARKS = (
@@ -124,16 +113,31 @@ def load_cluster(
     elif client_properties is not None:
         raise InputError("client_properties are for the address of a running cluster, host:9092")
     else:
-        cluster = _from_text(*_read(source), rack_of)
+        cluster = _from_text(*_read(source), rack_of or {})
     return replace(cluster, **given)
 
 
-def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None] | None) -> Cluster:
-    kind = _FORMAT_BY_SUFFIX.get(suffix) or _detect_format(text)
-    if kind in _PARSERS_WITH_RACKS:
-        return _PARSERS_WITH_RACKS[kind](text, name, rack_of)  # placement depends on racks
-    parse = parse_json if kind == "json" else _from_describe
-    return _with_racks(parse(text, name), rack_of or {})
+def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]) -> Cluster:
+    source = source_of(text, suffix)
+    if source is None:
+        begins = shown(text.strip().split("\n", 1)[0][:60])
+        raise InputError(
+            f"{name}: it is not known here which tool wrote this (it begins with {begins}); "
+            f"{_ACCEPTED_SOURCES}"
+        )
+    cluster = _with_racks(source.cluster_in(text, name, rack_of), rack_of)
+    return replace(cluster, taken_for=_taken_for(source, cluster))
+
+
+def _taken_for(source: Source, cluster: Cluster) -> str:
+    """Say in one sentence what a text was taken for, and how much of it was read."""
+    topics = cluster.topics
+    partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
+    size = f"{counted(len(topics), 'topic')}, {partitions}, " if topics else ""
+    return (
+        f"Taken for {source.name} ({size}{counted(len(cluster.brokers), 'broker')}), which has "
+        f"{source.carries}."
+    )
 
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:
@@ -150,35 +154,6 @@ def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:
 def _is_address(source: object) -> bool:
     """Whether the source is an address; an existing file of that name takes precedence."""
     return isinstance(source, str) and looks_like_addresses(source) and not os.path.exists(source)
-
-
-def _from_describe(text: str, source: str) -> Cluster:
-    topics = parse_describe(text, source)
-    try:
-        return Cluster(
-            brokers=seen_brokers(topics),
-            topics=topics,
-            source=source,
-            layout=layout_of(text, topics),
-        )
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
-
-
-_PARSERS_WITH_RACKS: dict[str, Callable[[str, str, dict[int, str | None] | None], Cluster]] = {
-    "toml": parse_toml,
-    "yaml": parse_strimzi,
-}
-
-
-def _detect_format(text: str) -> str:
-    if text.lstrip().startswith("{"):
-        return "json"
-    if looks_like_describe(text):
-        return "describe"
-    if _YAML.search(text):
-        return "yaml"
-    return "toml" if _TOML.search(text) else "describe"
 
 
 def _read(source: object) -> tuple[str, str, str]:
@@ -212,8 +187,8 @@ def _read(source: object) -> tuple[str, str, str]:
 
 
 _ACCEPTED_SOURCES = (
-    "give the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML, or the address "
-    "of a running cluster, host:9092"
+    f"give the output of {DESCRIBE}, or TOML, JSON or Strimzi YAML, or the address of a running "
+    "cluster, host:9092"
 )
 _IN_PARTS = "describe fewer topics at a time (--topic takes a regular expression)"
 

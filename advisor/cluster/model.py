@@ -56,6 +56,9 @@ class Cluster(ClusterTable):
         bound the Kafka version. Default: it was no describe output.
     broker_settings : mapping of str to str, optional
         Settings of every broker by Kafka's name, where a description states them. Default: none.
+    taken_for : str, optional
+        One sentence: which tool or kind of file the description was taken for, and what that has.
+        "" if it was not read from a text.
 
     Raises
     ------
@@ -89,6 +92,7 @@ class Cluster(ClusterTable):
     eligible_leader_replicas: bool | None = None
     layout: str | None = None
     broker_settings: Mapping[str, str] = field(default_factory=dict)
+    taken_for: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -133,8 +137,9 @@ class Cluster(ClusterTable):
             raise InputError(f"topics={shown(topics)}: give a tuple of Topic")
         if not isinstance(notes, tuple | list) or not all(map(_is_text, notes)):
             raise InputError(f"notes={shown(notes)}: give a tuple of texts")
-        if not _is_text(self.source):
-            raise InputError(f"source={shown(self.source)}: give a text")
+        for name in ("source", "taken_for"):
+            if not _is_text(getattr(self, name)):
+                raise InputError(f"{name}={shown(getattr(self, name))}: give a text")
         if self.observed is not None and not isinstance(self.observed, Observed):
             raise InputError(f"observed={shown(self.observed)}: give an Observed or None")
         version = self.kafka_version

@@ -15,6 +15,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from advisor.cluster.describe_layouts import layout_of
+from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
 from advisor.errors import InputError, shown
@@ -73,6 +75,22 @@ class _Line(NamedTuple):
 def looks_like_describe(text: str) -> bool:
     """Whether a line of the text has labels of `kafka-topics.sh --describe`."""
     return any(len(_LABEL.findall(line)) >= 2 for line in text.splitlines())
+
+
+def read_describe(text: str, source: str) -> Cluster:
+    """Return the cluster of a describe output: its topics, the brokers in them, and the layout.
+
+    Raises
+    ------
+    InputError
+        As of `parse_describe`.
+    """
+    topics = parse_describe(text, source)
+    brokers = dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
+    try:
+        return Cluster(brokers, topics, source=source, layout=layout_of(text, topics))
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
 
 
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
