@@ -54,6 +54,23 @@ def parse_confluent_cli(text: str, source: str) -> Cluster:
     """
     rows = Rows("the Confluent CLI")
     replicas: dict[tuple[str, str], list[_Line]] = {}
+    for topic, count, line in _table_lines(text, source):
+        cells = line.cells
+        name = cells.get("topic", topic)
+        if cells.keys() >= _DESCRIBED:
+            _add(rows, name, line)
+            if count is not None:
+                rows.stated[name] = number_of(count, "the count of partitions")
+        elif cells.keys() >= _REPLICA:
+            replicas.setdefault((name, cells["partition"]), []).append(line)
+        elif topic:
+            rows.configs.setdefault(topic, {})[cells["name"]] = cells["value"]
+    rows.rows += _of_replicas(replicas, rows)
+    return rows.cluster(source)
+
+
+def _table_lines(text: str, source: str) -> Iterator[tuple[str, str | None, _Line]]:
+    """Yield the lines of the tables, each with its topic and the count of that one's partitions."""
     topic, count = "", None
     head: Sequence[str] = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -63,30 +80,16 @@ def parse_confluent_cli(text: str, source: str) -> Cluster:
                 topic, count, head = match[1], match[2], ()
         elif match := _COUNT.match(line):
             count = match[1]
-        elif "|" in line and _RULE.match(line):
+        elif not line.strip():
+            head = ()
+        elif _RULE.match(line):
             continue
-        elif "|" not in line:
-            head = () if not line.strip() else head
-            if head and not _RULE.match(line):
-                raise InputError(f"{where}: the line is cut; {_AGAIN}")
-        elif _is_head(_cells(line)) or _cells(line) == ["name", "value"]:
+        elif "|" in line and (_is_head(_cells(line)) or _cells(line) == ["name", "value"]):
             head = _cells(line)
-        elif not head and (match := _NAME.match(line)):
-            topic = match[1]
         elif head:
-            cells = _row(line, head, where)
-            if _DESCRIBED <= set(head):
-                name = cells.get("topic", topic)
-                _add(rows, name, _Line(where, cells))
-                if count is not None:
-                    rows.stated[name] = number_of(count, "the count of partitions")
-            elif _REPLICA <= set(head):
-                key = (cells.get("topic", topic), cells["partition"])
-                replicas.setdefault(key, []).append(_Line(where, cells))
-            elif topic:
-                rows.configs.setdefault(topic, {})[cells["name"]] = cells["value"]
-    rows.rows += _of_replicas(replicas, rows)
-    return rows.cluster(source)
+            yield topic, count, _Line(where, _row(line, head, where))
+        elif match := _NAME.match(line):
+            topic = match[1]
 
 
 def _is_head(cells: Sequence[str]) -> bool:
@@ -129,9 +132,7 @@ def _add(rows: Rows, topic: str, line: _Line) -> None:
     rows.rows.append(Row(topic, partition, line.where))
 
 
-def _of_replicas(
-    replicas: Mapping[tuple[str, str], Sequence[_Line]], rows: Rows
-) -> Iterator[Row]:
+def _of_replicas(replicas: Mapping[tuple[str, str], Sequence[_Line]], rows: Rows) -> Iterator[Row]:
     """Yield the partitions of a table that has a line for each replica, the leader first."""
     if not replicas:
         return

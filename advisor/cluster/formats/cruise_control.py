@@ -25,6 +25,7 @@ _PARTITION = re.compile(
     rf"^\s*([A-Za-z0-9._-]+)\s+(\d+)\s+(-?\d+)\s+{_IDS}\s+{_IDS}\s+{_IDS}(?:\s+{_IDS})?(?:\s+(\d+))?$"
 )
 _BROKER = re.compile(r"^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(true|false)\b")
+_SECTION = re.compile(r"^\s*[A-Z][\w ]+ (Partitions|Replicas):\s*$")
 _HEADER = re.compile(r"^\s*TOPIC\s+PARTITION\s+LEADER\s+REPLICAS\s+IN-SYNC")
 
 
@@ -132,9 +133,8 @@ def _from_text(text: str, source: str) -> tuple[Iterator[tuple[Any, ...]], dict[
             counts[int(match[1])] = int(match[3])
         elif line.strip() == "Other Partitions:":
             verbose = True
-        elif in_table and line.strip() and not line.rstrip().endswith("Partitions:"):
-            if not line.strip().endswith("Offline Replicas:"):
-                raise InputError(f"{where}: the line is cut; save the whole answer again")
+        elif in_table and line.strip() and not _SECTION.match(line):
+            raise InputError(f"{where}: the line is cut; save the whole answer again")
     if not verbose:
         raise _not_verbose(source)
     return iter(partitions), counts

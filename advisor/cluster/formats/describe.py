@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from advisor.cluster.describe_layouts import layout_of
+from advisor.cluster.formats.pasted import rejoined
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
@@ -85,6 +86,7 @@ def read_describe(text: str, source: str) -> Cluster:
     InputError
         As of `parse_describe`.
     """
+    text = rejoined(text)
     topics = parse_describe(text, source)
     brokers = dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
     try:

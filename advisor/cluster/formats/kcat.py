@@ -29,7 +29,16 @@ _STARTS = re.compile(
     r'|^\s*\S+:\d+/\d+\s*(\(controller\))?$|"\s+with\s+\d+\s+partition|\bpartition\s+\d+,?\s*leader'
     r"|\bpartition\s+\d+,|topic\s+\"|consumer groups"
 )
+_HEADING = re.compile(
+    r"Metadata for .*\(from broker|Cluster \S+ metadata \(response from"
+    r"|\bpartition \d+,? leader:? -?\d+, replicas:"
+)
 _REST = re.compile(r"^[\d,\s\]]+$|^\W*\w*[\s:,]*(replicas|isrs|leader|icas|srs|rs|s|as)\b")
+
+
+def is_kcat(beginning: str) -> bool:
+    """Whether a text has a line of a partition, or the heading, as kcat -L prints them."""
+    return bool(_HEADING.search(beginning))
 
 
 def parse_kcat(text: str, source: str) -> Cluster:

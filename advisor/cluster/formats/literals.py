@@ -125,7 +125,7 @@ class _Reader:
                 self.position = self.end
                 if table and values:
                     self.fail("some values have a name and others have none")
-                return table if table or opened == "{" and not values else values
+                return table if table or (opened == "{" and not values) else values
             if kind == "comma":
                 self.position = self.end
                 continue

@@ -25,12 +25,14 @@ _NEEDED_OF_HEADER = tuple(
     re.compile(rf"(?<!\S){label}:", re.IGNORECASE)
     for label in ("PartitionCount", "ReplicationFactor", "Configs")
 )
-_CLEAN = re.compile(r"^(?![ \t]*[Tt]opic:)[ \t]*[^\s#]|[Tt]opic:[^\n]*\s[Tt]opic:|\\t", re.MULTILINE)
+_CLEAN = re.compile(
+    r"^(?![ \t]*[Tt]opic:)[ \t]*[^\s#]|[Tt]opic:[^\n]*\s[Tt]opic:|\\t", re.MULTILINE
+)
 _QUOTE = re.compile(r"^(?:[ \t]*>)+[ \t]?")
 _GLUED = re.compile(r"(?<=[:|>\])])(?=topic:\s)", re.IGNORECASE)
 _SECOND = re.compile(r"(?<=\s)(?=topic:\s*\S+\s+partition:)", re.IGNORECASE)
 _NO_REST = re.compile(
-    r"[#$%`]|[=~*-]{2}|[*-] |\S*[$#%>] |(PS )?[A-Z]:\\|\d{4}-\d\d-\d\d|[^\w:,=]*$"
+    r"[#$%`]|([=~*-])\1|[*-] |\S*[$#%>] |(PS )?[A-Z]:\\|\d{4}-\d\d-\d\d|[^\w:,=]*$"
 )
 _NUMBERS = re.compile(rf"[\d,][\d,\s]*($|{_LABEL.pattern})", re.IGNORECASE)
 

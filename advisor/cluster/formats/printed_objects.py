@@ -1,4 +1,4 @@
-r"""Parse topics as programs print them: JSON of any client, and objects of Python, Java, JavaScript.
+"""Parse topics as programs print them: JSON of any client, objects of Python, Java, JavaScript.
 
 Wherever in a value a table has partitions with replicas and ISR, it is a topic. One table has the
 names that clients give to these: `kcat -L -J`, Kafka's REST APIs, kafka-python's
@@ -74,8 +74,8 @@ def parse_objects(text: str, source: str) -> Cluster:
     rows = Rows("the client")
     if _ABBREVIATED.search(text):
         raise InputError(
-            f"{source}: the program has printed this in short ([Array], [Object], ...); print it as "
-            "JSON, with every partition"
+            f"{source}: the program has printed this in short ([Array], [Object], ...); print it "
+            "as JSON, with every partition"
         )
     if " rack: " in text or _JAVA_TOPIC.search(text):
         text = _java_nodes_as_ids(text, rows, source)

@@ -1,7 +1,7 @@
 """From rows of partitions, as most tools print them, to a `Cluster`.
 
-A row has topic, partition, leader, replicas and ISR. What the readers of such rows have in common is
-here: rows that contradict each other are refused, and what is missing is said in a note.
+A row has topic, partition, leader, replicas and ISR. What the readers of such rows have in common
+is here: rows that contradict each other are refused, and what is missing is said in a note.
 """
 
 from __future__ import annotations

@@ -11,8 +11,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
+from advisor.cluster.formats.confluent_operator import parse_confluent_operator
+from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
 from advisor.cluster.formats.json_format import parse_json
+from advisor.cluster.formats.kcat import is_kcat, parse_kcat
+from advisor.cluster.formats.printed_objects import looks_like_objects, parse_objects
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.model import Cluster
@@ -111,6 +116,7 @@ SOURCES: tuple[Source, ...] = (
         read=parse_json,
         example='{"kafka_version": "4.1", "brokers": {"1": "a", "2": "b"}, "topics": [{"name": '
         '"orders", "partitions": [{"index": 0, "leader": 1, "replicas": [1, 2], "isr": [1, 2]}]}]}',
+        suffix=(".json",),
     ),
     Source(
         name="a plan of kafka-reassign-partitions.sh",
@@ -123,6 +129,7 @@ SOURCES: tuple[Source, ...] = (
         read=parse_json,
         example='{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": '
         "[1, 2]}]}",
+        suffix=(".json",),
     ),
     Source(
         name="the output of rpk topic describe, of Redpanda",
@@ -139,16 +146,48 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kcat -L",
-        recognise=has(r"^ *Metadata for .*\(from broker|^ +partition \d+, leader -?\d+, replicas:"),
-        instead=f"run {DESCRIBE}",
+        recognise=is_kcat,
+        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        read=parse_kcat,
         example="Metadata for all topics (from broker 1: 10.0.0.1:9092/1):\n 1 brokers:\n"
         '  broker 1 at 10.0.0.1:9092\n 1 topics:\n  topic "orders" with 1 partitions:\n'
         "    partition 0, leader 1, replicas: 1, isrs: 1\n",
     ),
     Source(
+        name="the output of kcat -L -J",
+        recognise=_has_json_keys("originating_broker", "isrs"),
+        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        read=parse_objects,
+        example='{"originating_broker":{"id":1,"name":"10.0.0.1:9092/1"},"query":{"topic":"*"},'
+        '"controllerid":1,"brokers":[{"id":1,"name":"10.0.0.1:9092"}],"topics":[{"topic":"orders",'
+        '"partitions":[{"partition":0,"leader":1,"replicas":[{"id":1}],"isrs":[{"id":1}]}]}]}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="Cruise Control's kafka_cluster_state",
+        recognise=is_cluster_state,
+        carries="brokers, leaders, replicas, ISR and the min ISR that holds; no racks",
+        read=parse_cluster_state,
+        example='{"KafkaPartitionState":{"offline":[],"urp":[],"other":[{"topic":"orders",'
+        '"partition":0,"leader":1,"replicas":[1,2],"in-sync":[1,2],"min-isr":1}]}}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="an answer of Cruise Control",
+        recognise=has(
+            r'"(MonitorState|ExecutorState|AnalyzerState|goalSummary|loadBeforeOptimization)"\s*:'
+            r"|^(MonitorState|ExecutorState|AnalyzerState): \{"
+        ),
+        instead=f"it has neither replicas nor ISR; ask it for {VERBOSE}, or run {DESCRIBE}",
+        example="MonitorState: {state: RUNNING(20.000% trained), NumValidWindows: (5/5) (100.000%)}"
+        "\nExecutorState: {state: NO_TASK_IN_PROGRESS}\n",
+        suffix=(".json",),
+    ),
+    Source(
         name="the output of the Confluent CLI",
-        recognise=has(r"^ *Topic +\| +Partition +\| +Leader +\| +Replicas +\| +ISR *$"),
-        instead=f"run {DESCRIBE}",
+        recognise=is_confluent_table,
+        carries="leaders, replicas, ISR and, where it prints them, settings; no racks",
+        read=parse_confluent_cli,
         example="Topic: orders PartitionCount: 1 ReplicationFactor: 3\n"
         "  Topic  | Partition | Leader | Replicas |   ISR    \n"
         "+--------+-----------+--------+----------+---------+\n"
@@ -169,14 +208,34 @@ SOURCES: tuple[Source, ...] = (
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
     ),
     Source(
+        name="topics as a client of Kafka prints them",
+        recognise=looks_like_objects,
+        carries="leaders, replicas and ISR, and racks and settings where the client prints them",
+        read=parse_objects,
+        example="[{'topic': 'orders', 'partitions': [{'partition': 0, 'leader': 1, "
+        "'replicas': [1, 2], 'isr': [1, 2]}]}]\n",
+        suffix=(".json",),
+    ),
+    Source(
+        name="resources of Confluent for Kubernetes",
+        recognise=has(r"\bapiVersion\W+platform\.confluent\.io/"),
+        carries="brokers, counts of partitions and replicas, and settings that override the "
+        "operator's; no ISR",
+        place=parse_confluent_operator,
+        example="apiVersion: platform.confluent.io/v1beta1\nkind: Kafka\nmetadata:\n"
+        "  name: kafka\nspec:\n  replicas: 3\n---\napiVersion: platform.confluent.io/v1beta1\n"
+        "kind: KafkaTopic\nmetadata:\n  name: orders\nspec:\n  partitionCount: 3\n  replicas: 3\n",
+        suffix=(".yaml", ".yml", ".json"),
+    ),
+    Source(
         name="Kubernetes resources of Strimzi",
-        recognise=has(r"^(apiVersion|kind|items):"),
+        recognise=has(r"^(apiVersion|kind|items):|\"apiVersion\"\s*:\s*\"kafka\.strimzi\.io/"),
         carries="brokers, counts of partitions and replicas, and settings; no ISR",
         place=parse_strimzi,
         example="apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata:\n  name: shop\n"
         "spec:\n  kafka:\n    replicas: 3\n---\napiVersion: kafka.strimzi.io/v1beta2\n"
         "kind: KafkaTopic\nmetadata:\n  name: orders\nspec:\n  partitions: 3\n  replicas: 3\n",
-        suffix=(".yaml", ".yml"),
+        suffix=(".yaml", ".yml", ".json"),
     ),
     Source(
         name="a description in TOML",
@@ -270,4 +329,4 @@ def source_of(text: str, suffix: str = "") -> Source | None:
         candidates = [source for source in SOURCES if source.recognise is looks_like_describe]
     of_suffix = [source for source in SOURCES if suffix in source.suffix]
     both = [source for source in candidates if source in of_suffix]
-    return next(iter([*both, *candidates, *of_suffix]), None)
+    return next(iter([*both, *candidates, *reversed(of_suffix)]), None)
