@@ -18,6 +18,7 @@ from advisor.cluster.formats.describe import looks_like_describe, read_describe
 from advisor.cluster.formats.json_format import parse_json
 from advisor.cluster.formats.kcat import is_kcat, parse_kcat
 from advisor.cluster.formats.printed_objects import looks_like_objects, parse_objects
+from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.model import Cluster
@@ -130,6 +131,28 @@ SOURCES: tuple[Source, ...] = (
         example='{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": '
         "[1, 2]}]}",
         suffix=(".json",),
+    ),
+    Source(
+        name="the output of kafka-reassign-partitions.sh --generate",
+        recognise=is_generated_plan,
+        carries="the replicas of the current assignment; neither leaders nor ISR nor settings",
+        read=parse_generated_plan,
+        example='Current partition replica assignment\n{"version":1,"partitions":['
+        '{"topic":"orders",'
+        '"partition":0,"replicas":[1,2]}]}\n\nProposed partition reassignment configuration\n'
+        '{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[2,3]}]}\n',
+    ),
+    Source(
+        name="the output of kafka-reassign-partitions.sh",
+        recognise=has(
+            r"^Status of partition reassignment:|^Reassignment of partition \S+ |"
+            r"^(Current|No) partition reassignments|^Current partition replica assignment|"
+            r"^Successfully (started|cancelled) .*reassignment|--reassignment-json-file option"
+        ),
+        instead="what --execute, --verify, --list and --cancel print is not where the replicas are "
+        f"now; run {DESCRIBE}, which also shows the replicas that are being added and removed",
+        example="Status of partition reassignment:\nReassignment of partition orders-0 is complete."
+        "\nReassignment of partition orders-1 is still in progress.\n",
     ),
     Source(
         name="the output of rpk topic describe, of Redpanda",
