@@ -15,7 +15,7 @@ from typing import Any
 
 from advisor.cluster.formats.rows import Row, Rows, number_of, partition_of
 from advisor.cluster.model import Cluster
-from advisor.errors import InputError, shown
+from advisor.errors import InputError
 from advisor.parsing import read_json
 
 VERBOSE = "GET /kafkacruisecontrol/kafka_cluster_state?verbose=true&json=true"
@@ -53,18 +53,12 @@ def parse_cluster_state(text: str, source: str) -> Cluster:
     partitions, counts = (
         _from_json(text, source) if text.lstrip().startswith("{") else _from_text(text, source)
     )
-    seen: dict[tuple[str, int], Row] = {}
     for topic, index, leader, replicas, isr, min_isr, where in partitions:
-        row = Row(topic, partition_of(where, index, leader, replicas, isr), where)
-        first = seen.setdefault((topic, row.partition.index), row)
-        if first.partition != row.partition:
-            raise InputError(
-                f"{where}: partition {row.partition.index} of topic {shown(topic)} is described "
-                f"otherwise at {first.where}; keep one output in a file"
-            )
+        rows.rows.append(Row(topic, partition_of(where, index, leader, replicas, isr), where))
         if min_isr is not None:
             rows.configs.setdefault(topic, {"min.insync.replicas": str(min_isr)})
-    rows.rows = list(seen.values())
+    # A partition may stand in several lists.
+    rows.rows = list({(row.topic, row.partition): row for row in rows.rows}.values())
     _check_counts(rows, counts, source)
     # Its list also has brokers that are down, so it does not tell which run.
     cluster = rows.cluster(source)

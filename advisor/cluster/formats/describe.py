@@ -75,6 +75,8 @@ class _Line(NamedTuple):
 
 def looks_like_describe(text: str) -> bool:
     """Whether a line of the text has labels of `kafka-topics.sh --describe`."""
+    if "\\tPartition: " in text:
+        return True  # tabs as JSON writes them
     return any(len(_LABEL.findall(line)) >= 2 for line in text.splitlines())
 
 

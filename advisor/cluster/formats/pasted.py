@@ -25,12 +25,16 @@ _NEEDED_OF_HEADER = tuple(
     re.compile(rf"(?<!\S){label}:", re.IGNORECASE)
     for label in ("PartitionCount", "ReplicationFactor", "Configs")
 )
-_CLEAN = re.compile(
-    r"^(?![ \t]*[Tt]opic:)[ \t]*[^\s#]|[Tt]opic:[^\n]*\s[Tt]opic:|\\t", re.MULTILINE
+# What a line of clean output never is: the rest is not looked at twice.
+_UNUSUAL = re.compile(
+    r"^(?![ \t]*[Tt]opic:)[ \t]*[^\s#]|[Tt]opic:[^\n]*\s[Tt]opic:|\\t|\|[ \t]*$", re.MULTILINE
 )
+_LOG_FIELDS = re.compile(r"\\n\",\s*\"(stream|time)\".*")
+_BARS = re.compile(r"(\s*\|)+\s*$")
 _QUOTE = re.compile(r"^(?:[ \t]*>)+[ \t]?")
-_GLUED = re.compile(r"(?<=[:|>\])])(?=topic:\s)", re.IGNORECASE)
-_SECOND = re.compile(r"(?<=\s)(?=topic:\s*\S+\s+partition:)", re.IGNORECASE)
+_GLUED = re.compile(r"(?<=[:|>\])+\"'])(?=topic:\s)", re.IGNORECASE)
+# A second record in one line.
+_SECOND = re.compile(r"(?<=\S)\s+(?=topic:\s*\S+\s+partition:)", re.IGNORECASE)
 _NO_REST = re.compile(
     r"[#$%`]|([=~*-])\1|[*-] |\S*[$#%>] |(PS )?[A-Z]:\\|\d{4}-\d\d-\d\d|[^\w:,=]*$"
 )
@@ -51,18 +55,15 @@ def rejoined(text: str) -> str:
     """
     if "\\tPartition" in text:
         # A log driver has written tabs and line ends as JSON does.
-        text = text.replace("\\t", "\t").replace("\\n", "\n")
-    if not _CLEAN.search(text):
+        text = _LOG_FIELDS.sub("", text).replace("\\t", "\t").replace("\\n", "\n")
+    if not _UNUSUAL.search(text):
         return text
     lines: list[str] = []
     record = -1
     for raw in re.split(r"\r\n|\n|\r", text):
-        line = _GLUED.sub(" ", _QUOTE.sub("", raw))
-        first = _RECORD.search(line)
-        if first is not None:
-            record = len(lines)
-            whole, *others = _SECOND.split(line, maxsplit=0) if _is_double(line) else [line]
-            lines += [whole, *others]
+        line = _BARS.sub("", _GLUED.sub(" ", _QUOTE.sub("", raw)))
+        if _RECORD.search(line):
+            lines += _SECOND.split(line)
             record = len(lines) - 1
         elif record >= 0 and _continues(lines[record], line):
             lines[record] += _between(lines[record], line) + line.strip()
@@ -71,10 +72,6 @@ def rejoined(text: str) -> str:
             record = -1
             lines.append(line)
     return "\n".join(lines)
-
-
-def _is_double(line: str) -> bool:
-    return len(_RECORD.findall(line)) > 1
 
 
 def _between(record: str, line: str) -> str:

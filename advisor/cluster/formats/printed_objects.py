@@ -39,7 +39,10 @@ _JAVA_PARTITION = re.compile(
     r"(?:, elr=([^()]*?), lastKnownElr=([^()]*?))?\)"
 )
 _JAVA_PARTITIONS = re.compile(r"partitions=((?:\(partition=[^()]*\),?\s*)+)")
-_KEY = re.compile(r"(?<![\w.])['\"]?([A-Za-z_-]{2,30})['\"]?\s*[:=]\s*[\[\d(\w-]")
+# A list of brokers begins with a bracket: `replicas: 1,2` is another tool's line.
+_KEY = re.compile(
+    r"(?<![\w.])['\"]?([A-Za-z_-]{2,30})['\"]?\s*[:=]\s*(\[|\(|[A-Z]\w*\(|true\b|True\b|false\b|False\b)"
+)
 _OBJECT = re.compile(r"[\[{(]|\b[A-Z]\w*\(")
 _ABBREVIATED = re.compile(r"\[(Array|Object)\]|\.\.\. \d+ more items?|<\S+ object at 0x")
 
@@ -49,14 +52,19 @@ def looks_like_objects(beginning: str) -> bool:
     if _JAVA_TOPIC.search(beginning):
         return True
     named = {_plain(match[1]) for match in _KEY.finditer(beginning)}
-    return all(named & {*names} for names in (_REPLICAS, (*_ISR, *_IN_SYNC), _LEADER))
+    return all(named & {*names} for names in (_REPLICAS, (*_ISR, *_IN_SYNC)))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.lower())
 
 
-def parse_objects(text: str, source: str) -> Cluster:
+def parse_kcat_json(text: str, source: str) -> Cluster:
+    """Return the cluster of `kcat -L -J`, as `parse_objects` does."""
+    return parse_objects(text, source, "kcat -L -J")
+
+
+def parse_objects(text: str, source: str, tool: str = "the client") -> Cluster:
     """Return the cluster of a value that a program has printed.
 
     Parameters
@@ -65,13 +73,15 @@ def parse_objects(text: str, source: str) -> Cluster:
         One value, or several; prose before, between and after them is skipped.
     source : str
         Name for error messages, usually the file name.
+    tool : str
+        Who has printed it, for notes.
 
     Raises
     ------
     InputError
         If a value is cut or abbreviated, or no topic is in it.
     """
-    rows = Rows("the client")
+    rows = Rows(tool)
     if _ABBREVIATED.search(text):
         raise InputError(
             f"{source}: the program has printed this in short ([Array], [Object], ...); print it "
@@ -176,7 +186,7 @@ def _collect(value: object, rows: Rows, where: str, named: str | None = None) ->
 
 def _partitions(value: Mapping[str, Any]) -> list[Any] | None:
     """Return the partitions of a table that is a topic; None if it is none."""
-    inner = _first(value, ("partitions",))
+    inner = _first(value, ("partitions", "partitionmetadata"))
     if isinstance(inner, Mapping):
         inner = [
             {"partition": key, **row} if _first(row, _INDEX) is None else row

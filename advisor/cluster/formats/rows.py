@@ -13,6 +13,7 @@ from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import Partition, Topic, check_partitions
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.parsing import whole_number
 
 _MOST_LISTED = 5
@@ -63,12 +64,10 @@ class Rows:
         Raises
         ------
         InputError
-            If there is no row, a partition is there twice, or a topic has more or fewer partitions
-            than is said of it.
+            If there is no row, a partition is described in two ways, or a topic has more or fewer
+            partitions than is said of it.
         """
-        by_topic: dict[str, list[Row]] = {}
-        for row in self.rows:
-            by_topic.setdefault(row.topic, []).append(row)
+        by_topic = self._by_topic()
         self._check_counts(by_topic, source)
         if not by_topic:
             raise InputError(f"{source}: no partition can be read from this output of {self.tool}")
@@ -88,6 +87,28 @@ class Rows:
             notes=tuple(notes),
         )
 
+    def _by_topic(self) -> dict[str, list[Row]]:
+        """Return the rows of each topic, without those that repeat another word for word."""
+        first_seen: dict[tuple[str, int], Row] = {}
+        by_topic: dict[str, list[Row]] = {}
+        repeated = 0
+        for row in self.rows:
+            first = first_seen.setdefault((row.topic, row.partition.index), row)
+            if first is row:
+                by_topic.setdefault(row.topic, []).append(row)
+            elif first.partition == row.partition:
+                repeated += 1
+            else:
+                raise InputError(
+                    f"{row.where}: partition {row.partition.index} of topic {shown(row.topic)} is "
+                    f"described otherwise at {first.where}; keep one output in a file"
+                )
+        if repeated:
+            self.notes.append(
+                f"{counted(repeated, 'line')} of partitions stood there twice, alike."
+            )
+        return by_topic
+
     def _check_counts(self, by_topic: Mapping[str, list[Row]], source: str) -> None:
         for name, stated in self.stated.items():
             number = len(by_topic.get(name, ()))
@@ -99,14 +120,6 @@ class Rows:
                 )
 
     def _topic(self, name: str, rows: Sequence[Row]) -> Topic:
-        first_seen: dict[int, Row] = {}
-        for row in rows:
-            first = first_seen.setdefault(row.partition.index, row)
-            if first is not row:
-                raise InputError(
-                    f"{row.where}: partition {row.partition.index} of topic {shown(name)} was "
-                    f"already described at {first.where}; keep one output in a file"
-                )
         try:
             return Topic(name, tuple(row.partition for row in rows), self.configs.get(name, {}))
         except InputError as error:

@@ -17,7 +17,11 @@ from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, pa
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
 from advisor.cluster.formats.json_format import parse_json
 from advisor.cluster.formats.kcat import is_kcat, parse_kcat
-from advisor.cluster.formats.printed_objects import looks_like_objects, parse_objects
+from advisor.cluster.formats.printed_objects import (
+    looks_like_objects,
+    parse_kcat_json,
+    parse_objects,
+)
 from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
@@ -178,9 +182,9 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kcat -L -J",
-        recognise=_has_json_keys("originating_broker", "isrs"),
+        recognise=has(r'"originating_broker"\s*:'),
         carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
-        read=parse_objects,
+        read=parse_kcat_json,
         example='{"originating_broker":{"id":1,"name":"10.0.0.1:9092/1"},"query":{"topic":"*"},'
         '"controllerid":1,"brokers":[{"id":1,"name":"10.0.0.1:9092"}],"topics":[{"topic":"orders",'
         '"partitions":[{"partition":0,"leader":1,"replicas":[{"id":1}],"isrs":[{"id":1}]}]}]}',
@@ -217,6 +221,15 @@ SOURCES: tuple[Source, ...] = (
         "  orders |         0 |      0 | [0 1 2]  | [0 1 2]  \n",
     ),
     Source(
+        name="topics as a client of Kafka prints them",
+        recognise=looks_like_objects,
+        carries="leaders, replicas and ISR, and racks and settings where the client prints them",
+        read=parse_objects,
+        example="[{'topic': 'orders', 'partitions': [{'partition': 0, 'leader': 1, "
+        "'replicas': [1, 2], 'isr': [1, 2]}]}]\n",
+        suffix=(".json",),
+    ),
+    Source(
         name="the output of kafka-topics.sh --describe",
         recognise=looks_like_describe,
         carries="leaders, replicas, ISR and settings; no racks",
@@ -229,15 +242,6 @@ SOURCES: tuple[Source, ...] = (
         instead=f"it has sizes of logs, and neither leaders nor ISR; run {DESCRIBE}",
         example='Querying brokers for log directories information\n{"version":1,"brokers":'
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
-    ),
-    Source(
-        name="topics as a client of Kafka prints them",
-        recognise=looks_like_objects,
-        carries="leaders, replicas and ISR, and racks and settings where the client prints them",
-        read=parse_objects,
-        example="[{'topic': 'orders', 'partitions': [{'partition': 0, 'leader': 1, "
-        "'replicas': [1, 2], 'isr': [1, 2]}]}]\n",
-        suffix=(".json",),
     ),
     Source(
         name="resources of Confluent for Kubernetes",
