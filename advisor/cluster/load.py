@@ -5,16 +5,20 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
+from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.formats.sources import DESCRIBE, Source, source_of
+from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, source_of
 from advisor.cluster.live.reader import read_live
+from advisor.cluster.managed_services import EVENT_HUBS, EVENT_HUBS_WORDS, service_of
 from advisor.cluster.model import Cluster
+from advisor.cluster.other_systems import refuse_other_systems
 from advisor.cluster.racks import Racks, read_racks
 from advisor.cluster.topic import is_id
 from advisor.errors import InputError, shown
@@ -114,6 +118,11 @@ def load_cluster(
         raise InputError("client_properties are for the address of a running cluster, host:9092")
     else:
         cluster = _from_text(*_read(source), rack_of or {})
+    if cluster.set_aside and not cluster.topics:
+        raise InputError(
+            f"{cluster.source}: there is no topic to judge. {' '.join(cluster.remarks[1:])} Give a "
+            "description that also has topics that are replicated by the brokers"
+        )
     return replace(cluster, **given)
 
 
@@ -125,19 +134,30 @@ def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]
             f"{name}: it is not known here which tool wrote this (it begins with {begins}); "
             f"{_ACCEPTED_SOURCES}"
         )
+    hosts = "" if source.place is not None else text[:BEGINNING]
+    if EVENT_HUBS.search(hosts):
+        raise InputError(f"{name}: {EVENT_HUBS_WORDS}")
     cluster = _with_racks(source.cluster_in(text, name, rack_of), rack_of)
-    return replace(cluster, taken_for=_taken_for(source, cluster))
+    described = (*cluster.topics, *cluster.set_aside)
+    settings = chain(cluster.broker_settings, *(topic.configs for topic in described))
+    names = tuple(topic.name for topic in described)
+    refuse_other_systems(settings, names, name)
+    return replace(
+        cluster,
+        taken_for=_taken_for(source, cluster),
+        managed=cluster.managed or service_of(hosts, names),
+    )
 
 
 def _taken_for(source: Source, cluster: Cluster) -> str:
     """Say in one sentence what a text was taken for, and how much of it was read."""
-    topics = cluster.topics
+    topics = (*cluster.topics, *cluster.set_aside)
     partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
     size = f"{counted(len(topics), 'topic')}, {partitions}, " if topics else ""
-    return (
-        f"Taken for {source.name} ({size}{counted(len(cluster.brokers), 'broker')}), which has "
-        f"{source.carries}."
-    )
+    size += counted(len(cluster.brokers), "broker")
+    layout = LAYOUTS.get(cluster.layout or "")
+    version = "" if layout is None else f" of Kafka {layout.span}"
+    return f"Taken for {source.name}{version} ({size}), which has {source.carries}."
 
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:

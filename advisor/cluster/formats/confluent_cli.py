@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from advisor.cluster.formats.rows import Row, Rows, number_of, partition_of
+from advisor.cluster.formats.rows import Row, Rows, ids_of, number_of, partition_of
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
 
@@ -101,7 +101,7 @@ def _cells(line: str) -> list[str]:
     heads = [re.sub(r"[^a-z]", "", cell.lower()) for cell in line.split("|")]
     heads = heads[1:-1] if heads[0] == heads[-1] == "" else heads
     same = {"partitionid": "partition", "brokerid": "broker", "isleader": "leader"}
-    same |= {"topicname": "topic", "isinisr": "inisr"}
+    same |= {"topicname": "topic", "isinisr": "inisr", "isobserver": "observer"}
     return [same.get(head, head) for head in heads]
 
 
@@ -154,6 +154,14 @@ def _of_replicas(replicas: Mapping[tuple[str, str], Sequence[_Line]], rows: Rows
                 f"Partition {index} of topic {topic} has {len(lines)} lines and others {usual}: "
                 "lines may be missing."
             )
-        ids = sorted((line.cells["broker"] for line in lines), key=lambda id_: id_ not in leaders)
-        isr = [line.cells["broker"] for line in lines if line.cells["inisr"] == "true"]
-        yield Row(topic, partition_of(where, index, leaders[0], ids, isr), where)
+        copies = sorted(lines, key=lambda line: line.cells["leader"] != "true")
+        observers = [line for line in copies if line.cells.get("observer") == "true"]
+        partition = partition_of(
+            where,
+            index,
+            leaders[0],
+            [line.cells["broker"] for line in copies if line not in observers],
+            [line.cells["broker"] for line in copies if line.cells["inisr"] == "true"],
+            observers=ids_of([line.cells["broker"] for line in observers], "observers"),
+        )
+        yield Row(topic, partition, where)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from advisor.cluster.formats.rows import Row, Rows, number_of, partition_of
+from advisor.cluster.formats.rows import Row, Rows, ids_of, number_of, partition_of
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError
 from advisor.parsing import read_json
@@ -53,8 +53,11 @@ def parse_cluster_state(text: str, source: str) -> Cluster:
     partitions, counts = (
         _from_json(text, source) if text.lstrip().startswith("{") else _from_text(text, source)
     )
-    for topic, index, leader, replicas, isr, min_isr, where in partitions:
-        rows.rows.append(Row(topic, partition_of(where, index, leader, replicas, isr), where))
+    for topic, index, leader, replicas, isr, offline, min_isr, where in partitions:
+        partition = partition_of(
+            where, index, leader, replicas, isr, offline=ids_of(offline or (), "offline")
+        )
+        rows.rows.append(Row(topic, partition, where))
         if min_isr is not None:
             rows.configs.setdefault(topic, {"min.insync.replicas": str(min_isr)})
     # A partition may stand in several lists.
@@ -107,7 +110,7 @@ def _json_rows(state: Mapping[str, Any], source: str) -> Iterator[tuple[Any, ...
             if not isinstance(row, Mapping) or not isinstance(row.get("topic"), str):
                 raise InputError(f"{source}: {key} has an entry without a topic")
             where = f"{source}: {key}"
-            fields = ("partition", "leader", "replicas", "in-sync", "min-isr")
+            fields = ("partition", "leader", "replicas", "in-sync", "offline", "min-isr")
             yield (row["topic"], *(row.get(field) for field in fields), where)
 
 
@@ -120,8 +123,8 @@ def _from_text(text: str, source: str) -> tuple[Iterator[tuple[Any, ...]], dict[
         if _HEADER.match(line):
             in_table = True
         elif match := _PARTITION.match(line.rstrip()):
-            topic, index, leader, replicas, isr, _, _, min_isr = match.groups()
-            ids = (replicas.strip("[]"), isr.strip("[]"))
+            topic, index, leader, replicas, isr, _, offline, min_isr = match.groups()
+            ids = [(text or "").strip("[]") for text in (replicas, isr, offline)]
             partitions.append((topic, index, leader, *ids, min_isr, where))
         elif match := _BROKER.match(line):
             counts[int(match[1])] = int(match[3])

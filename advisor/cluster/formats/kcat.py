@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from advisor.cluster.formats.rows import Row, Rows, partition_of
+from advisor.cluster.formats.rows import Row, Rows, number_of, partition_of
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
 
@@ -29,16 +29,12 @@ _STARTS = re.compile(
     r'|^\s*\S+:\d+/\d+\s*(\(controller\))?$|"\s+with\s+\d+\s+partition|\bpartition\s+\d+,?\s*leader'
     r"|\bpartition\s+\d+,|topic\s+\"|consumer groups"
 )
-_HEADING = re.compile(
+HEADING = (
     r"Metadata for .*\(from broker|Cluster \S+ metadata \(response from"
     r"|\bpartition \d+,? leader:? -?\d+, replicas:"
 )
+_LONGEST = 2_000
 _REST = re.compile(r"^[\d,\s\]]+$|^\W*\w*[\s:,]*(replicas|isrs|leader|icas|srs|rs|s|as)\b")
-
-
-def is_kcat(beginning: str) -> bool:
-    """Whether a text has a line of a partition, or the heading, as kcat -L prints them."""
-    return bool(_HEADING.search(beginning))
 
 
 def parse_kcat(text: str, source: str) -> Cluster:
@@ -74,16 +70,16 @@ def parse_kcat(text: str, source: str) -> Cluster:
                     f"{where}: topic {shown(topic)} is described a second time; keep one output in "
                     "a file"
                 )
-            rows.stated[topic] = int(match[2])
+            rows.stated[topic] = number_of(match[2], "the count of partitions")
             if match[3]:
                 rows.notes.append(f"Of topic {topic} the brokers said: {match[3]}.")
         elif match := _BROKERS.search(line):
-            said.setdefault("brokers", int(match[1]))
+            said.setdefault("brokers", number_of(match[1], "the count of brokers"))
         elif match := _TOPICS.search(line):
-            said.setdefault("topics", int(match[1]))
+            said.setdefault("topics", number_of(match[1], "the count of topics"))
         elif match := _BROKER.search(line):
             assert rows.brokers is not None
-            rows.brokers[int(match[1] or match[2])] = None
+            rows.brokers[number_of(match[1] or match[2], "broker")] = None
         elif re.search(r'\bpartition\s+\d+|topic\s+"', line):
             raise InputError(f"{where}: the line is cut; save the whole output of kcat -L again")
     return _checked(rows, said, topics, source)
@@ -124,7 +120,7 @@ def _lines(text: str, source: str) -> Iterator[tuple[str, str]]:
 
 def _continues(current: str, line: str) -> bool:
     """Whether a line is the rest of one that a terminal has wrapped."""
-    if not line.strip() or "partition" not in current:
+    if not line.strip() or "partition" not in current or len(current) > _LONGEST:
         return False
     is_complete = _PARTITION.search(current) or _TOPIC.search(current)
     return not is_complete or bool(_REST.match(line.strip()))

@@ -30,7 +30,6 @@ _UNUSUAL = re.compile(
     r"^(?![ \t]*[Tt]opic:)[ \t]*[^\s#]|[Tt]opic:[^\n]*\s[Tt]opic:|\\t|\|[ \t]*$", re.MULTILINE
 )
 _LOG_FIELDS = re.compile(r"\\n\",\s*\"(stream|time)\".*")
-_BARS = re.compile(r"(\s*\|)+\s*$")
 _QUOTE = re.compile(r"^(?:[ \t]*>)+[ \t]?")
 _GLUED = re.compile(r"(?<=[:|>\])+\"'])(?=topic:\s)", re.IGNORECASE)
 # A second record in one line.
@@ -38,6 +37,7 @@ _SECOND = re.compile(r"(?<=\S)\s+(?=topic:\s*\S+\s+partition:)", re.IGNORECASE)
 _NO_REST = re.compile(
     r"[#$%`]|([=~*-])\1|[*-] |\S*[$#%>] |(PS )?[A-Z]:\\|\d{4}-\d\d-\d\d|[^\w:,=]*$"
 )
+_LONGEST = 20_000
 _NUMBERS = re.compile(rf"[\d,][\d,\s]*($|{_LABEL.pattern})", re.IGNORECASE)
 
 
@@ -61,7 +61,9 @@ def rejoined(text: str) -> str:
     lines: list[str] = []
     record = -1
     for raw in re.split(r"\r\n|\n|\r", text):
-        line = _BARS.sub("", _GLUED.sub(" ", _QUOTE.sub("", raw)))
+        line = _GLUED.sub(" ", _QUOTE.sub("", raw))
+        if line.rstrip().endswith("|"):
+            line = line.rstrip("| \t")  # a table's right border
         if _RECORD.search(line):
             lines += _SECOND.split(line)
             record = len(lines) - 1
@@ -84,7 +86,7 @@ def _between(record: str, line: str) -> str:
 def _continues(record: str, line: str) -> bool:
     """Whether a line is the rest of a record of the tool, cut where a terminal ended."""
     rest = line.strip()
-    if not rest:
+    if not rest or len(record) > _LONGEST:
         return False
     last_word = re.split(r"\s", record)[-1]
     if _LABEL.match(rest) or _LABEL.match(last_word + rest):

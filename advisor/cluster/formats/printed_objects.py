@@ -30,18 +30,21 @@ _IS_LEADER = ("leader", "isleader")
 _BROKER = ("id", "broker", "nodeid", "brokerid")
 _ELR = ("elr", "eligibleleaderreplicas")
 _LAST_ELR = ("lastknownelr",)
+_OFFLINE = ("offlinereplicas", "offline")
 
 # host:9092 (id: 1 rack: a isFenced: false)
-_NODE = re.compile(r"[^\s,=(]*:-?\d+ \(id: (-?\d+) rack: (.*?)(?: isFenced: (\w+))?\)")
+_NODE = re.compile(
+    r"(?<![^\s,=(\[])[^\s,=(\[]*:-?\d+ \(id: (-?\d+) rack: ([^()]*?)(?: isFenced: (\w+))?\)"
+)
 _JAVA_TOPIC = re.compile(r"\(name=[^,()]+, (?:topicId=[\w-]+, )?internal=(?:true|false), partition")
 _JAVA_PARTITION = re.compile(
-    r"\(partition=(\d+), leader=([^()]*?), replicas=([^()]*?), isr=([^()]*?)"
-    r"(?:, elr=([^()]*?), lastKnownElr=([^()]*?))?\)"
+    r"\(partition=(\d+), leader=([^(),]*), replicas=([-\d, ]*), isr=([-\d, ]*)"
+    r"(?:, elr=([-\d, ]*|N/A), lastKnownElr=([-\d, ]*|N/A))?\)"
 )
 _JAVA_PARTITIONS = re.compile(r"partitions=((?:\(partition=[^()]*\),?\s*)+)")
 # A list of brokers begins with a bracket: `replicas: 1,2` is another tool's line.
 _KEY = re.compile(
-    r"(?<![\w.])['\"]?([A-Za-z_-]{2,30})['\"]?\s*[:=]\s*(\[|\(|[A-Z]\w*\(|true\b|True\b|false\b|False\b)"
+    r"(?<![\w.])['\"]?([A-Za-z_-]{2,30})['\"]?\s*[:=]\s*(\[(?!\[)|\(|[A-Z]\w*\(|true\b|True\b|false\b|False\b)"
 )
 _OBJECT = re.compile(r"[\[{(]|\b[A-Z]\w*\(")
 _ABBREVIATED = re.compile(r"\[(Array|Object)\]|\.\.\. \d+ more items?|<\S+ object at 0x")
@@ -234,13 +237,14 @@ def _row(topic: str, value: Mapping[str, Any], where: str) -> Row:
         _ids(_isr_of_replicas(value) if isr is None else isr),
         _optional_ids(value, _ELR),
         _optional_ids(value, _LAST_ELR),
+        offline=_optional_ids(value, _OFFLINE) or (),
     )
     return Row(topic, partition, where)
 
 
 def _optional_ids(value: Mapping[str, Any], names: tuple[str, ...]) -> tuple[int, ...] | None:
     ids = _first(value, names)
-    return None if ids is None else ids_of(_ids(ids), "ELR")
+    return None if ids is None else ids_of(_ids(ids), names[0])
 
 
 def _isr_of_replicas(value: Mapping[str, Any]) -> list[Any] | None:

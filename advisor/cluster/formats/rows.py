@@ -6,9 +6,10 @@ is here: rows that contradict each other are refused, and what is missing is sai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from advisor.cluster.completeness import part_shown
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import Partition, Topic, check_partitions
@@ -64,11 +65,10 @@ class Rows:
         Raises
         ------
         InputError
-            If there is no row, a partition is described in two ways, or a topic has more or fewer
+            If there is no row, a partition is described in two ways, or a topic has more
             partitions than is said of it.
         """
         by_topic = self._by_topic()
-        self._check_counts(by_topic, source)
         if not by_topic:
             raise InputError(f"{source}: no partition can be read from this output of {self.tool}")
         check_partitions(len(self.rows))
@@ -76,15 +76,16 @@ class Rows:
         mentioned = sorted(set().union(*(topic.brokers() for topic in topics)))
         brokers = {**dict.fromkeys(mentioned), **(self.brokers or {})}
         brokers |= {broker: rack for broker, rack in self.racks.items() if broker in brokers}
-        notes = [*self.notes, *_gaps(topics)]
         if self.brokers is not None:
-            notes += _absent(sorted(set(mentioned) - set(self.brokers)), self.tool)
+            self.notes += _absent(sorted(set(mentioned) - set(self.brokers)), self.tool)
+        empty = [name for name, number in self.stated.items() if number and name not in by_topic]
         return Cluster(
             brokers=dict(sorted(brokers.items())),
             topics=topics,
             kafka_version=self.kafka_version,
             source=source,
-            notes=tuple(notes),
+            notes=tuple(self.notes),
+            part=part_shown(topics, True, empty),
         )
 
     def _by_topic(self) -> dict[str, list[Row]]:
@@ -109,21 +110,22 @@ class Rows:
             )
         return by_topic
 
-    def _check_counts(self, by_topic: Mapping[str, list[Row]], source: str) -> None:
-        for name, stated in self.stated.items():
-            number = len(by_topic.get(name, ()))
-            if number != stated:
-                raise InputError(
-                    f"{source}: topic {shown(name)} is said to have {stated} "
-                    f"partition{'s' * (stated != 1)} but {number} can be read; "
-                    f"save the whole output of {self.tool} again"
-                )
-
     def _topic(self, name: str, rows: Sequence[Row]) -> Topic:
+        where, stated = rows[0].where, self.stated.get(name)
+        if stated is not None and stated < len(rows):
+            raise InputError(
+                f"{where}: topic {shown(name)} is said to have {counted(stated, 'partition')} but "
+                f"{len(rows)} can be read; keep one output in a file"
+            )
         try:
-            return Topic(name, tuple(row.partition for row in rows), self.configs.get(name, {}))
+            return Topic(
+                name,
+                tuple(row.partition for row in rows),
+                self.configs.get(name, {}),
+                stated_partitions=None if stated == len(rows) else stated,
+            )
         except InputError as error:
-            raise InputError(f"{rows[0].where}: {error}") from None
+            raise InputError(f"{where}: {error}") from None
 
 
 def partition_of(
@@ -134,6 +136,9 @@ def partition_of(
     isr: object,
     elr: tuple[int, ...] | None = None,
     last_known_elr: tuple[int, ...] | None = None,
+    *,
+    observers: tuple[int, ...] = (),
+    offline: tuple[int, ...] = (),
 ) -> Partition:
     """Return a partition from numbers, digits or lists of them; a leader of -1 or None is none.
 
@@ -151,6 +156,8 @@ def partition_of(
             isr=ids_of(isr, "ISR"),
             elr=elr,
             last_known_elr=last_known_elr,
+            observers=observers,
+            offline=offline,
         )
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
@@ -198,20 +205,6 @@ def listed_numbers(numbers: Sequence[int]) -> str:
     if more:
         return f"{', '.join(names)} and {more} more"
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _gaps(topics: Sequence[Topic]) -> list[str]:
-    """Say which partitions are missing between those that are there."""
-    notes = []
-    for topic in topics:
-        indexes = {partition.index for partition in topic.partitions}
-        missing = sorted(set(range(max(indexes) + 1)) - indexes)
-        if missing:
-            notes.append(
-                f"Partition{'s' * (len(missing) > 1)} {listed_numbers(missing)} of topic "
-                f"{topic.name} {'are' if len(missing) > 1 else 'is'} not in it."
-            )
-    return notes
 
 
 def _absent(brokers: Sequence[int], tool: str) -> list[str]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
 from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
 from advisor.cluster.formats.json_format import parse_json
-from advisor.cluster.formats.kcat import is_kcat, parse_kcat
+from advisor.cluster.formats.kcat import HEADING, parse_kcat
 from advisor.cluster.formats.printed_objects import (
     looks_like_objects,
     parse_kcat_json,
@@ -33,6 +34,8 @@ RackOf = Mapping[int, str | None]
 
 BEGINNING = 200_000
 """Characters that a text is recognised by: one of 100 MB is not searched several times."""
+
+_WIDTH = 500
 
 DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
 """What to run in place of a text that has no replicas."""
@@ -89,10 +92,19 @@ class Source:
         raise InputError(f"{name}: this is {self.name}: {self.instead}")
 
 
-def has(pattern: str, flags: re.RegexFlag = re.MULTILINE) -> Callable[[str], bool]:
-    """Return a recogniser: whether a pattern occurs; `^` is the beginning of any line."""
-    compiled = re.compile(pattern, flags)
-    return lambda beginning: compiled.search(beginning) is not None
+def has(pattern: str) -> Callable[[str], bool]:
+    """Return a recogniser: whether a pattern occurs in the first `_WIDTH` characters of lines.
+
+    `^` is the beginning of any line.
+    """
+    compiled = re.compile(pattern, re.MULTILINE)
+    return lambda beginning: compiled.search(_narrow(beginning)) is not None
+
+
+@lru_cache(maxsize=2)  # all entries look at the same text
+def _narrow(text: str) -> str:
+    """Cut long lines, which could take the square of their length to search."""
+    return "\n".join(line[:_WIDTH] for line in text.splitlines())
 
 
 def _is_json(beginning: str) -> bool:
@@ -101,7 +113,7 @@ def _is_json(beginning: str) -> bool:
 
 def _has_json_keys(*keys: str) -> Callable[[str], bool]:
     """Return a recogniser of JSON that names all of some keys near its beginning."""
-    compiled = [re.compile(rf'"{re.escape(key)}"\s*:') for key in keys]
+    compiled = [re.compile(rf'"{re.escape(key)}" ?:') for key in keys]
     return lambda beginning: (
         beginning.lstrip()[:1] in ("{", "[") and all(key.search(beginning) for key in compiled)
     )
@@ -173,7 +185,7 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kcat -L",
-        recognise=is_kcat,
+        recognise=has(HEADING),
         carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
         read=parse_kcat,
         example="Metadata for all topics (from broker 1: 10.0.0.1:9092/1):\n 1 brokers:\n"
@@ -238,7 +250,7 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kafka-log-dirs.sh --describe",
-        recognise=has(r'^\s*\{.*"logDirs"\s*:'),
+        recognise=has(r'^[ \t]*\{.*"logDirs":'),
         instead=f"it has sizes of logs, and neither leaders nor ISR; run {DESCRIBE}",
         example='Querying brokers for log directories information\n{"version":1,"brokers":'
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
@@ -284,9 +296,7 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kafka-configs.sh --describe",
-        recognise=has(
-            r"^ *(Dynamic|All|Default|Configs?|Quota)?\s*configs? (for|are)\b.*\b(topic|broker)s?\b"
-        ),
+        recognise=has(r"^(Dynamic|All|Default|Quota) configs? for |^Configs for \w+:"),
         instead=f"it has settings and no replicas; run {DESCRIBE}, which prints the settings too",
         example="Dynamic configs for topic orders are:\n  min.insync.replicas=2 sensitive=false "
         "synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=2}\n",

@@ -1,0 +1,38 @@
+"""Topics whose records are not in replicas alone: what is true of them in place of a judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor.cluster.topic import DISKLESS, TIERED, Topic
+
+_MOST_NAMES = 5
+_TRUE_OF = {
+    # KIP-1150: the broker acknowledges once a batch is in object storage and its place is known.
+    DISKLESS: "are diskless: a record is in object storage before it is acknowledged, and the "
+    "brokers listed as replicas keep no copy of their own, so that neither replication factor nor "
+    "min ISR says what is lost",
+    # KIP-405: closed segments are uploaded; what is not is in the replicas' logs alone.
+    TIERED: "are tiered: what is uploaded survives the loss of all brokers, so that at most what is"
+    " not uploaded yet is lost, the active segment at least",
+}
+
+
+def set_aside_words(topics: Sequence[Topic]) -> tuple[str, ...]:
+    """Say what is true of topics that are not judged, a sentence for each kind.
+
+    Parameters
+    ----------
+    topics : sequence of Topic
+        Diskless and tiered ones.
+    """
+    sentences = []
+    for storage, true_of in _TRUE_OF.items():
+        names = [topic.name for topic in topics if topic.storage == storage]
+        if names:
+            more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+            listed = ", ".join(names[:_MOST_NAMES])
+            sentences.append(
+                f"Not judged, and not touched by any plan: {listed}{more}. They {true_of}."
+            )
+    return tuple(sentences)
