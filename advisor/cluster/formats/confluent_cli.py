@@ -19,7 +19,9 @@ from advisor.errors import InputError, shown
 
 _DESCRIBED = {"partition", "leader", "replicas", "isr"}
 _REPLICA = {"broker", "partition", "leader", "inisr"}
-_TITLE = re.compile(r"^[>\s]*Topic: (\S+)(?: PartitionCount: (\d+))?")
+_TITLE = re.compile(
+    r"^[>\s]*Topic: (\S+)(?: PartitionCount: (\d+) ReplicationFactor: \d+| Configuration)?\s*$"
+)
 _COUNT = re.compile(r"^[>\s|]*Partition ?Count\s*[:|]\s*(\d+)")
 _NAME = re.compile(r"^[>\s|]*Name\s*\|\s*([A-Za-z0-9._-]+)\s*\|?\s*$")
 _RULE = re.compile(r"^[>\s|]*[-+|:\s]+$")
@@ -137,7 +139,8 @@ def _of_replicas(replicas: Mapping[tuple[str, str], Sequence[_Line]], rows: Rows
     if not replicas:
         return
     rows.notes.append(
-        "The table has no order of the replicas: the leader is taken as the preferred one."
+        "The table has a line for each replica, no count of them and no order: a missing line may "
+        "not be noticed, and the leader is taken as the preferred one."
     )
     usual = Counter(map(len, replicas.values())).most_common(1)[0][0]
     for (topic, index), lines in replicas.items():

@@ -265,6 +265,8 @@ def _parse_line(line: str, source: str, number: int) -> _Line | None:
             raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
         values[label] = line[match.end() : end].strip()
     _check_labels(values, where)
+    if _LABEL.search(values.get("Configs", "")):
+        raise InputError(f"{where}: another line runs into the Configs of this one; {_RETRY}")
     if not TOPIC_NAME.fullmatch(values["Topic"]):
         raise InputError(f"{where}: {shown(values['Topic'])} is not the name of a topic; {_RETRY}")
     return _Line(source, number, values["Topic"], values, has_elr="Elr" in values)

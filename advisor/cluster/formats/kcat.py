@@ -11,18 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from advisor.cluster.formats.rows import Row, Rows, number_of, partition_of
+from advisor.cluster.formats.rows import Row, Rows, may_be_cut, number_of, partition_of
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
 
-_IDS = r"(\d+(?:\s*,\s*\d+)*)?"
+_IDS = r"\d+(?:\s*,\s*\d+)*"
+_LIST = rf"((?:\[\s*(?:{_IDS})?\s*\]|{_IDS})?)"
 _BROKERS = re.compile(r"(\d+)\s+brokers:")
 _BROKER = re.compile(r"\bbroker\s+(\d+)\s+at\s+\S+|^\s*\S+:\d+/(\d+)\s*(?:\(controller\))?$")
 _TOPICS = re.compile(r"(\d+)\s+topics:")
 _TOPIC = re.compile(r'"([^"]*)"\s+with\s+(\d+)\s+partition(?:s:|\(s\))\s*:?\s*(.*)')
 _PARTITION = re.compile(
-    rf"partition\s+(\d+),?\s*leader:?\s*(-?\d+),\s*replicas:\s*\[?\s*{_IDS}\s*\]?,"
-    rf"\s*isrs:\s*\[?\s*{_IDS}\s*\]?(?:\s*errstr:.*|,\s*\D.*|\s*)$"
+    rf"partition\s+(\d+),?\s*leader:?\s*(-?\d+),\s*replicas:\s*{_LIST},"
+    rf"\s*isrs:\s*{_LIST}(?:\s*errstr:.*|,\s*\D.*|\s*)$"
 )
 _STARTS = re.compile(
     r"Metadata for .*\(from|metadata \(response from|\d+\s+(brokers|topics):|\bbroker\s+\d+\s+at\b"
@@ -61,8 +62,8 @@ def parse_kcat(text: str, source: str) -> Cluster:
                 raise InputError(
                     f"{where}: a partition stands before any topic; save the whole output again"
                 )
-            partition = partition_of(where, index, leader, replicas or "", isr or "")
-            rows.rows.append(Row(topic, partition, where))
+            ids = [text.strip("[]") for text in (replicas, isr)]
+            rows.rows.append(Row(topic, partition_of(where, index, leader, *ids), where))
         elif match := _TOPIC.search(line):
             topic, topics = match[1], topics + 1
             if topic in rows.stated:
@@ -82,6 +83,8 @@ def parse_kcat(text: str, source: str) -> Cluster:
             rows.brokers[number_of(match[1] or match[2], "broker")] = None
         elif re.search(r'\bpartition\s+\d+|topic\s+"', line):
             raise InputError(f"{where}: the line is cut; save the whole output of kcat -L again")
+    if text[-1:] not in ("\n", "\r") and rows.rows:
+        rows.notes += may_be_cut(rows.rows[-1])
     return _checked(rows, said, topics, source)
 
 

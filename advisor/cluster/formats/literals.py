@@ -117,27 +117,36 @@ class _Reader:
         """Read up to the closing bracket: a table if there are keys, otherwise a list."""
         values: list[Any] = []
         table: dict[str, Any] = {}
+        needs_comma = False
         while True:
             kind, text = self.next()
             if kind == "close":
                 if text != _CLOSES[opened]:
                     self.fail(f"{opened!r} is closed by {text!r}")
                 self.position = self.end
-                if table and values:
-                    self.fail("some values have a name and others have none")
                 return table if table or (opened == "{" and not values) else values
             if kind == "comma":
                 self.position = self.end
+                needs_comma = False
                 continue
-            value = self.value(depth)
-            if self.next()[0] == "equals":
-                self.position = self.end
-                key = "null" if value is None else str(value)
-                if key in table:
-                    self.fail(f"the key {key[:80]!r} stands there twice")
-                table[key] = self.value(depth)
-            else:
-                values.append(value)
+            if needs_comma:
+                self.fail("a comma is missing")
+            self.item(values, table, depth)
+            if table and values:
+                self.fail("some values have a name and others have none")
+            needs_comma = True
+
+    def item(self, values: list[Any], table: dict[str, Any], depth: int) -> None:
+        """Read one value, and its name if it has one."""
+        value = self.value(depth)
+        if self.next()[0] != "equals":
+            values.append(value)
+            return
+        self.position = self.end
+        key = "null" if value is None else str(value)
+        if key in table:
+            self.fail(f"the key {key[:80]!r} stands there twice")
+        table[key] = self.value(depth)
 
 
 def _scalar(word: str) -> Any:

@@ -35,9 +35,12 @@ _GLUED = re.compile(r"(?<=[:|>\])+\"'])(?=topic:\s)", re.IGNORECASE)
 # A second record in one line.
 _SECOND = re.compile(r"(?<=\S)\s+(?=topic:\s*\S+\s+partition:)", re.IGNORECASE)
 _NO_REST = re.compile(
-    r"[#$%`]|([=~*-])\1|[*-] |\S*[$#%>] |(PS )?[A-Z]:\\|\d{4}-\d\d-\d\d|[^\w:,=]*$"
+    r"[#$%`]|\",|([=~*-])\1|[*-] |\S*[$#%>] |(PS )?[A-Z]:\\|\d{4}-\d\d-\d\d|[^\w:,=]*$"
 )
 _LONGEST = 20_000
+_LAST_LABEL = re.compile(r"LastKnownElr:\s*$", re.IGNORECASE)
+_REPLICAS = re.compile(r"(?<!\S)Replicas:\s*([\d,]+)", re.IGNORECASE)
+_CONFIGS = re.compile(r"(?<!\S)Configs:", re.IGNORECASE)
 _NUMBERS = re.compile(rf"[\d,][\d,\s]*($|{_LABEL.pattern})", re.IGNORECASE)
 
 
@@ -76,6 +79,11 @@ def rejoined(text: str) -> str:
     return "\n".join(lines)
 
 
+def _are_replicas(numbers: str, record: str) -> bool:
+    replicas = _REPLICAS.search(record)
+    return replicas is not None and set(numbers.split(",")) <= set(replicas[1].split(","))
+
+
 def _between(record: str, line: str) -> str:
     """Return what stood where a line was cut: labels follow a space, other things nothing."""
     if not _LABEL.match(line.strip()):
@@ -89,15 +97,17 @@ def _continues(record: str, line: str) -> bool:
     if not rest or len(record) > _LONGEST:
         return False
     last_word = re.split(r"\s", record)[-1]
+    if _CONFIGS.search(record):
+        # Settings have no spaces; only this label can follow them.
+        return not _NO_REST.match(rest) and not re.search(r"\s(?!MarkedForDeletion:)", rest)
     if _LABEL.match(rest) or _LABEL.match(last_word + rest):
         return True
     if not _LABEL.search(record):
         return False
     if _NUMBERS.match(rest):
-        return True
+        # After the last label numbers need not follow: these may be something else.
+        return not _LAST_LABEL.search(record) or _are_replicas(rest, record)
     if _NO_REST.match(rest):
         return False
-    if re.search(r"(?<!\S)Configs:", record, re.IGNORECASE):
-        return not re.search(r"\s(?!MarkedForDeletion)", rest)
     needed = _NEEDED if _NEEDED[0].search(record) else _NEEDED_OF_HEADER
     return not all(label.search(record) for label in needed)

@@ -41,12 +41,13 @@ _JAVA_PARTITION = re.compile(
     r"\(partition=(\d+), leader=([^(),]*), replicas=([-\d, ]*), isr=([-\d, ]*)"
     r"(?:, elr=([-\d, ]*|N/A), lastKnownElr=([-\d, ]*|N/A))?\)"
 )
-_JAVA_PARTITIONS = re.compile(r"partitions=((?:\(partition=[^()]*\),?\s*)+)")
+_JAVA_PARTITIONS = re.compile(r"partitions=(\(partition=[^()]*\)(?:,\s*\(partition=[^()]*\))*)")
 # A list of brokers begins with a bracket: `replicas: 1,2` is another tool's line.
 _KEY = re.compile(
     r"(?<![\w.])['\"]?([A-Za-z_-]{2,30})['\"]?\s*[:=]\s*(\[(?!\[)|\(|[A-Z]\w*\(|true\b|True\b|false\b|False\b)"
 )
 _OBJECT = re.compile(r"[\[{(]|\b[A-Z]\w*\(")
+_QUOTE = re.compile(r"^(\s*>)+ ?")
 _ABBREVIATED = re.compile(r"\[(Array|Object)\]|\.\.\. \d+ more items?|<\S+ object at 0x")
 
 
@@ -84,6 +85,19 @@ def parse_objects(text: str, source: str, tool: str = "the client") -> Cluster:
     InputError
         If a value is cut or abbreviated, or no topic is in it.
     """
+    try:
+        return _parsed(text, source, tool)
+    except InputError:
+        # A terminal may have cut a long line, also in the middle of a number.
+        whole = "".join(_QUOTE.sub("", line) for line in text.splitlines())
+        try:
+            return _parsed(whole, source, tool)
+        except InputError:
+            pass
+        raise
+
+
+def _parsed(text: str, source: str, tool: str) -> Cluster:
     rows = Rows(tool)
     if _ABBREVIATED.search(text):
         raise InputError(
@@ -227,14 +241,18 @@ def _add_topic(
 
 
 def _row(topic: str, value: Mapping[str, Any], where: str) -> Row:
-    isr = _first(value, _ISR)
     place = f"{where}: topic {topic}" if topic.isprintable() else where
+    names = {_plain(str(key)) for key in value}
+    flagged = _isr_of_replicas(value)
+    for needed in (_INDEX, _LEADER) if flagged is None else (_INDEX,):
+        if not names & {*needed}:
+            raise InputError(f"{place}: a partition has no {needed[0]}; print it again, whole")
     partition = partition_of(
         place,
         _first(value, _INDEX),
         _broker(_first(value, _LEADER, _leader_of_replicas(value))),
         _ids(_first(value, _REPLICAS)),
-        _ids(_isr_of_replicas(value) if isr is None else isr),
+        _ids(_first(value, _ISR, flagged)),
         _optional_ids(value, _ELR),
         _optional_ids(value, _LAST_ELR),
         offline=_optional_ids(value, _OFFLINE) or (),

@@ -169,6 +169,14 @@ def partition_of(
     return partition
 
 
+def may_be_cut(row: Row) -> list[str]:
+    """Say that the ISR of a last line without a line end may have been longer."""
+    if set(row.partition.isr) == set(row.partition.replicas):
+        return []
+    last = f"{row.topic}-{row.partition.index}"
+    return [f"The text ends without a line end: the ISR of {last} may be cut."]
+
+
 def number_of(value: object, what: str) -> int:
     """Return a whole number from a number or its digits.
 
