@@ -90,7 +90,7 @@ class Situation:
         version, version_note = version_of(cluster, kafka_version)
         chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
         settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
-        notes = [cluster.taken_for, version_note, controller_note(cluster, version)]
+        notes = [*cluster.remarks, version_note, controller_note(cluster, version)]
         of_each = None
         if load is None:
             of_each = Workload()

@@ -425,7 +425,7 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
     whose = "" if all_stated else usual_setting_words(described.topics)
     if whose and stated:
         whose = whose.replace("The settings are", "Settings that no option gives are")
-    notes = (described.taken_for, whose, note, controller, assumed, *cluster_notes)
+    notes = (*described.remarks, whose, note, controller, assumed, *cluster_notes)
     return load, [text for text in notes if text]
 
 

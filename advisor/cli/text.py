@@ -98,10 +98,10 @@ def recommendation(
     """
     from advisor.advice.audits.state_words import state_lines
 
-    taken_for = result.cluster.taken_for
+    remarks = result.cluster.remarks
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else (taken_for, *_REST_OF_PLAN), columns),
+        *verdict_blocks(verdict, () if explained else (*remarks, *_REST_OF_PLAN), columns),
     ]
     if explained:
         blocks += _reasons(result, verdict)
@@ -135,7 +135,7 @@ def reported(
     from advisor.advice.audits.state_words import state_lines
 
     state = list(state_lines(result.now))
-    verdict_lines = verdict_blocks(verdict, (result.cluster.taken_for,), columns)
+    verdict_lines = verdict_blocks(verdict, result.cluster.remarks, columns)
     return terminal_blocks([state, *verdict_lines, [f"Report: {path}"]])
 
 
@@ -187,10 +187,10 @@ def audit(
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
 
-    taken_for = result.cluster.taken_for
+    remarks = result.cluster.remarks
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else (taken_for, *_REST_OF_AUDIT), columns),
+        *verdict_blocks(verdict, () if explained else (*remarks, *_REST_OF_AUDIT), columns),
     ]
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
 

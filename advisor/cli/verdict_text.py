@@ -68,7 +68,7 @@ def verdict_blocks(
         _wrapped([broken, *_more_broken(verdict), to_do, verdict.text], columns),
         _topics(verdict, columns),
         _wrapped([said.floor, sure, *said.goals, f"* {capital(held)}." if held else ""], columns),
-        _wrapped([" ".join(filter(None, rest))], columns),
+        _wrapped([" ".join(rest)], columns),
     ]
 
 

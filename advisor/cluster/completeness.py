@@ -22,16 +22,21 @@ def part_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]
     empty : sequence of str
         Names of topics of which no partition is shown.
     """
-    shown = _part(topics, with_headers, empty)
-    if not shown:
+    missing = _not_shown(topics, with_headers, empty)
+    if missing:
+        return (
+            f"This is a part of the cluster ({missing}): nothing is concluded about what does not "
+            f"occur in it; give the output of {_ALL}."
+        )
+    if len(topics) > 1:
         return ""
     return (
-        f"This is a part of the cluster ({shown}): nothing is concluded about what does not occur "
-        f"in it; name the other brokers with --racks, or give the output of {_ALL}."
+        f"Of this cluster one topic is shown, {topics[0].name}: nothing is concluded about brokers "
+        "without a replica of it; name them with --racks, or describe all topics."
     )
 
 
-def _part(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]) -> str:
+def _not_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]) -> str:
     missing = [(topic, partitions) for topic in topics if (partitions := _missing(topic))]
     unhealthy = all(_unhealthy(p) for topic in topics for p in topic.partitions)
     if not with_headers and unhealthy:
@@ -44,8 +49,6 @@ def _part(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]) -> 
     if empty:
         more = f" and {len(empty) - 1:,} more" if len(empty) > 1 else ""
         return f"no partition of {empty[0]}{more}"
-    if len(topics) == 1:
-        return f"only topic {topics[0].name}"
     return ""
 
 

@@ -14,9 +14,9 @@ from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.managed_services import SERVICES
 from advisor.cluster.observed import Observed
-from advisor.cluster.other_storage import set_aside_words
+from advisor.cluster.other_storage import observers_words, set_aside_words
 from advisor.cluster.racks import is_rack, moved, rack_mapping
-from advisor.cluster.topic import Topic, check_partitions, is_id
+from advisor.cluster.topic import TIERED, Topic, check_partitions, is_id
 from advisor.errors import InputError, shown
 from advisor.formatting import counted
 from advisor.parsing import is_unicode
@@ -333,7 +333,13 @@ class Cluster(ClusterTable):
         """What the description was taken for, and what of it is not judged; a sentence each."""
         service = () if self.managed is None else (SERVICES[self.managed].sentence,)
         said = (self.taken_for, self.part, *set_aside_words(self.set_aside), *service)
-        return tuple(filter(None, said))
+        return tuple(filter(None, (*said, observers_words(self.topics))))
+
+    @property
+    def elected(self) -> tuple[Topic, ...]:
+        """The topics whose partitions have leaders and an ISR: all but the diskless ones."""
+        tiered = (topic for topic in self.set_aside if topic.storage == TIERED)
+        return (*self.topics, *tiered)
 
     def with_racks(self, mapping: Mapping[Any, Any]) -> Cluster:
         """Return a copy of this cluster with other racks.

@@ -1,4 +1,4 @@
-"""Topics whose records are not in replicas alone: what is true of them in place of a judgement."""
+"""Copies that are no Kafka replicas: what is true of them in place of a judgement."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ def set_aside_words(topics: Sequence[Topic]) -> tuple[str, ...]:
                 f"Not judged, and not touched by any plan: {listed}{more}. They {true_of}."
             )
     return tuple(sentences)
+
+
+def observers_words(topics: Sequence[Topic]) -> str:
+    """Say that observers are not judged as replicas; "" if no topic has any."""
+    observed = [topic for topic in topics if any(p.observers for p in topic.partitions)]
+    if not observed:
+        return ""
+    brokers = sorted({b for topic in observed for p in topic.partitions for b in p.observers})
+    more = f" and {len(brokers) - _MOST_NAMES:,} more" if len(brokers) > _MOST_NAMES else ""
+    more_topics = f" and {len(observed) - 1:,} more topics" if len(observed) > 1 else ""
+    return (
+        f"Observers of {observed[0].name}{more_topics} (brokers "
+        f"{', '.join(map(str, brokers[:_MOST_NAMES]))}{more}) are asynchronous copies: outside the "
+        "ISR by design, they neither acknowledge nor are elected, and do not count as replicas."
+    )

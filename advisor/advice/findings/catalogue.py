@@ -143,6 +143,15 @@ _RULES = (
         "acknowledged records may be lost with it.",
         "Bring the other replicas back before anything else; restart and move nothing until then.",
     ),
+    Rule(
+        "KRA111",
+        BROKEN,
+        "The leader or the ISR is outside the replicas",
+        "Kafka elects and counts only replicas: either the description was changed after it was "
+        "printed, or the controller's record of the partition is damaged.",
+        "Describe the topic again; if it says the same, restart the controller that is active and "
+        "look at its log before anything is moved. The partition is not judged.",
+    ),
     *CREATED_TOPIC_RULES,
     Rule(
         "KRA301",

@@ -61,6 +61,10 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     partitions_of: dict[int, list[Partition]] = {}
     for partition in topic.partitions:
         partitions_of.setdefault(partition.replication_factor, []).append(partition)
+    if topic.broken:
+        indexes = ", ".join(map(str, topic.broken))
+        detail = f"partition {indexes}: the leader or the ISR is outside the replicas."
+        yield finding("KRA111", detail, topic.name, topic.broken)
     yield from _copies_of(topic, config, partitions_of)
     yield from _health(topic, config, partitions_of)
     yield from _placement(topic, cluster)
@@ -353,7 +357,7 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
     """Yield findings about brokers and racks of the replicas."""
     racks: Mapping[int, str | None] = dict(cluster.brokers.items())
     factor = topic.replication_factor
-    if factor == len(racks) and factor > 1:
+    if factor == len(racks) and factor > 1 and not cluster.part:
         yield finding("KRA304", f"RF {factor} on {len(racks)} brokers.", topic.name)
     if factor < 2 or None in racks.values() or len(cluster.racks) < 2:
         return

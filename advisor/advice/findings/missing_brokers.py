@@ -17,10 +17,14 @@ def check_missing(presence: Presence) -> Iterator[Finding]:
 
 def missing_words(presence: Presence) -> list[str]:
     """Return what is seen of the brokers that are down or in no ISR: "broker 3 is down"."""
+    unseen = "in no ISR (down, or behind everywhere)"
+    if presence.part:
+        unseen = "in no ISR of what is shown (down, or behind there)"
     seen = {
         "down": presence.down,
-        "in no ISR (down, or behind everywhere)": presence.unknown,
+        unseen: presence.unknown,
         "running, but in no ISR": presence.behind,
+        "not serving replicas (down, or with failed log directories)": presence.offline,
     }
     return [_brokers_are(brokers, what) for what, brokers in seen.items() if brokers]
 

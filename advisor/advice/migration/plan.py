@@ -45,6 +45,7 @@ from advisor.advice.migration.tools import Tools
 from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
 from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster, Topic
+from advisor.cluster.managed_services import SERVICES
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
 from advisor.reliability.workload import Workload
@@ -207,13 +208,15 @@ def make_plan(
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
-    first = _comments(in_words(lowered), held_back_words(held_back), crowded)
+    service = "" if cluster.managed is None else SERVICES[cluster.managed].marked
+    first = _comments(service, in_words(lowered), held_back_words(held_back), crowded)
     lines = PlanLines(
         preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
         steps=(
             *_steps(tools, changes, growing, moves, bytes_per_second, duration),
             *_default_for_new(tools, for_new),
             *_kept(planned.kept, planned.factors),
+            *_by_rules(planned.by_rules, planned.targets),
         ),
         verify=tuple(_verification(tools, planned.topics)),
         rollback=(
@@ -246,8 +249,9 @@ def _plan_for_new_topic(
     files: dict[str, FileText],
 ) -> MigrationPlan:
     crowded = crowded_broker_words((), cluster, config)
+    service = "" if cluster.managed is None else SERVICES[cluster.managed].marked
     lines = PlanLines(
-        preflight=_comments(crowded),
+        preflight=_comments(service, crowded),
         steps=(*tools.variables, *_creation(tools, config, load)),
         verify=(tools.describe("my-topic"),),
         rollback=_comments("The topic is new: there is nothing to go back to."),
@@ -442,6 +446,16 @@ def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLi
         yield shell_comment(
             f"{topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
             f"settings; {factors[topic.name]} would be enough."
+        )
+
+
+def _by_rules(topics: Sequence[Topic], targets: Mapping[str, Config]) -> Iterator[ShellLine]:
+    for topic in topics:
+        target = targets[topic.name]
+        yield shell_comment(
+            f"{topic.name} is not changed here: its replicas follow "
+            f"confluent.placement.constraints. State {target.replication_factor} replicas there, "
+            f"without the observers, and then min.insync.replicas={target.min_insync_replicas}."
         )
 
 

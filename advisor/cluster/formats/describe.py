@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -307,10 +308,17 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
     configs = parse_configs(values.get("Configs", ""), where)
     _check_numbers(name, lines)
     observers = _stated_observers(configs)
-    sound = [line for line in lines if line.partition is not None or not _outside(line, observers)]
-    if not sound:
+    outside = [line for line in lines if line.partition is None and _outside(line, observers)]
+    if len(outside) == len(lines):
         raise InputError(_outside(lines[0], observers))
-    partitions = tuple(line.partition or _partition(line, observers) for line in sound)
+    broken = {_number(line, "Partition") for line in outside}
+    partitions = tuple(
+        _partition(line, observers)
+        if line.partition is None
+        else _without_observers(line.partition, observers)
+        for line in lines
+        if line.partition is not None or _number(line, "Partition") not in broken
+    )
     if header is not None:
         _check_replication_factor(header, partitions)
     try:
@@ -320,7 +328,7 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
             configs=configs,
             topic_id=values.get("TopicId") or None,
             marked_for_deletion=values.get("MarkedForDeletion", "").lower() == "true",
-            broken=tuple(_number(line, "Partition") for line in lines if line not in sound),
+            broken=tuple(sorted(broken)),
             stated_partitions=None if stated == len(lines) else stated,
         )
     except InputError as error:
@@ -400,6 +408,17 @@ def _check_replication_factor(header: _Line, partitions: tuple[Partition, ...]) 
             f"{header.where}: topic {header.topic} says ReplicationFactor {stated} but its "
             f"partitions have {partitions[0].replication_factor} replicas; {_RETRY}"
         )
+
+
+def _without_observers(partition: Partition, stated_observers: int) -> Partition:
+    """Return a partition without its last replicas, if constraints make them observers."""
+    serving = {*partition.isr, partition.leader}
+    last = partition.replicas[len(partition.replicas) - stated_observers :]
+    observers = tuple(broker for broker in last if broker not in serving)
+    replicas = tuple(broker for broker in partition.replicas if broker not in observers)
+    if not observers or not replicas:
+        return partition
+    return replace(partition, replicas=replicas, observers=observers)
 
 
 def _leader(line: _Line) -> int | None:

@@ -174,6 +174,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of rpk topic describe, of Redpanda",
         recognise=has(
             r"^PARTITION +LEADER +(EPOCH +)?REPLICAS|^NAME +PARTITIONS +REPLICAS *$|"
+            r"^ *Partition +Leader +Replicas +In-Sync Replicas|"
             r"^CLUSTER\n=+\nredpanda\."
         ),
         instead="Redpanda replicates with Raft: acks=all waits for a majority of the replicas and "

@@ -130,6 +130,61 @@ def test_columns_of_confluent_are_read():
         assert (partition.replicas, partition.observers, partition.offline) == ((1, 2), (3,), ())
 
 
+# https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion/docs/multiregion.rst
+CONSTRAINTS = (
+    'confluent.placement.constraints={"version":1,"replicas":[{"count":2,"constraints":'
+    '{"rack":"west"}}],"observers":[{"count":2,"constraints":{"rack":"east"}}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("rest", "leader", "replicas", "observers", "offline"),
+    [
+        ("Isr: 2,1\tOffline: \tObservers: 3,4", 2, (2, 1), (3, 4), ()),
+        ("Isr: 1\tOffline: 2,1\tLiveObservers: 3,4", None, (2, 1), (3, 4), (2, 1)),
+        ("Isr: 2,1,3\tOffline: \tObservers: 3,4", 2, (2, 1, 3), (4,), ()),
+        ("Isr: 3,4\tOffline: 2,1\tObservers: 3,4", 3, (2, 1, 3, 4), (), (2, 1)),
+        ("Isr: 2,1", 2, (2, 1), (3, 4), ()),
+        ("Isr: 2,1\tOffline: ", 2, (2, 1), (3, 4), ()),
+        ("Isr: 2,1\tOffline: 4\tObservers: 3,4", 2, (2, 1), (3, 4), (4,)),
+    ],
+)
+def test_observers_are_no_replicas(rest, leader, replicas, observers, offline):
+    """By their column or by the constraints; one in the ISR was promoted. It is written back."""
+    head = f"Topic: t\tPartitionCount: 1\tReplicationFactor: 4\tConfigs: {CONSTRAINTS}\n"
+    text = f"{head}\tTopic: t\tPartition: 0\tLeader: {leader or 'none'}\tReplicas: 2,1,3,4\t{rest}"
+    (topic,) = parse_describe(text + "\n", "x")
+    (partition,) = topic.partitions
+    assert (partition.leader, partition.replicas) == (leader, replicas)
+    assert (partition.observers, partition.offline) == (observers, offline)
+    assert topic.brokers() == {1, 2, 3, 4}
+    assert topic.placed_by_rules
+    (again,) = parse_describe(format_describe(topic, "2.7"), "x")
+    assert set(again.partitions[0].replicas) == set(replicas)
+    assert set(again.partitions[0].observers) == set(observers)
+
+
+@pytest.mark.parametrize("version", ["0.8.0", "2.1", "2.7", "3.7", "3.9", "4.1"])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2025-01-02T10:00:00.000Z stdout F ",
+        "[2025-01-02 10:00:00,000] INFO ",
+        "kafka-0 | ",
+        "Jan 02 10:00:00 host kafka[812]: ",
+        "> ",
+    ],
+)
+def test_the_version_is_guessed_behind_a_prefix_too(version, prefix):
+    """A log's or container's prefix changes neither the columns nor what they prove."""
+    text = SAMPLES[version]
+    prefixed = "".join(prefix + line.lstrip() + "\n" for line in text.splitlines())
+    log = "[2025-01-02 10:00:00] started\n" * 5_000
+    plain = load_cluster(text)
+    for other in (load_cluster(prefixed), load_cluster(log + prefixed)):
+        assert (other.layout, other.topics) == (plain.layout, plain.topics)
+
+
 def test_several_topics_and_any_order_are_read():
     """Topics keep their order, partitions are sorted, headers are optional."""
     lines = [
