@@ -3,7 +3,7 @@
 import random
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,10 +85,14 @@ _LOSS = r"may be|may not|not in it|was not read|stood there twice"
 
 
 def is_structured(text: str) -> bool:
-    """Whether lines of a text are parts of a value, so that one may be gone without a trace."""
+    """Whether lines of a text are parts of values, so that one may be gone without a trace."""
     opens = sum(line.rstrip().endswith(("{", "[", "(")) for line in text.splitlines())
     begins = text.lstrip().startswith(("[", "{"))
-    return opens >= 2 or begins or re.search(r"^(apiVersion|kind):", text, re.MULTILINE) is not None
+    return (
+        opens >= 2
+        or begins
+        or re.search(r"^(apiVersion|kind):|^Proposed ", text, re.MULTILINE) is not None
+    )
 
 
 def is_wrapped(text: str) -> bool:
@@ -214,8 +218,30 @@ def _without_elr(partition: Partition) -> Partition:
 
 def _other_settings(configs: dict[str, str], topic: str, whole: list[Cluster]) -> str:
     """Return a setting that no text has; a line may be cut in its value."""
-    right = [t.configs for cluster in whole for t in cluster.topics if t.name == topic]
+    # A table of settings may not say of which topic it is, where two outputs are mixed.
+    right = [
+        described.configs
+        for cluster in whole
+        for described in cluster.topics
+        if described.name == topic or len(whole) > 1
+    ]
     for key, value in configs.items():
         if not any(settings.get(key, "").startswith(value) for settings in right):
             return f"{key}={value}"
     return ""
+
+
+def try_mutations(seed: str, count: int) -> Iterator[tuple[str, str, str]]:
+    """Yield the mutations of the texts that are misread: a name, what is wrong, and the text."""
+    texts = [entry.text for entry in entries() if not entry.refused]
+    whole = {text: read_or_refused(text) for text in texts}
+    files = {entry.text: entry.file for entry in entries()}
+    for index in range(count):
+        draw = random.Random(f"{seed}-{index}")
+        text = draw.choice(texts)
+        kind, changed, other = mutated(draw, text, texts)
+        clusters = [whole[text], *([whole[other]] if other else [])]
+        wrong = misreading([cluster for cluster in clusters if cluster is not None], changed)
+        if wrong:
+            names = " and ".join(files[part] for part in filter(None, (text, other)))
+            yield f"mutation {index} of seed {seed}, {kind}, {names}", wrong, changed

@@ -162,7 +162,8 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-reassign-partitions.sh",
         recognise=has(
             r"^Status of partition reassignment:|^Reassignment of partition \S+ |"
-            r"^(Current|No) partition reassignments|^Current partition replica assignment|"
+            r"^(Current|No) partition reassignments"
+            r"|^Current partition replica assignment|^Proposed partition reassignment|"
             r"^Successfully (started|cancelled) .*reassignment|--reassignment-json-file option"
         ),
         instead="what --execute, --verify, --list and --cancel print is not where the replicas are "
@@ -350,6 +351,36 @@ SOURCES: tuple[Source, ...] = (
     ),
 )
 """Every known kind of text; the first that recognises a text names it."""
+
+
+# What a partition looks like in the output of each tool: two in one text are noticed by it.
+_PARTITIONS: Mapping[str, Callable[[str], bool]] = {
+    "the output of kcat -L": has(r"\bpartition \d+,? leader:? -?\d+, replicas:"),
+    "the output of kafka-topics.sh --describe": has(r"(?<!\S)[Pp]artition:\s*\d+\s+[Ll]eader:"),
+    "the output of kafka-reassign-partitions.sh --generate": is_generated_plan,
+    "the output of the Confluent CLI": is_confluent_table,
+    "Cruise Control's kafka_cluster_state": is_cluster_state,
+    "topics as a client of Kafka prints them": looks_like_objects,
+}
+
+
+# Some clients print lists in brackets in kcat's lines.
+_ALIKE = {("the output of kcat -L", "topics as a client of Kafka prints them")}
+
+
+def not_read(text: str, source: Source) -> str:
+    """Say which other tool's partitions are in a text that one reader has read; "" if none are."""
+    if source.name not in _PARTITIONS or _is_json(text):
+        return ""
+    beginning = text[:BEGINNING]
+    others = [
+        name
+        for name, shows in _PARTITIONS.items()
+        if name != source.name and (source.name, name) not in _ALIKE and shows(beginning)
+    ]
+    if not others:
+        return ""
+    return f"It also has {', '.join(others)}, which was not read; give each output in its own file."
 
 
 def source_of(text: str, suffix: str = "") -> Source | None:
