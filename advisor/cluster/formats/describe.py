@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from advisor.cluster.completeness import part_shown
 from advisor.cluster.describe_layouts import layout_of
+from advisor.cluster.formats.pasted import rejoined
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
@@ -80,6 +81,8 @@ class _Line(NamedTuple):
 
 def looks_like_describe(text: str) -> bool:
     """Whether a line of the text has labels of `kafka-topics.sh --describe`."""
+    if "\\tPartition: " in text:
+        return True  # tabs as JSON writes them
     return any(len(_LABEL.findall(line)) >= 2 for line in text.splitlines())
 
 
@@ -91,6 +94,7 @@ def read_describe(text: str, source: str) -> Cluster:
     InputError
         As of `parse_describe`.
     """
+    text = rejoined(text)
     described = _described(text, source)
     topics = described.topics
     brokers = dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
@@ -263,6 +267,8 @@ def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | N
             raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
         values[label] = line[match.end() : end].strip()
     _check_labels(values, where, is_last)
+    if _LABEL.search(values.get("Configs", "")):
+        raise InputError(f"{where}: another line runs into the Configs of this one; {_RETRY}")
     if not TOPIC_NAME.fullmatch(values["Topic"]):
         raise InputError(f"{where}: {shown(values['Topic'])} is not the name of a topic; {_RETRY}")
     return _Line(source, number, values["Topic"], values, has_elr="Elr" in values)
