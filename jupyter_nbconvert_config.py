@@ -9,6 +9,7 @@ A picture that answers a title comes before its code, which is folded too.
 `docs/exported` has the colours that more people can read.
 """
 
+import re
 from pathlib import Path
 
 from nbformat.v4 import new_markdown_cell
@@ -27,14 +28,11 @@ _FIRST_TO_LAST = [
 ]
 
 c.NbConvertBase.display_data_priority = _FIRST_TO_LAST
-c.HTMLExporter.display_data_priority = _FIRST_TO_LAST
 c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).resolve().parent / "docs/exported")]
 c.HTMLExporter.template_name = "advisor"
 c.HTMLExporter.require_js_url = _NOTHING
 c.HTMLExporter.mathjax_url = _NOTHING
 c.HTMLExporter.jquery_url = _NOTHING
-c.HTMLExporter.mermaid_js_url = _NOTHING
-c.HTMLExporter.mermaid_layout_elk_js_url = _NOTHING
 c.HTMLExporter.widget_renderer_url = _NOTHING
 
 
@@ -47,6 +45,8 @@ def _without_kernel(notebook, resources):
     for cell in notebook.cells:
         if "outputs" in cell:
             cell.outputs = [each for each in cell.outputs if not _is_bar(each.get("data", {}))]
+            for output in cell.outputs:
+                _without_empty_heads(output.get("data", {}))
         tags = cell.metadata.get("tags", [])
         if "assert" in tags:
             cells.append(_folded("Checks of this section", cell.source))
@@ -67,6 +67,13 @@ def _folded(title, source):
 def _is_bar(shown):
     """A widget without HTML of its own needs the kernel that moved it."""
     return _WIDGET in shown and "text/html" not in shown
+
+
+def _without_empty_heads(shown):
+    """Heads without words, as pandas puts them above and beside an index, are cells."""
+    if "text/html" in shown:
+        page = "".join(shown["text/html"])
+        shown["text/html"] = re.sub(r"<th[^>]*>\s*</th>", "<td></td>", page)
 
 
 c.HTMLExporter.preprocessors = [_without_kernel]

@@ -98,9 +98,10 @@ def recommendation(
     """
     from advisor.advice.audits.state_words import state_lines
 
+    remarks = result.cluster.remarks
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else _REST_OF_PLAN, columns),
+        *verdict_blocks(verdict, () if explained else (*remarks, *_REST_OF_PLAN), columns),
     ]
     if explained:
         blocks += _reasons(result, verdict)
@@ -134,7 +135,8 @@ def reported(
     from advisor.advice.audits.state_words import state_lines
 
     state = list(state_lines(result.now))
-    return terminal_blocks([state, *verdict_blocks(verdict, (), columns), [f"Report: {path}"]])
+    verdict_lines = verdict_blocks(verdict, result.cluster.remarks, columns)
+    return terminal_blocks([state, *verdict_lines, [f"Report: {path}"]])
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -185,9 +187,10 @@ def audit(
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
 
+    remarks = result.cluster.remarks
     blocks = [
         list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else _REST_OF_AUDIT, columns),
+        *verdict_blocks(verdict, () if explained else (*remarks, *_REST_OF_AUDIT), columns),
     ]
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
 
@@ -247,11 +250,12 @@ def clients(rows: Sequence[ClientDefaults]) -> Terminal:
 
 def findings(items: Sequence[Finding]) -> list[str]:
     """Format findings grouped by rule, each group followed by its remedy."""
-    from advisor.advice.findings.summary import shortened
+    from advisor.advice.findings.summary import folded, shortened
 
     lines = ["Findings:"] if items else []
-    for rule, remedy in dict.fromkeys((finding.rule, finding.remedy) for finding in items):
-        same = [finding for finding in items if (finding.rule, finding.remedy) == (rule, remedy)]
+    shown = folded(items)
+    for rule, remedy in dict.fromkeys((finding.rule, finding.remedy) for finding in shown):
+        same = [finding for finding in shown if (finding.rule, finding.remedy) == (rule, remedy)]
         for first, topics, more in shortened(same):
             lines.append(f"  {rule.code} {topics + ': ' if topics else ''}{first.detail}")
             lines += [f"         {more}"] if more else []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS, LEAST_COLUMNS = 100, 60
 _MOST_TOPICS, _MOST_BROKEN = 30, 3
-_NAME, _SHORTEST_NAME, _CUT = 1, 18, "..."
+_NAME, _SHORTEST_NAME, _CUT = 1, 16, "..."
 _ARROW, _GAP = "->", 2
 _HEAD = ("", "topic", "today", "set to", "a loss every", "no writes/year")
 _UNITS = {"year": "y", "month": "mo", "day": "d", "hour": "h"}
@@ -139,7 +139,7 @@ def _table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     for row in rows:
         lines.append(f"{row[0].ljust(widths[0])}  {row[_NAME]}")
         lines += _wrapped([f"    {row[2]}; set to: {row[3]}"], columns)
-        lines += _wrapped([f"    {_HEAD[4]} {row[4]}; {_HEAD[5]}: {row[5]}"], columns)
+        lines += _wrapped([f"    {_HEAD[4]}: {row[4]}; {_HEAD[5]}: {row[5]}"], columns)
     return lines
 
 

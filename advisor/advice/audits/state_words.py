@@ -40,9 +40,13 @@ def _now(state: CurrentState) -> str:
 
 
 def _missing(state: CurrentState) -> str:
-    if not state.missing:
-        return "no broker is missing; "
-    return "".join(f"{words}; " for words in missing_words(state.presence))
+    failed = state.presence.failed_directories
+    words = missing_words(state.presence) if state.missing else ["no broker is missing"]
+    if failed:
+        names = first_of([str(broker) for broker in failed])
+        some = f"brokers {names} run" if len(failed) > 1 else f"broker {names} runs"
+        words.append(f"{some}, but not all of its log directories work")
+    return "".join(f"{text}; " for text in words)
 
 
 def _partitions(number: int) -> str:
@@ -64,7 +68,8 @@ def _next(worst: NextFailure | None) -> str:
         harm.append(f"{more} {refuses} acks=all")
     text = f"Next: the worst broker to lose now is {worst.broker}: {listed(harm)}"
     if worst.last_copies:
-        text += f", and its disk holds the only in-sync copy of {_partitions(worst.last_copies)}"
+        whose = _partitions(worst.last_copies)
+        text += f", and no other disk has the newest acknowledged records of {whose}"
     return f"{text}."
 
 
@@ -85,7 +90,11 @@ def _first(state: CurrentState) -> str:
     what = f"find out why broker {broker} is behind"
     if broker in state.presence.down:
         what = f"bring back broker {broker}"
-    elif broker in state.presence.unknown:
+    elif broker in state.presence.failed_directories:
+        what = f"repair the failed log directory of broker {broker}"
+    elif broker in state.presence.unknown and state.presence.part:
+        what = f"see whether broker {broker} runs, and why it is not in sync"
+    elif broker in (*state.presence.unknown, *state.presence.offline):
         what = f"bring back broker {broker} (if it is up, its log says why it is not in sync)"
     if state.offline:
         return (

@@ -29,6 +29,8 @@ class Finding:
         What was observed, in one sentence.
     partitions : tuple of int
         Partitions affected; empty if the finding is not about single partitions.
+    brokers : tuple of int
+        Brokers that are out of sync, of which the finding tells or follows; empty for others.
     own_remedy : str
         What to do in this case; "" if what the rule says.
     """
@@ -37,6 +39,7 @@ class Finding:
     topic: str
     detail: str
     partitions: tuple[int, ...] = ()
+    brokers: tuple[int, ...] = ()
     own_remedy: str = ""
 
     @property
@@ -152,6 +155,15 @@ _RULES = (
         "The next failure of that broker takes the partition offline, and if its disk is lost, "
         "acknowledged records may be lost with it.",
         "Bring the other replicas back before anything else; restart and move nothing until then.",
+    ),
+    Rule(
+        "KRA111",
+        BROKEN,
+        "The leader or the ISR is outside the replicas",
+        "Kafka elects and counts only replicas: either the description was changed after it was "
+        "printed, or the controller's record of the partition is damaged.",
+        "Describe the topic again; if it says the same, restart the controller that is active and "
+        "look at its log before anything is moved. The partition is not judged.",
     ),
     *CREATED_TOPIC_RULES,
     Rule(

@@ -61,6 +61,10 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     partitions_of: dict[int, list[Partition]] = {}
     for partition in topic.partitions:
         partitions_of.setdefault(partition.replication_factor, []).append(partition)
+    if topic.broken:
+        indexes = ", ".join(map(str, topic.broken))
+        detail = f"partition {indexes}: the leader or the ISR is outside the replicas."
+        yield finding("KRA111", detail, topic.name, topic.broken)
     owner = owner_of(topic.name, cluster.topic_names)
     risks = _copies_of(topic, config, partitions_of, owner not in (None, MIRRORED))
     if owner is not None:
@@ -346,25 +350,25 @@ def _health(
             if p.leader is None or len(p.isr) < in_sync or p.adding or p.removing
         ]
     unusual.sort(key=lambda p: p.index)
-    leaderless = [p.index for p in unusual if p.leader is None]
-    behind = [p.index for p in unusual if len(p.isr) < p.replication_factor]
+    leaderless = [p for p in unusual if p.leader is None]
+    behind = [p for p in unusual if len(p.isr) < p.replication_factor]
     led = [p for p in unusual if p.leader is not None]
     refusing = [p for p in led if len(p.isr) < needed[p.replication_factor]]
     if leaderless:
-        yield _of_partitions("KRA104", topic, leaderless, "without a leader")
+        yield _out_of_sync("KRA104", topic, leaderless, "without a leader")
     if refusing:
         sizes = sorted({needed[p.replication_factor] for p in refusing})
         below = f"below the min ISR of {listed([str(size) for size in sizes])}"
         too_few = all(needed[p.replication_factor] > p.replication_factor for p in refusing)
         if too_few:
             below += ", which is more than there are replicas (KRA103)"
-        refused = _of_partitions("KRA106", topic, [p.index for p in refusing], below)
+        refused = _out_of_sync("KRA106", topic, refusing, below)
         yield replace(refused, own_remedy=_MORE_REPLICAS) if too_few else refused
-    left = [p.index for p in led if len(p.isr) == 1 < p.replication_factor]
+    left = [p for p in led if len(p.isr) == 1 < p.replication_factor]
     if left:
-        yield _of_partitions("KRA110", topic, left, "with one in-sync replica left")
+        yield _out_of_sync("KRA110", topic, left, "with one in-sync replica left")
     if behind:
-        yield _of_partitions("KRA105", topic, behind, "with replicas out of sync")
+        yield _out_of_sync("KRA105", topic, behind, "with replicas out of sync")
     moving = [p.index for p in unusual if p.reassigning]
     if moving:
         yield _of_partitions("KRA109", topic, moving, "being reassigned")
@@ -377,7 +381,7 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
     """Yield findings about brokers and racks of the replicas."""
     racks: Mapping[int, str | None] = dict(cluster.brokers.items())
     factor = topic.replication_factor
-    if factor == len(racks) and factor > 1:
+    if factor == len(racks) and factor > 1 and not cluster.part:
         yield finding("KRA304", f"RF {factor} on {len(racks)} brokers.", topic.name)
     if factor < 2 or None in racks.values() or len(cluster.racks) < 2:
         return
@@ -399,6 +403,15 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
         yield _of_partitions("KRA307", topic, one_rack, "with all replicas in one rack")
     if uneven:
         yield _of_partitions("KRA308", topic, uneven, "with more replicas in a rack than need be")
+
+
+def _out_of_sync(code: str, topic: Topic, partitions: list[Partition], what: str) -> Finding:
+    """A finding about partitions, with the brokers that each of them lacks."""
+    lacking = {broker for p in partitions for broker in p.held if broker not in p.isr}
+    # Members of an ISR without a leader stay in it when they die.
+    lacking |= {broker for p in partitions if p.leader is None for broker in p.isr}
+    of_partitions = _of_partitions(code, topic, [p.index for p in partitions], what)
+    return replace(of_partitions, brokers=tuple(sorted(lacking)))
 
 
 def _of_partitions(code: str, topic: Topic, indexes: list[int], what: str) -> Finding:

@@ -9,8 +9,7 @@ from advisor.advice import Audit
 from advisor.advice.candidate import Candidate, choose
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
-from advisor.present.figures import style
-from advisor.present.figures.comparison import has_interval
+from advisor.present.figures.comparison import has_interval, today_words
 from advisor.present.interactive.controls import (
     NEW_TOPIC,
     SMALL_REPLICAS,
@@ -160,7 +159,7 @@ def _evaluated(recommendation: Recommendation, config: Config) -> Candidate:
 
 
 def _marks(recommendation: Recommendation) -> list[dict[str, Any]]:
-    usual = style.CURRENT.word
+    usual = today_words(recommendation)
     marked = (("today", usual, recommendation.current), ("best", "", recommendation.best))
     return [
         {"mark": kind, "word": word, **mark_json(point_of(choice.reliability, intervals=False))}
