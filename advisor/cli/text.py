@@ -254,12 +254,12 @@ def findings(items: Sequence[Finding]) -> list[str]:
 
     lines = ["Findings:"] if items else []
     shown = folded(items)
-    for rule in dict.fromkeys(finding.rule for finding in shown):
-        same = [finding for finding in shown if finding.rule is rule]
+    for rule, remedy in dict.fromkeys((finding.rule, finding.remedy) for finding in shown):
+        same = [finding for finding in shown if (finding.rule, finding.remedy) == (rule, remedy)]
         for first, topics, more in shortened(same):
             lines.append(f"  {rule.code} {topics + ': ' if topics else ''}{first.detail}")
             lines += [f"         {more}"] if more else []
-        lines.append(f"         {rule.remedy}")
+        lines.append(f"         {remedy}")
     return lines
 
 

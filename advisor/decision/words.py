@@ -427,11 +427,14 @@ def undrawn_sentence(topics: int) -> str:
 
 def loss_size_sentence(size: LossSize) -> str:
     """Return how much a loss takes."""
-    if not size.records_per_loss:
-        return ""
     share = size.share_of_whole_logs
+    if not (size.records_per_loss or share):
+        return ""
     what = "whole logs" if share >= _MOSTLY else "a few seconds of one broker's records"
     mostly = "" if share in (0.0, 1.0) else f"mostly {what}; {percent(share)} take whole logs"
+    if size.records_per_loss is None:
+        others = ", the others a few seconds of one broker's records" if mostly else ""
+        return f"{percent(share)} of losses take whole logs{others}."
     return (
         f"A loss takes {significant(size.records_per_loss)} records on average: {mostly or what}."
     )
