@@ -75,6 +75,7 @@ SLOW = (
     "system/test_published.py",
     "system/test_readme.py::test_the_first_answer_is_the_one_shown",
     "system/test_report_in_browser.py",
+    "system/test_same_answer.py::test_the_explorer",
     "system/test_same_answer.py::test_the_report",
     "system/test_story_in_browser.py",
     "system/test_verdict_in_browser.py",
