@@ -1,4 +1,4 @@
-"""The commands evaluate, simulate, recommend, audit, report and cards."""
+"""The commands evaluate, simulate, recommend, audit, report, learn and cards."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from advisor.cli.options import (
     CHECKPOINT,
     CLUSTER,
     CONFIG,
+    COUNTS,
     EXPLAIN,
     GOALS,
     HOW_SURE,
@@ -271,6 +272,55 @@ def report(
     _write_report(recommendation, path, audited, check, how_sure)
     verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
     emit(text.reported(recommendation, verdict, path, columns_of_terminal()))
+
+
+@advisor.command(short_help="Narrow a card by what your cluster has seen.")
+@click.argument("sources", nargs=-1)
+@click.option("--prior", required=True, help="Failure-model card to begin with: a name or a path.")
+@click.option("--output", help="Write the card to this TOML file, for --model of other commands.")
+@with_options(COUNTS)
+@click.option("--cluster", help="What to judge: a description, as for audit.")
+@click.option("--racks", help='How many racks; or with --cluster which: "1=a,2=a,3=b".')
+@click.option("--mode", help="kraft or zookeeper; kraft unless given.")
+@with_options(EXPLAIN, HOW_SURE, JSON)
+def learn(
+    sources: tuple[str, ...],
+    prior: str,
+    output: str | None,
+    cluster: str | None,
+    explain: bool,
+    how_sure: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Narrow a card by what your cluster has seen, and say what to set with it.
+
+    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV); several are several
+    clusters. Or say the counts as options: --brokers 12 --years 3 --count broker.power=4. What is
+    not counted stays as the card has it. docs/learn.md says how to count.
+    """
+    from advisor.cli import learning
+    from advisor.cluster import load_cluster
+    from advisor.learning import learn as run_learn
+    from advisor.learning.card_file import check_card_path
+
+    path = None if output is None else check_card_path(output)
+    racks = options["racks"]
+    described = None
+    if cluster is not None:
+        which = None if racks is None or racks.isdigit() else racks
+        described = load_cluster(cluster, racks=which)
+    source = learning.counts_of(sources, options, with_cluster=cluster is not None)
+    result = run_learn(
+        source, prior=prior, cluster=described, since=options["since"], until=options["until"]
+    )
+    if path is not None:
+        result.to_toml(path)
+    if as_json:
+        emit(text.json(result.to_dict()))
+    else:
+        verdict = result.verdict if how_sure else result.quick_verdict
+        emit(learning.learned(result, verdict, path, columns_of_terminal(), explain))
 
 
 @advisor.command()

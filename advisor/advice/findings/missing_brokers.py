@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.phrases import first_of, listed
@@ -12,7 +13,8 @@ from advisor.cluster.broker_presence import Presence
 def check_missing(presence: Presence) -> Iterator[Finding]:
     """Yield a finding if brokers with replicas are in no ISR, or reported as down."""
     if presence.missing:
-        yield finding("KRA318", f"{listed(missing_words(presence))}.")
+        missing = finding("KRA318", f"{listed(missing_words(presence))}.")
+        yield replace(missing, brokers=presence.missing)
 
 
 def missing_words(presence: Presence) -> list[str]:

@@ -58,6 +58,7 @@ _LAST_CHARACTERS = 10_000
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
+_TO_FILE = "run kafka-topics.sh --bootstrap-server HOST:9092 --describe > FILE"
 _RETRY = "save the whole output of kafka-topics.sh --describe again"
 
 
@@ -200,7 +201,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
     for number, line, end in _join_wrapped_lines(lines):
         cut = ends_in_line and end == last
         parsed = None if cut else _plain_line(line, source, number)
-        parsed = parsed or _parse_line(line, source, number)
+        parsed = parsed or _parse_line(line, source, number, is_last=end == last)
         if parsed is not None:
             if cut:
                 _check_isr_not_cut(parsed)
@@ -259,7 +260,7 @@ def _plain_ids(text: str) -> tuple[int, ...]:
     return tuple(map(_plain_id, text.split(","))) if text else ()
 
 
-def _parse_line(line: str, source: str, number: int) -> _Line | None:
+def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | None:
     """Parse the labels of one line; None if it is prose, a prompt or a comment."""
     where = f"{source}:{number}"
     matches = list(_LABEL.finditer(line))
@@ -283,7 +284,7 @@ def _parse_line(line: str, source: str, number: int) -> _Line | None:
         if label in values:
             raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
         values[label] = line[match.end() : end].strip()
-    _check_labels(values, where)
+    _check_labels(values, where, is_last)
     if _LABEL.search(values.get("Configs", "")):
         raise InputError(f"{where}: another line runs into the Configs of this one; {_RETRY}")
     if not TOPIC_NAME.fullmatch(values["Topic"]):
@@ -291,7 +292,7 @@ def _parse_line(line: str, source: str, number: int) -> _Line | None:
     return _Line(source, number, values["Topic"], values, has_elr="Elr" in values)
 
 
-def _check_labels(values: dict[str, str], where: str) -> None:
+def _check_labels(values: dict[str, str], where: str, is_last: bool) -> None:
     is_partition = any(label in values for label in PARTITION_LABELS)
     required = list(PARTITION_LABELS if is_partition else HEADER_LABELS)
     for pair in _PAIRS:
@@ -299,8 +300,13 @@ def _check_labels(values: dict[str, str], where: str) -> None:
         if any(label in values for label in pair):
             required.extend(pair)
     for label in required:
-        if label not in values:
+        if label not in values and is_last:
             raise InputError(f"{where}: the line is cut, it has no {label}; {_RETRY}")
+        if label not in values:
+            raise InputError(
+                f"{where}: the line has no {label}, which kafka-topics.sh --describe prints on "
+                f"each: another tool wrote it, or a screen cut it; {_TO_FILE}"
+            )
 
 
 def _check_isr_not_cut(line: _Line) -> None:

@@ -119,10 +119,10 @@ def _has_json_keys(*keys: str) -> Callable[[str], bool]:
     )
 
 
-def _is_list_of_names(beginning: str) -> bool:
-    """Whether every line is a name that a topic may have, and no line has anything else."""
+def _is_every_line(pattern: str, beginning: str) -> bool:
+    """Whether every line that is not blank is of a pattern, and there is one."""
     lines = [line.strip() for line in beginning.splitlines() if line.strip()]
-    return bool(lines) and all(re.fullmatch(r"[\w.-]+", line, re.ASCII) for line in lines)
+    return bool(lines) and all(re.fullmatch(pattern, line, re.ASCII) for line in lines)
 
 
 SOURCES: tuple[Source, ...] = (
@@ -291,14 +291,17 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kafka-consumer-groups.sh",
-        recognise=has(r"^(GROUP|CONSUMER GROUP|TOPIC)\s.*\bPARTITION\s.*\b(CURRENT-OFFSET|LAG)\b"),
+        recognise=has(
+            r"^(GROUP|TOPIC)\s.*\b(CURRENT-OFFSET|LAG)\b|^Group\s+Topic\s+Pid\s+Offset\b|"
+            r"^GROUP\s+COORDINATOR \(ID\)"
+        ),
         instead=f"it has offsets and no replicas; run {DESCRIBE}",
         example="GROUP  TOPIC   PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG\n"
         "bill   orders  0          12              14              2\n",
     ),
     Source(
         name="the output of kafka-configs.sh --describe",
-        recognise=has(r"^(Dynamic|All|Default|Quota) configs? for |^Configs for \w+:"),
+        recognise=has(r"^(Dynamic|All|Default|Quota|SCRAM credential) configs? for |^Configs for "),
         instead=f"it has settings and no replicas; run {DESCRIBE}, which prints the settings too",
         example="Dynamic configs for topic orders are:\n  min.insync.replicas=2 sensitive=false "
         "synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=2}\n",
@@ -325,6 +328,52 @@ SOURCES: tuple[Source, ...] = (
         "[usable: 12],\n",
     ),
     Source(
+        name="the output of kafkactl describe topic",
+        recognise=has(r"^PARTITION +OLDEST_OFFSET +NEWEST_OFFSET\b|^PARTITION\s.*IN_SYNC_REPLICAS"),
+        instead=f"run {DESCRIBE}",
+        example="PARTITION   OLDEST_OFFSET   NEWEST_OFFSET   EMPTY   LEADER        REPLICAS   "
+        "IN_SYNC_REPLICAS\n0           0               12              false   kafka1:9092  101,102"
+        "    101,102\n",
+    ),
+    Source(
+        name="the output of kaf topic describe",
+        recognise=has(r"^ *Partition +High Watermark +Leader +Replicas +ISR *$"),
+        instead=f"run {DESCRIBE}",
+        example="Name:        orders\nInternal:    false\nPartitions:\n"
+        "  Partition  High Watermark  Leader  Replicas  ISR\n"
+        "  0          12              2       [1 2 3]   [1 2 3]\n",
+    ),
+    Source(
+        name="the output of kafka-get-offsets.sh",
+        recognise=lambda beginning: _is_every_line(r"[\w.-]+:\d+:-?\d*", beginning),
+        instead=f"it has offsets and no replicas; run {DESCRIBE}",
+        example="orders:0:12\norders:1:14\n",
+    ),
+    Source(
+        name="the table of kubectl get kafkatopic",
+        recognise=has(r"^NAME +CLUSTER +PARTITIONS +REPLICATION FACTOR\b"),
+        instead="it has no settings and no brokers; run kubectl get kafka,kafkanodepool,kafkatopic "
+        f"-o yaml, or {DESCRIBE} in a broker's pod",
+        example="NAME     CLUSTER   PARTITIONS   REPLICATION FACTOR   READY\n"
+        "orders   shop      12           3                    True\n",
+    ),
+    Source(
+        name="the description of an MSK cluster",
+        recognise=_has_json_keys("ClusterArn"),
+        instead=f"it has brokers and no replicas; run {DESCRIBE}",
+        example='{"ClusterInfo": {"ClusterArn": "arn:aws:kafka:us-east-1:1:cluster/shop/1", '
+        '"NumberOfBrokerNodes": 3}}\n',
+    ),
+    Source(
+        name="a broker's server.properties",
+        recognise=has(
+            r"^(broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs|listeners|"
+            r"advertised\.listeners)\s*="
+        ),
+        instead=f"it has the settings of one broker and no topics; run {DESCRIBE}",
+        example="process.roles=broker,controller\nnode.id=1\nlog.dirs=/data\n",
+    ),
+    Source(
         name="an error message of Kafka's tools",
         recognise=has(
             r"^Error while executing \w+ command|^(\[[^]]*\] )?(ERROR|WARN) .*org\.apache\.kafka|"
@@ -337,7 +386,7 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="a list of names, as kafka-topics.sh --list prints",
-        recognise=_is_list_of_names,
+        recognise=lambda beginning: _is_every_line(r"[\w.-]+", beginning),
         instead=f"it has no replicas; run {DESCRIBE}",
         example="orders\npayments\n",
     ),
