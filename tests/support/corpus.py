@@ -41,9 +41,19 @@ class Entry:
 def entries() -> tuple[Entry, ...]:
     """Return the index."""
     rows = tomllib.loads((FOLDER / "index.toml").read_text(encoding="utf-8"))["text"]
-    lists = ("topics", "says")
     return tuple(
-        Entry(**{key: tuple(row[key]) if key in lists else row[key] for key in row}) for row in rows
+        Entry(
+            file=row["file"],
+            source=row["source"],
+            taken_for=row.get("taken_for", ""),
+            brokers=row.get("brokers", ""),
+            topics=tuple(row.get("topics", ())),
+            kafka_version=row.get("kafka_version"),
+            says=tuple(row.get("says", ())),
+            refused=row.get("refused", ""),
+            wrapped=row.get("wrapped", False),
+        )
+        for row in rows
     )
 
 
