@@ -421,19 +421,15 @@ _PARTITIONS: Mapping[str, Callable[[str], bool]] = {
 }
 
 
-# Some clients print lists in brackets in kcat's lines.
-_ALIKE = {("the output of kcat -L", "topics as a client of Kafka prints them")}
-
-
 def not_read(text: str, source: Source) -> str:
     """Say which other tool's partitions are in a text that one reader has read; "" if none are."""
     if source.name not in _PARTITIONS or _is_json(text):
         return ""
     beginning = text[:BEGINNING]
+    if source.read is parse_kcat:  # some clients print lists in brackets in such lines
+        beginning = re.sub(r".*\bpartition \d+,? leader.*", "", beginning)
     others = [
-        name
-        for name, shows in _PARTITIONS.items()
-        if name != source.name and (source.name, name) not in _ALIKE and shows(beginning)
+        name for name, shows in _PARTITIONS.items() if name != source.name and shows(beginning)
     ]
     if not others:
         return ""
