@@ -246,7 +246,7 @@ class _Learning:
         lengths: Mapping[str, Lengths],
     ) -> None:
         number = self.result.prior.quantities[path]
-        clusters = [Counted(s.events, h.exposure_years(self.entry.scope)) for h, s in members]
+        clusters = [Counted(s.events, h.exposure_of(self.entry)) for h, s in members]
         if not self._is_learnable(path):
             self._count(path, clusters, _range_of(number), _range_of(number))
             return
