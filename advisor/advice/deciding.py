@@ -203,6 +203,7 @@ class Decision:
                 brokers=brokers,
                 planned=self._planned.of(topic),
                 internal=topic.internal,
+                load_is_given=situation.load_is_given,
             )
             for topic in situation.topics
         )

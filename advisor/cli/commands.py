@@ -475,7 +475,8 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
     whose = "" if all_stated else usual_setting_words(described.topics)
     if whose and stated:
         whose = whose.replace("The settings are", "Settings that no option gives are")
-    return load, [text for text in (whose, note, controller, assumed, *cluster_notes) if text]
+    notes = (*described.remarks, whose, note, controller, assumed, *cluster_notes)
+    return load, [text for text in notes if text]
 
 
 def _goals(options: dict[str, Any]) -> Goals:

@@ -22,6 +22,7 @@ from advisor.advice.findings.checks import (
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.findings.missing_brokers import check_missing
+from advisor.advice.findings.owners import owner_of
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import sentence
 from advisor.advice.situation import Situation
@@ -269,9 +270,9 @@ def audit(
         topics=tuple(audits),
         general=(
             *check_missing(now.presence),
-            *check_cluster(cluster),
+            *check_cluster(cluster, situation.version),
             *(check_version(stated, situation.mode) if stated else ()),
-            *_of_results(audits, goals, check_producer(producing, model)),
+            *_of_results(audits, situation, goals, check_producer(producing, model)),
         ),
         now=now,
         copysets=copysets(
@@ -283,13 +284,21 @@ def audit(
 
 
 def _of_results(
-    audits: Sequence[TopicAudit], goals: Goals, producer: Iterator[Finding]
+    audits: Sequence[TopicAudit],
+    situation: Situation,
+    goals: Goals,
+    producer: Iterator[Finding],
 ) -> Iterator[Finding]:
     """Yield the findings about replacements, the producer and its timeout."""
     yield from _once(audits, lambda r, topic: check_replacement(r, goals, topic))
     yield from producer
-    users = [each for each in audits if not each.topic.internal]
-    yield from _once(users, lambda r, topic: check_delivery_timeout(r, goals, topic=topic))
+    names, is_given = situation.cluster.topic_names, situation.load_is_given
+    # What Kafka and frameworks write is none of the producers that a user configures.
+    users = [audited for audited in audits if owner_of(audited.topic.name, names) is None]
+    yield from _once(
+        users,
+        lambda r, topic: check_delivery_timeout(r, goals, topic=topic, load_is_given=is_given),
+    )
 
 
 def _once(

@@ -132,7 +132,7 @@ def _result(found: Finding, rule: int, source: str, lines: Mapping[str, int]) ->
         "ruleId": found.code,
         "ruleIndex": rule,
         "level": _LEVELS[found.rule.weight],
-        "message": {"text": sarif_message(f"{about}{found.detail}")},
+        "message": {"text": sarif_message(f"{about}{found.detail} {found.own_remedy}".rstrip())},
         "locations": [location],
         # Stays when numbers in the message change, so that a service knows the result again.
         "partialFingerprints": {"codeAndTopic/v1": f"{found.code}/{found.topic}"},

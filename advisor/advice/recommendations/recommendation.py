@@ -277,11 +277,16 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
             *check_missing(self.now.presence),
-            *check_cluster(self.cluster),
+            *check_cluster(self.cluster, self.situation.version),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),
             *producing,
-            *check_delivery_timeout(self.best.reliability, self.goals, self._refused_by_timeout),
+            *check_delivery_timeout(
+                self.best.reliability,
+                self.goals,
+                self._refused_by_timeout,
+                load_is_given=self.situation.load_is_given,
+            ),
         )
 
     @property
