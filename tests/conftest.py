@@ -33,6 +33,7 @@ SLOW = (
     "cluster/formats/test_sources.py::test_an_entry_is_seen_at_every_door",
     "kafka/",
     "learning/test_learned.py::test_observed_minutes_are_compared_with_both_cards",
+    "learning/test_metrics.py::test_a_card_is_learned_from_metrics",
     "learning/test_posterior.py::test_intervals_cover_the_truth",
     "pipeline/",
     "present/figures/test_cost.py::test_no_name_stands_on_the_dashed_line",
