@@ -36,8 +36,7 @@ RELIABILITY: Mapping[str, set[str]] = {
     "calendar": set(),
     "measure_table": set(),
     "failures": {RULES},
-    "jit": set(),
-    "solver": {"reliability.jit"},
+    "solver": set(),
     "partition": {"reliability.solver", RULES},
     "statespace": {"reliability.partition", "reliability.failures", "reliability.solver", RULES},
     "common_cause": {
@@ -85,7 +84,7 @@ RELIABILITY: Mapping[str, set[str]] = {
         RULES,
     },
     "sampler": {
-        "reliability.jit",
+        "reliability.solver.jit",
         "reliability.case",
         "reliability.measures",
         "reliability.results",
@@ -143,7 +142,7 @@ FRONT_DOORS = {
     "sampler.intervals",
     "sampler.splitting",
 }
-VISITORS = {"decision", "advice", "present", "pipeline", "cli"}
+VISITORS = {"decision", "advice", "learning", "present", "pipeline", "cli"}
 
 
 def under(module: str, rooms: set[str]) -> bool:

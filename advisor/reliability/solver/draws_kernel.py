@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.jit import Entry, called, entry
+from advisor.reliability.solver.jit import Entry, called, entry
 
 IntArray = NDArray[np.int64]
 Vector = NDArray[np.float64]

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL, Scope
-from advisor.reliability.jit import called, inlined
 from advisor.reliability.sampler.compiled.copy_kernel import (
     copies_per_hour,
     copy_or_decide,
@@ -46,6 +45,7 @@ from advisor.reliability.sampler.compiled.renewal_kernel import (
     target_of_due,
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
+from advisor.reliability.solver.jit import called, inlined
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)

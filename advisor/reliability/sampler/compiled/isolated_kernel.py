@@ -14,7 +14,6 @@ import math
 from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL, Scope
-from advisor.reliability.jit import called, inlined
 from advisor.reliability.sampler.compiled.group_kernel import group_of
 from advisor.reliability.sampler.compiled.memory_layout import (
     FIRST_LOSSES,
@@ -24,6 +23,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     KernelState,
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
+from advisor.reliability.solver.jit import called, inlined
 
 _WELL = WELL
 # Of `ISOLATED.state`.

@@ -12,7 +12,6 @@ import math
 from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL
-from advisor.reliability.jit import called, inlined
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
@@ -48,6 +47,7 @@ from advisor.reliability.sampler.compiled.transition_tables import (
     Table,
     place_of,
 )
+from advisor.reliability.solver.jit import called, inlined
 
 _WELL = WELL
 _LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (

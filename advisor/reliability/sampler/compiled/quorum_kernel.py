@@ -8,10 +8,10 @@ own, at the same instant.
 from __future__ import annotations
 
 from advisor.reliability.failures.mechanisms import WELL
-from advisor.reliability.jit import called, inlined
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.compiled.group_kernel import follow_all, mark_sets
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.solver.jit import called, inlined
 
 NOTHING = -1
 """Of `control.second_event`: none follows."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures.times import time_distribution as times
-from advisor.reliability.jit import called, inlined
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.solver.jit import called, inlined
 
 _WEIBULL, _LOGNORMAL, _GAMMA = (
     times.WEIBULL,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from advisor.reliability.jit import called, inlined
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.solver.jit import called, inlined
 
 
 @inlined

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.jit import called, entry, inlined
 from advisor.reliability.sampler.compiled import kernel
 from advisor.reliability.sampler.compiled.copy_kernel import (
     copies_per_hour,
@@ -56,6 +55,7 @@ from advisor.reliability.sampler.cycles.memory import (
     Cycles,
 )
 from advisor.reliability.sampler.cycles.next_failure_kernel import next_failure, note_struck
+from advisor.reliability.solver.jit import called, entry, inlined
 
 _LONGEST_CYCLE = 10.0 * HOURS_PER_YEAR
 _TAKEN, _NONE = -1, -1

@@ -21,7 +21,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from advisor.reliability.failures.mechanisms import WELL, Scope
-from advisor.reliability.jit import called, inlined
 from advisor.reliability.sampler.compiled.fault_kernel import any_target, wait
 from advisor.reliability.sampler.compiled.memory_layout import (
     BIASED,
@@ -31,6 +30,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles.memory import Cycles
+from advisor.reliability.solver.jit import called, inlined
 
 Weights = NDArray[np.float64]
 

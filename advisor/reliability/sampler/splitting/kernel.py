@@ -11,7 +11,6 @@ from numpy.random import Generator
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import WELL
-from advisor.reliability.jit import called, entry, inlined
 from advisor.reliability.sampler.compiled import kernel
 from advisor.reliability.sampler.compiled.fault_kernel import next_event
 from advisor.reliability.sampler.compiled.kernel import is_well
@@ -29,6 +28,7 @@ from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.splitting import memory, residual_times, retrials
 from advisor.reliability.sampler.splitting.memory import Paths
 from advisor.reliability.sampler.splitting.retrials import leave, split, split_again
+from advisor.reliability.solver.jit import called, entry, inlined
 
 _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
 _WELL = WELL
