@@ -14,7 +14,7 @@ from advisor.cluster.addresses import looks_like_addresses
 from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, source_of
+from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, not_read, source_of
 from advisor.cluster.live.reader import read_live
 from advisor.cluster.managed_services import EVENT_HUBS, EVENT_HUBS_WORDS, service_of
 from advisor.cluster.model import Cluster
@@ -72,15 +72,17 @@ def load_cluster(
     Returns
     -------
     Cluster
-        A describe output has no racks, no controllers and no brokers without replicas. For a
-        running cluster, `notes` lists what could not be read and `observed` has what a describe
-        output lacks.
+        A describe output has no racks, no controllers and no brokers without replicas. `remarks`
+        says what a text was taken for, whether it shows a part of a cluster, and which topics are
+        set aside (diskless and tiered ones). For a running cluster, `notes` lists what could not
+        be read and `observed` has what a describe output lacks.
 
     Raises
     ------
     InputError
         If the source cannot be read, parsed, or contradicts itself; the message names the file
-        and, if known, the line.
+        and, if known, the line. If it is the output of another tool or of another system than
+        Apache Kafka, such as Redpanda; the message names that, and what to run instead.
     MissingExtraError
         If a running cluster is to be read and the extra `live` is not installed.
 
@@ -134,7 +136,7 @@ def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]
             f"{name}: it is not known here which tool wrote this (it begins with {begins}); "
             f"{_ACCEPTED_SOURCES}"
         )
-    hosts = "" if source.suffix else text[:BEGINNING]
+    hosts = "" if source.place is not None else text[:BEGINNING]
     if EVENT_HUBS.search(hosts):
         raise InputError(f"{name}: {EVENT_HUBS_WORDS}")
     cluster = _with_racks(source.cluster_in(text, name, rack_of), rack_of)
@@ -145,6 +147,7 @@ def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]
     return replace(
         cluster,
         taken_for=_taken_for(source, cluster),
+        notes=tuple(filter(None, (*cluster.notes, not_read(text, source)))),
         managed=cluster.managed or service_of(hosts, names),
     )
 

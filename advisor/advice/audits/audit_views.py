@@ -13,11 +13,11 @@ from advisor.advice.audits.sarif import results_of, sarif_log
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.candidate import goals_words, lost_words
+from advisor.advice.deciding import Decided
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
 from advisor.cluster import Cluster
-from advisor.decision import Verdict
 from advisor.formatting import time_per_year
 from advisor.reliability.common_cause.copysets import Copysets
 from advisor.reliability.failures.failure_model import FailureModel
@@ -33,7 +33,7 @@ from advisor.tables import (
 )
 
 
-class AuditViews(RowTable):
+class AuditViews(Decided, RowTable):
     """Mixin with the views of an `Audit`. Texts show at most the thirty worst topics."""
 
     model: FailureModel
@@ -57,21 +57,6 @@ class AuditViews(RowTable):
     @abstractmethod
     def findings(self) -> tuple[Finding, ...]:
         """All findings, heaviest first."""
-
-    @property
-    @abstractmethod
-    def verdict(self) -> Verdict:
-        """What every topic should be set to, and how sure that is."""
-
-    @property
-    @abstractmethod
-    def quick_verdict(self) -> Verdict:
-        """The verdict without how sure it is."""
-
-    @property
-    @abstractmethod
-    def below_verdict(self) -> tuple[str, ...]:
-        """The sentences below the verdict."""
 
     @property
     @abstractmethod

@@ -239,10 +239,10 @@ GOOD = (
         ("Count: 2", "Count: 1", r"x\.txt:1: .*PartitionCount 1 but 2 partition lines"),
         ("Count: 2", "Count: two", r"x\.txt:1: PartitionCount 'two' is not a number"),
         ("Factor: 3", "Factor: 2", r"x\.txt:1: .*ReplicationFactor 2 but .* 3 replicas"),
-        ("\tReplicas: 1,2,3", "", r"x\.txt:2: the line is cut, it has no Replicas"),
-        ("\tIsr: 1,2,3", "", r"x\.txt:2: the line is cut, it has no Isr"),
-        ("\tConfigs: ", "", r"x\.txt:1: the line is cut, it has no Configs"),
-        ("Isr: 1,2,3", "Isr: 1,2,3\tElr: 1", r"x\.txt:2: the line is cut, it has no LastKnownElr"),
+        ("\tReplicas: 1,2,3", "", r"x\.txt:2: the line has no Replicas, which"),
+        ("\tIsr: 1,2,3", "", r"x\.txt:2: the line has no Isr, which"),
+        ("\tConfigs: ", "", r"x\.txt:1: the line has no Configs, which"),
+        ("Isr: 1,2,3", "Isr: 1,2,3\tElr: 1", r"x\.txt:2: the line has no LastKnownElr, which"),
         ("Isr: 2,3,1", "Isr: 2,3,1\tElr: \tLastKnownElr: ", r"x\.txt:3: some lines .* have Elr"),
         ("Leader: 1", "Leader: 1\tLeader: 1", r"x\.txt:2: this line has Leader twice"),
         ("\tTopic: t\tPartition: 0", "\tion: 0", r"x\.txt:2: this line has Leader but no Topic"),
@@ -287,7 +287,7 @@ def test_lines_in_the_usual_form_mean_the_same(text, data):
 
 def test_labels_are_of_ascii_letters():
     """Without case, the long s equals an s: such a line used to end in a KeyError."""
-    with pytest.raises(InputError, match=r"x\.txt:2: the line is cut, it has no Isr"):
+    with pytest.raises(InputError, match=r"x\.txt:2: the line has no Isr, which"):
         parse_describe(GOOD.replace("Isr", "I\u017fr", 1), "x.txt")
 
 
