@@ -222,6 +222,8 @@ def _wrong(action: Action) -> str:
         return f"min ISR {today.config.min_insync_replicas}"
     if today.replication_factor != after.replication_factor:
         return f"RF {today.replication_factor}"
+    if today.patience != after.patience:
+        return "impatient producers"
     return "copies share a rack"
 
 
@@ -308,6 +310,8 @@ def reason(action: Action) -> str:
         return f"too {'few' if fewer else 'many'} copies must acknowledge"
     if today.replication_factor < after.replication_factor:
         return "too few copies"
+    if today.patience != after.patience:
+        return "producers give up too soon"
     return "copies share a rack"
 
 
