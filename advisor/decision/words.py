@@ -360,12 +360,13 @@ def price_sentence(choice: SettingChoice) -> str:
     """Return the prices of a loss at which the choice is right, at the card's middle values."""
     lower, higher = choice.pays_from_minutes, choice.pays_to_minutes
     if lower is not None and 0.0 < lower < math.inf:
-        return f"It pays unless a loss matters less than {duration(lower)} without writes."
+        return f"It pays unless losing records matters less than {duration(lower)} without writes."
     if lower == 0.0:
         return "It is better than a lower min ISR however little a loss matters."
     if higher is not None and higher < MOST_PRICE_MINUTES:
         return (
-            f"A higher min ISR pays if a loss matters more than {duration(higher)} without writes."
+            f"A higher min ISR pays if losing records matters more than {duration(higher)} without "
+            "writes."
         )
     return "It is better than a higher min ISR however much a loss matters." if higher else ""
 

@@ -193,6 +193,7 @@ def _context(
     return {
         "contents": _contents(audit is not None, bool(findings)),
         "title": f"Replication advice for {_subject(recommendation)}",
+        "assumed": _assumed(recommendation),
         "style": style_of_verdict(),
         "first_screen": first_screen(
             verdict,
@@ -276,6 +277,13 @@ def _subject(recommendation: Recommendation) -> str:
     brokers, racks = len(cluster.brokers), len(cluster.racks)
     where = f" in {racks} racks" if racks > 1 else (" in one rack" if racks else "")
     return f"{brokers} broker{'s' if brokers > 1 else ''}{where} ({Path(cluster.source).name})"
+
+
+def _assumed(recommendation: Recommendation) -> str:
+    """The card, which says what breaks and how often, and the version of Kafka."""
+    situation = recommendation.situation
+    version = f"Kafka {situation.version}{'' if situation.stated_version else ' (assumed)'}"
+    return f"What breaks and how often: card {recommendation.model.name}. {version}."
 
 
 def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, Any]:
