@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.advice import Audit, Finding, Recommendation
+    from advisor.advice.audits.baseline import Changes
     from advisor.advice.migration.client_defaults import ClientDefaults
     from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
@@ -193,6 +194,19 @@ def audit(
     rest = () if explained else (*_remarks(result), *_REST_OF_AUDIT)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
+
+
+def changes(since: Changes, baseline: str) -> Terminal:
+    """Format what changed since an accepted audit."""
+    counts = f"{len(since.new)} new, {len(since.gone)} gone, {since.accepted} as accepted."
+    new, gone = findings(since.new), [f"  {result}" for result in since.gone]
+    return terminal_blocks(
+        [
+            [f"Since {baseline}: {counts}"],
+            ["New:", *new[1:]] if new else [],
+            ["Gone:", *gone] if gone else [],
+        ]
+    )
 
 
 def _behind_audit(result: Audit, verdict: Verdict) -> list[list[str]]:
