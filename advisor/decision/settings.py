@@ -73,8 +73,8 @@ class Setting:
     def more_patient(self) -> Iterator[Setting]:
         """The same with producers that try longer (KIP-91, since 2.1); losses stay the same."""
         usual = self.config.delivery_timeout_ms
-        for timeout_ms in LONGER_TIMEOUTS_MS if usual is not None else ():
-            if timeout_ms > usual:
+        for timeout_ms in LONGER_TIMEOUTS_MS:
+            if usual is not None and timeout_ms > usual:
                 yield replace(self, config=self.config.changed(delivery_timeout_ms=timeout_ms))
 
     @property

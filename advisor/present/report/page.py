@@ -12,9 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation
 from advisor.advice.audits.state_words import state_lines
-from advisor.advice.candidate import GOAL_WORDS, Candidate
+from advisor.advice.candidate import Candidate
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
+from advisor.advice.goals import goal_words
 from advisor.advice.migration.target_settings import held_back_words
 from advisor.advice.phrases import first_of
 from advisor.decision import Verdict
@@ -315,7 +316,7 @@ def _cost(choice: Candidate) -> list[str]:
 
 
 def _unmet(choice: Candidate) -> str:
-    return "; ".join(GOAL_WORDS[goal] for goal in choice.unmet)
+    return "; ".join(goal_words(goal) for goal in choice.unmet)
 
 
 def _as_listed(choice: Candidate) -> tuple[int, int, str, int]:
