@@ -497,8 +497,8 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
 
 def _goals(options: dict[str, Any]) -> Goals:
     from advisor.advice import Goals
-    from advisor.advice.goals import MEASURES
+    from advisor.reliability import measure_table
 
-    names = (*MEASURES, "survive", "minutes_per_loss")
+    names = (*measure_table.goals(), "survive", "minutes_per_loss")
     stated = {name: options[name] for name in names if options[name] is not None}
     return Goals(**stated)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from advisor.errors import InputError
+from advisor.reliability import measure_table
 
 if TYPE_CHECKING:
     from advisor.cluster import Cluster
@@ -42,12 +43,22 @@ LOAD = (
     click.option("--record-bytes", type=int, help="Mean size of a record."),
     click.option("--retention-hours", type=float, help="How long records are kept."),
 )
+
+
+def limit_options() -> tuple[Callable[[F], F], ...]:
+    """Return an option for each measure that a goal may limit."""
+    return tuple(
+        click.option(
+            f"--{name.replace('_', '-')}",
+            type=float,
+            help=f"Goal: {measure_table.measure(name).limit}; none unless given.",
+        )
+        for name in measure_table.goals()
+    )
+
+
 GOALS = (
-    click.option("--loss-probability-per-year", type=float, help="Goal; none unless given."),
-    click.option("--write-unavailability", type=float, help="Goal, a fraction; none unless given."),
-    click.option("--read-unavailability", type=float, help="Goal, a fraction; none unless given."),
-    click.option("--records-refused-per-year", type=float, help="Goal; none unless given."),
-    click.option("--acked-records-lost-per-year", type=float, help="Goal; none unless given."),
+    *limit_options(),
     click.option("--survive", help="Goal: rack or broker."),
     click.option(
         "--minutes-per-loss",

@@ -26,11 +26,12 @@ from advisor.decision.rule import Array, Regret, Spread
 from advisor.decision.settings import MOST_REPLICAS, Setting, TopicQuestion, candidates
 from advisor.errors import InputError
 from advisor.reliability import measure_table
+from advisor.reliability.workload import Workload
 
 TODAY = 0
 """Place of today's setting in a comparison."""
 MET, MISSED, OUT_OF_REACH = "met", "missed", "out of reach"
-SURVIVE = "survive"
+SURVIVE, REFUSED = "survive", "records_refused_per_year"
 MOST_TO_MEASURE = 3
 _BISECTIONS = 8
 # Numbers that explain less of the range are not worth measuring for it.
@@ -171,8 +172,10 @@ def compare(
     most_replicas = max(factor, min(MOST_REPLICAS, len(question.brokers)))
     for replicas in range(factor, most_replicas + 1):
         group = []
-        for setting in candidates(question, replicas):
-            if (setting.key, setting.placement) == (question.today.key, question.today.placement):
+        for candidate in candidates(question, replicas):
+            setting = _patient_enough(candidate, question.load, evaluator, requirements)
+            as_today = question.today.key, question.today.placement
+            if setting is candidate and (setting.key, setting.placement) == as_today:
                 group.append(TODAY)
                 continue
             group.append(len(settings))
@@ -187,6 +190,23 @@ def compare(
             break
     selected = select(question, settings, measured, groups, requirements, survives)
     return Comparison(question, tuple(settings), tuple(measured), tuple(groups), *selected)
+
+
+def _patient_enough(
+    setting: Setting, load: Workload, evaluator: Evaluator, requirements: Requirements
+) -> Setting:
+    """The setting with the shortest delivery timeout that meets a goal for failed sends.
+
+    The usual one without such a goal, and the longest if none meets it.
+    """
+    limit = requirements.limits.get(REFUSED)
+    if limit is None or evaluator.middle(setting, load)[REFUSED] <= limit:
+        return setting
+    longer = setting
+    for longer in setting.more_patient:
+        if evaluator.middle(longer, load)[REFUSED] <= limit:
+            break
+    return longer
 
 
 def select(

@@ -257,7 +257,8 @@ def _action(
     today, after = question.today, comparison.settings[comparison.chosen]
     before, then = comparison.measured[0], comparison.measured[comparison.chosen]
     changes = comparison.chosen != 0
-    lowered = changes and after.min_insync_replicas < today.min_insync_replicas
+    fewer = after.min_insync_replicas < today.min_insync_replicas
+    lowered = changes and today.guarded and fewer
     floor = floor_of(comparison, evaluator, draw)
     action = Action(
         topic=question.topic,
