@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
-
-import numpy as np
 
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_setting
@@ -26,9 +23,6 @@ from advisor.formatting import as_given, once_in, significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.results.reliability import Reliability
-
-# Draws that are compared with goals, for the explorer's badge.
-_DRAWS, _SEED = 32, 0
 
 
 @dataclass(frozen=True)
@@ -143,18 +137,6 @@ class Candidate:
             "meets": dict(self.meets),
             "meets_all": self.meets_all,
         }
-
-
-def draws_met(candidate: Candidate, goals: Goals) -> tuple[int, int]:
-    """Return in how many random draws of the card all limits are met, and how many there are."""
-    result = candidate.reliability
-    cards = [*result.model.draws(_DRAWS, _SEED)] if result.model.uncertain and goals.limits else []
-    if not cards:
-        return 0, 0
-    reevaluate: Any = result.reevaluate
-    drawn = reevaluate.draws(cards).values
-    met = [drawn[name] <= limit for name, limit in goals.limits.items()]
-    return int(np.all(met, axis=0).sum()), len(cards)
 
 
 def measures_of(reliability: Reliability) -> dict[str, float]:

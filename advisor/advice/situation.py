@@ -47,6 +47,8 @@ class Situation:
         The version that the user or the cluster states; "" if it was assumed.
     notes : tuple of str
         What was assumed, a sentence each.
+    load_is_given : bool
+        Else nothing that counts records is said.
     """
 
     cluster: Cluster
@@ -59,6 +61,7 @@ class Situation:
     settings: Mapping[str, Any] = field(default_factory=dict)
     stated_version: str = ""
     notes: tuple[str, ...] = ()
+    load_is_given: bool = True
 
     @classmethod
     def read(
@@ -92,6 +95,7 @@ class Situation:
         settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
         notes = [*cluster.remarks, version_note, controller_note(cluster, version)]
         of_each = None
+        load_is_given = load is not None
         if load is None:
             of_each = Workload()
             load, load_note = assumed_load(chosen)
@@ -117,6 +121,7 @@ class Situation:
             settings=settings,
             stated_version=kafka_version or cluster.kafka_version or "",
             notes=tuple(filter(None, notes)),
+            load_is_given=load_is_given,
         )
 
     def config_of(self, topic: Topic) -> Config:

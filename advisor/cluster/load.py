@@ -14,7 +14,7 @@ from advisor.cluster.addresses import looks_like_addresses
 from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, source_of
+from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, not_read, source_of
 from advisor.cluster.live.reader import read_live
 from advisor.cluster.managed_services import EVENT_HUBS, EVENT_HUBS_WORDS, service_of
 from advisor.cluster.model import Cluster
@@ -136,7 +136,7 @@ def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]
             f"{name}: it is not known here which tool wrote this (it begins with {begins}); "
             f"{_ACCEPTED_SOURCES}"
         )
-    hosts = "" if source.suffix else text[:BEGINNING]
+    hosts = "" if source.place is not None else text[:BEGINNING]
     if EVENT_HUBS.search(hosts):
         raise InputError(f"{name}: {EVENT_HUBS_WORDS}")
     cluster = _with_racks(source.cluster_in(text, name, rack_of), rack_of)
@@ -147,6 +147,7 @@ def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]
     return replace(
         cluster,
         taken_for=_taken_for(source, cluster),
+        notes=tuple(filter(None, (*cluster.notes, not_read(text, source)))),
         managed=cluster.managed or service_of(hosts, names),
     )
 

@@ -246,6 +246,11 @@ class Cluster(ClusterTable):
         )
 
     @cached_property
+    def topic_names(self) -> frozenset[str]:
+        """The names of all topics."""
+        return frozenset(topic.name for topic in self.topics)
+
+    @cached_property
     def racks(self) -> tuple[str, ...]:
         """The known racks, sorted."""
         return tuple(sorted({rack for rack in self.brokers.values() if rack is not None}))

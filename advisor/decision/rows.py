@@ -247,4 +247,4 @@ def held_back_words(actions: Sequence[Action]) -> str:
     if not reasons:
         return ""
     why = reasons[0] if len(reasons) == 1 else "lowers min ISR"
-    return f"held back, because it {why}; consent with {CONSENT}"
+    return f"held back: {why}; consent with {CONSENT}"

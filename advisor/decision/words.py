@@ -27,6 +27,7 @@ MOST_HEADLINE_WORDS, MOST_WORDS = 25, 60
 MOST_PRICE_MINUTES = 100.0 * MINUTES_PER_YEAR
 """No loss is as bad as a hundred years without writes: a higher price is called any price."""
 _MOST_NAMES = 2
+_UNPREVENTED = "no setting prevents it"
 SECONDS_PER_MINUTE = 60.0
 _RARE = f"less often than every {RAREST_YEARS:,.0f} years"
 # A loss or an outage is called unavoidable if at most that many times the floor.
@@ -191,7 +192,7 @@ def _cause(action: Action) -> str:
     if not action.cause or not action.loss_after:
         return ""
     prevents = action.loss_after <= _HARDLY_ABOVE * action.floor.losses_per_year
-    tail = "; no setting prevents it" if prevents else ""
+    tail = f"; {_UNPREVENTED}" if prevents else ""
     return f" ({mechanisms.words(action.cause)}{tail})"
 
 
@@ -337,7 +338,9 @@ def floor_sentence(actions: Sequence[Action]) -> str:
     losing, stopping = worst_after(actions)
     parts = []
     losses, minutes = losing.floor.losses_per_year, stopping.floor.minutes_without_writes_per_year
-    if losses > 0.0 and not is_rare(1.0 / losses):
+    changed = any(action.set_to is not None for action in actions)
+    said = _cause(losing).endswith(f"{_UNPREVENTED})") and (len(actions) == 1 or not changed)
+    if losses > 0.0 and not is_rare(1.0 / losses) and not said:
         main = f" ({mechanisms.words(losing.floor.cause)})" if losing.floor.cause else ""
         parts.append(f"a loss {often(losses)}{main}")
     if minutes * SECONDS_PER_MINUTE >= 1.0:
@@ -401,7 +404,7 @@ def goal_sentence(goal: GoalOutcome) -> str:
     """Return what becomes of a goal."""
     what = "surviving the failure" if goal.goal == SURVIVE else f"goal {goal.goal}"
     if goal.state == MET:
-        sure = f" in {goal.met_in} of {goal.draws} draws" if goal.draws else ""
+        sure = f" in {goal.met_in} of {goal.draws} random cases" if goal.draws else ""
         return f"{capital(what)}: met{sure}."
     if goal.state == MISSED:
         return f"{capital(what)}: missed, and {goal.by} would meet it."
@@ -424,11 +427,14 @@ def undrawn_sentence(topics: int) -> str:
 
 def loss_size_sentence(size: LossSize) -> str:
     """Return how much a loss takes."""
-    if not size.records_per_loss:
-        return ""
     share = size.share_of_whole_logs
+    if not (size.records_per_loss or share):
+        return ""
     what = "whole logs" if share >= _MOSTLY else "a few seconds of one broker's records"
     mostly = "" if share in (0.0, 1.0) else f"mostly {what}; {percent(share)} take whole logs"
+    if size.records_per_loss is None:
+        others = ", the others a few seconds of one broker's records" if mostly else ""
+        return f"{percent(share)} of losses take whole logs{others}."
     return (
         f"A loss takes {significant(size.records_per_loss)} records on average: {mostly or what}."
     )

@@ -124,13 +124,18 @@ def evaluate(
 
 
 def prepare(
-    cluster: Brokers, config: Config, model: FailureModel, load: Workload | None = None
+    cluster: Brokers,
+    config: Config,
+    model: FailureModel,
+    load: Workload | None = None,
+    *,
+    placement: tuple[Replicas, ...] | None = None,
 ) -> None:
     """Solve the chains of a configuration, which other timeouts of producers share.
 
     Few chains are cached, so that one may be gone although `evaluate` still knows its answer.
     """
-    solve_chains(Case.read(cluster, config, model, load))
+    solve_chains(Case.read(cluster, config, model, load, placement))
 
 
 def topic_evaluator() -> Callable[..., Reliability]:

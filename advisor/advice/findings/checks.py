@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.findings.created_topic_checks import check_created_topics
+from advisor.advice.findings.owners import MIRRORED, Owner, owner_of
 from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import session_timeout
@@ -25,10 +25,10 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.results.reliability import Reliability
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
-_FRAMEWORKS = re.compile(
-    r".+-(changelog|repartition)|_schemas|_confluent-.+"
-    r"|(.+[-._])?connect([-._]cluster([-._]\d+)?)?[-._](configs?|offsets?|status(es)?)"
-    r"|mm2-(configs|offsets|status|offset-syncs)\..+\.internal|.+\.checkpoints\.internal"
+
+_MORE_REPLICAS = (
+    "Add replicas, three for min.insync.replicas=2: recommend writes the commands. No broker has "
+    "to come back for it. Where there is one broker, set min.insync.replicas to 1."
 )
 
 # A cause of losses is reported if it uses up this share of a goal for losses, or if it makes up
@@ -65,13 +65,24 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
         indexes = ", ".join(map(str, topic.broken))
         detail = f"partition {indexes}: the leader or the ISR is outside the replicas."
         yield finding("KRA111", detail, topic.name, topic.broken)
-    yield from _copies_of(topic, config, partitions_of)
+    owner = owner_of(topic.name, cluster.topic_names)
+    risks = _copies_of(topic, config, partitions_of, owner not in (None, MIRRORED))
+    if owner is not None:
+        risks = _with_owner(risks, owner)
+    yield from risks
     yield from _health(topic, config, partitions_of)
     yield from _placement(topic, cluster)
     if config.unclean_leader_election_enable:
         stated = "unclean.leader.election.enable" in topic.configs
         why = "it is set" if stated else f"it is the default of Kafka {config.kafka_version}"
         yield finding("KRA302", f"unclean leader election is on ({why}).", topic.name)
+
+
+def _with_owner(risks: Iterator[Finding], owner: Owner) -> Iterator[Finding]:
+    """Yield findings about a topic's copies; the first says where new topics get theirs."""
+    for place, risk in enumerate(risks):
+        remedy = "Reassign it to three replicas." if risk.code == "KRA204" else risk.remedy
+        yield risk if place else replace(risk, own_remedy=f"{remedy} {owner.advice}")
 
 
 def _reported(topic: Topic, cluster: Cluster, name: str) -> bool:
@@ -89,10 +100,10 @@ def _shows_defaults(topic: Topic, config: Config) -> bool:
     return topic.topic_id is not None and parse_version(config.kafka_version) >= (3, 0)
 
 
-def check_cluster(cluster: Cluster) -> Iterator[Finding]:
+def check_cluster(cluster: Cluster, version: str | None = None) -> Iterator[Finding]:
     """Yield the findings about controllers, brokers, racks and topics that are still to come."""
     yield from _controllers(cluster)
-    yield from check_created_topics(cluster)
+    yield from check_created_topics(cluster, version)
     yield from _timers(cluster)
     unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
     sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)
@@ -178,7 +189,11 @@ def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
 
 
 def check_delivery_timeout(
-    result: Reliability, goals: Goals, refused: Mapping[int, float] | None = None, topic: str = ""
+    result: Reliability,
+    goals: Goals,
+    refused: Mapping[int, float] | None = None,
+    topic: str = "",
+    load_is_given: bool = True,
 ) -> Iterator[Finding]:
     """Yield a finding if producers give up more records than the goals accept.
 
@@ -197,6 +212,8 @@ def check_delivery_timeout(
         setting.
     topic : str
         Topic of the result; "" for all topics.
+    load_is_given : bool
+        Else no number of records is said, unless a goal is one.
     """
     timeout_ms = result.config.delivery_timeout_ms
     written = result.load.records_per_second * 3600.0 * HOURS_PER_YEAR
@@ -212,9 +229,14 @@ def check_delivery_timeout(
     if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
     whose = f" to {topic}" if topic else ""
+    timeout = f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: "
+    if not load_is_given and goals.records_refused_per_year is None:
+        share_failing = f"{percent(part)} of the sends{whose} fail that are made while writes are"
+        yield finding("KRA402", f"{timeout}{share_failing} refused.")
+        return
     yield finding(
         "KRA402",
-        f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: {significant(given_up)} "
+        f"{timeout}{significant(given_up)} "
         f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
         f"{_refused_by_timeout(refused or {})}",
     )
@@ -267,14 +289,14 @@ def _matters(share: float, result: Reliability, goals: Goals) -> bool:
 
 
 def _copies_of(
-    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]]
+    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]], owned: bool
 ) -> Iterator[Finding]:
     """Yield findings about replication factor and min ISR, for each factor of the partitions."""
     for factor, partitions in partitions_of.items():
         own = config
         if factor != config.replication_factor:
             own = config.changed(replication_factor=factor)
-        found = _copies(topic.name, own, topic.internal)
+        found = _copies(topic.name, own, topic.internal, owned)
         if len(partitions_of) == 1:
             yield from found
             continue
@@ -284,15 +306,15 @@ def _copies_of(
             yield replace(each, detail=f"{of} {each.detail}", partitions=indexes)
 
 
-def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Finding]:
+def _copies(
+    name: str, config: Config, internal: bool = False, owned: bool = False
+) -> Iterator[Finding]:
     """Yield findings about replication factor and min ISR; no name for any topic."""
     factor, min_isr = config.replication_factor, config.min_insync_replicas
     assert factor is not None
     assert min_isr is not None
     if factor == 1:
-        code = "KRA203" if internal else "KRA204"
-        if _FRAMEWORKS.fullmatch(name):
-            code = "KRA205"
+        code = "KRA203" if internal else "KRA205" if owned else "KRA204"
         yield finding(_ONE_REPLICA.get(name, code), "there is one replica only.", name)
     if not config.rules.min_isr_supported:
         return
@@ -337,9 +359,11 @@ def _health(
     if refusing:
         sizes = sorted({needed[p.replication_factor] for p in refusing})
         below = f"below the min ISR of {listed([str(size) for size in sizes])}"
-        if all(needed[p.replication_factor] > p.replication_factor for p in refusing):
+        too_few = all(needed[p.replication_factor] > p.replication_factor for p in refusing)
+        if too_few:
             below += ", which is more than there are replicas (KRA103)"
-        yield _out_of_sync("KRA106", topic, refusing, below)
+        refused = _out_of_sync("KRA106", topic, refusing, below)
+        yield replace(refused, own_remedy=_MORE_REPLICAS) if too_few else refused
     left = [p for p in led if len(p.isr) == 1 < p.replication_factor]
     if left:
         yield _out_of_sync("KRA110", topic, left, "with one in-sync replica left")

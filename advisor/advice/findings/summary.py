@@ -67,11 +67,11 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
         First finding of each group, in order, and the topics of the group: five by name, then the
         number of the others; "" for a finding about no topic.
     """
-    topics: dict[tuple[str, str], list[str]] = {}
-    firsts: dict[tuple[str, str], Finding] = {}
+    topics: dict[tuple[str, str, str], list[str]] = {}
+    firsts: dict[tuple[str, str, str], Finding] = {}
     for each in findings:
-        firsts.setdefault((each.code, each.detail), each)
-        topics.setdefault((each.code, each.detail), []).append(each.topic)
+        firsts.setdefault((each.code, each.detail, each.remedy), each)
+        topics.setdefault((each.code, each.detail, each.remedy), []).append(each.topic)
     return [(first, first_of(topics[key])) for key, first in firsts.items()]
 
 

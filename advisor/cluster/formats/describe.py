@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from advisor.cluster.completeness import part_shown
 from advisor.cluster.describe_layouts import layout_of
+from advisor.cluster.formats.pasted import rejoined
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
@@ -52,6 +53,8 @@ _PLAIN = re.compile(
     rf"(?:[ \t]+Elr:[ \t]*(N/A|{_IDS}|)[ \t]+LastKnownElr:[ \t]*(N/A|{_IDS}|))?",
     re.ASCII,
 )
+_LAST = re.compile(r"(?<!\S)topic:\s*(\S+)\s+partition:\s*(\d{1,9})\b", re.IGNORECASE)
+_LAST_CHARACTERS = 10_000
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
@@ -80,6 +83,8 @@ class _Line(NamedTuple):
 
 def looks_like_describe(text: str) -> bool:
     """Whether a line of the text has labels of `kafka-topics.sh --describe`."""
+    if "\\tPartition: " in text:
+        return True  # tabs as JSON writes them
     return any(len(_LABEL.findall(line)) >= 2 for line in text.splitlines())
 
 
@@ -91,6 +96,8 @@ def read_describe(text: str, source: str) -> Cluster:
     InputError
         As of `parse_describe`.
     """
+    is_ended = text.endswith(("\n", "\r"))
+    text = rejoined(text)
     described = _described(text, source)
     topics = described.topics
     brokers = dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
@@ -101,9 +108,24 @@ def read_describe(text: str, source: str) -> Cluster:
             source=source,
             layout=layout_of(text, topics),
             part=part_shown(topics, described.with_headers, described.empty),
+            notes=() if is_ended else _cut_note(text, topics),
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
+    """Say that the ISR of a last line without a line end may have been longer."""
+    lines = [line for line in text[-_LAST_CHARACTERS:].splitlines() if line.strip()]
+    shown_last = _LAST.search(lines[-1]) if len(lines) > 1 else None
+    if shown_last is None:
+        return ()
+    name, index = shown_last[1], int(shown_last[2])
+    for topic in topics:
+        for partition in topic.partitions if topic.name == name else ():
+            if partition.index == index and not {*partition.isr} >= {*partition.held}:
+                return (f"The text ends without a line end: the ISR of {name}-{index} may be cut.",)
+    return ()
 
 
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
@@ -263,6 +285,8 @@ def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | N
             raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
         values[label] = line[match.end() : end].strip()
     _check_labels(values, where, is_last)
+    if _LABEL.search(values.get("Configs", "")):
+        raise InputError(f"{where}: another line runs into the Configs of this one; {_RETRY}")
     if not TOPIC_NAME.fullmatch(values["Topic"]):
         raise InputError(f"{where}: {shown(values['Topic'])} is not the name of a topic; {_RETRY}")
     return _Line(source, number, values["Topic"], values, has_elr="Elr" in values)

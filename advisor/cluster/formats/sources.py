@@ -12,8 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
+from advisor.cluster.formats.confluent_operator import parse_confluent_operator
+from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
 from advisor.cluster.formats.json_format import parse_json
+from advisor.cluster.formats.kcat import HEADING, parse_kcat
+from advisor.cluster.formats.printed_objects import (
+    looks_like_objects,
+    parse_kcat_json,
+    parse_objects,
+)
+from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.model import Cluster
@@ -127,6 +137,7 @@ SOURCES: tuple[Source, ...] = (
         read=parse_json,
         example='{"kafka_version": "4.1", "brokers": {"1": "a", "2": "b"}, "topics": [{"name": '
         '"orders", "partitions": [{"index": 0, "leader": 1, "replicas": [1, 2], "isr": [1, 2]}]}]}',
+        suffix=(".json",),
     ),
     Source(
         name="a plan of kafka-reassign-partitions.sh",
@@ -139,6 +150,30 @@ SOURCES: tuple[Source, ...] = (
         read=parse_json,
         example='{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": '
         "[1, 2]}]}",
+        suffix=(".json",),
+    ),
+    Source(
+        name="the output of kafka-reassign-partitions.sh --generate",
+        recognise=is_generated_plan,
+        carries="the replicas of the current assignment; neither leaders nor ISR nor settings",
+        read=parse_generated_plan,
+        example='Current partition replica assignment\n{"version":1,"partitions":['
+        '{"topic":"orders",'
+        '"partition":0,"replicas":[1,2]}]}\n\nProposed partition reassignment configuration\n'
+        '{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[2,3]}]}\n',
+    ),
+    Source(
+        name="the output of kafka-reassign-partitions.sh",
+        recognise=has(
+            r"^Status of partition reassignment:|^Reassignment of partition \S+ |"
+            r"^(Current|No) partition reassignments"
+            r"|^Current partition replica assignment|^Proposed partition reassignment|"
+            r"^Successfully (started|cancelled) .*reassignment|--reassignment-json-file option"
+        ),
+        instead="what --execute, --verify, --list and --cancel print is not where the replicas are "
+        f"now; run {DESCRIBE}, which also shows the replicas that are being added and removed",
+        example="Status of partition reassignment:\nReassignment of partition orders-0 is complete."
+        "\nReassignment of partition orders-1 is still in progress.\n",
     ),
     Source(
         name="the output of rpk topic describe, of Redpanda",
@@ -156,20 +191,61 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kcat -L",
-        recognise=has(r"^ *Metadata for .*\(from broker|^ +partition \d+, leader -?\d+, replicas:"),
-        instead=f"run {DESCRIBE}",
+        recognise=has(HEADING),
+        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        read=parse_kcat,
         example="Metadata for all topics (from broker 1: 10.0.0.1:9092/1):\n 1 brokers:\n"
         '  broker 1 at 10.0.0.1:9092\n 1 topics:\n  topic "orders" with 1 partitions:\n'
         "    partition 0, leader 1, replicas: 1, isrs: 1\n",
     ),
     Source(
+        name="the output of kcat -L -J",
+        recognise=has(r'"originating_broker"\s*:'),
+        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        read=parse_kcat_json,
+        example='{"originating_broker":{"id":1,"name":"10.0.0.1:9092/1"},"query":{"topic":"*"},'
+        '"controllerid":1,"brokers":[{"id":1,"name":"10.0.0.1:9092"}],"topics":[{"topic":"orders",'
+        '"partitions":[{"partition":0,"leader":1,"replicas":[{"id":1}],"isrs":[{"id":1}]}]}]}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="Cruise Control's kafka_cluster_state",
+        recognise=is_cluster_state,
+        carries="brokers, leaders, replicas, ISR and the min ISR that holds; no racks",
+        read=parse_cluster_state,
+        example='{"KafkaPartitionState":{"offline":[],"urp":[],"other":[{"topic":"orders",'
+        '"partition":0,"leader":1,"replicas":[1,2],"in-sync":[1,2],"min-isr":1}]}}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="an answer of Cruise Control",
+        recognise=has(
+            r'"(MonitorState|ExecutorState|AnalyzerState|goalSummary|loadBeforeOptimization)"\s*:'
+            r"|^(MonitorState|ExecutorState|AnalyzerState): \{"
+        ),
+        instead=f"it has neither replicas nor ISR; ask it for {VERBOSE}, or run {DESCRIBE}",
+        example="MonitorState: {state: RUNNING(20.000% trained), NumValidWindows: (5/5) (100.000%)}"
+        "\nExecutorState: {state: NO_TASK_IN_PROGRESS}\n",
+        suffix=(".json",),
+    ),
+    Source(
         name="the output of the Confluent CLI",
-        recognise=has(r"^ *Topic +\| +Partition +\| +Leader +\| +Replicas +\| +ISR *$"),
-        instead=f"run {DESCRIBE}",
+        recognise=is_confluent_table,
+        carries="leaders, replicas, ISR and, where it prints them, settings; no racks",
+        read=parse_confluent_cli,
         example="Topic: orders PartitionCount: 1 ReplicationFactor: 3\n"
         "  Topic  | Partition | Leader | Replicas |   ISR    \n"
         "+--------+-----------+--------+----------+---------+\n"
         "  orders |         0 |      0 | [0 1 2]  | [0 1 2]  \n",
+    ),
+    Source(
+        name="topics as a client of Kafka prints them",
+        recognise=looks_like_objects,
+        carries="leaders, replicas and ISR, and racks and settings where the client prints them",
+        read=parse_objects,
+        example="[{'topic': 'orders', 'partitions': [{'partition': 0, 'leader': 1, "
+        "'replicas': [1, 2], 'isr': [1, 2]}]}]\n",
+        suffix=(".json",),
     ),
     Source(
         name="the output of Confluent's kafka-topics --describe",
@@ -194,14 +270,25 @@ SOURCES: tuple[Source, ...] = (
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
     ),
     Source(
+        name="resources of Confluent for Kubernetes",
+        recognise=has(r"\bapiVersion\W+platform\.confluent\.io/"),
+        carries="brokers, counts of partitions and replicas, and settings that override the "
+        "operator's; no ISR",
+        place=parse_confluent_operator,
+        example="apiVersion: platform.confluent.io/v1beta1\nkind: Kafka\nmetadata:\n"
+        "  name: kafka\nspec:\n  replicas: 3\n---\napiVersion: platform.confluent.io/v1beta1\n"
+        "kind: KafkaTopic\nmetadata:\n  name: orders\nspec:\n  partitionCount: 3\n  replicas: 3\n",
+        suffix=(".yaml", ".yml", ".json"),
+    ),
+    Source(
         name="Kubernetes resources of Strimzi",
-        recognise=has(r"^(apiVersion|kind|items):"),
+        recognise=has(r"^(apiVersion|kind|items):|\"apiVersion\"\s*:\s*\"kafka\.strimzi\.io/"),
         carries="brokers, counts of partitions and replicas, and settings; no ISR",
         place=parse_strimzi,
         example="apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata:\n  name: shop\n"
         "spec:\n  kafka:\n    replicas: 3\n---\napiVersion: kafka.strimzi.io/v1beta2\n"
         "kind: KafkaTopic\nmetadata:\n  name: orders\nspec:\n  partitions: 3\n  replicas: 3\n",
-        suffix=(".yaml", ".yml"),
+        suffix=(".yaml", ".yml", ".json"),
     ),
     Source(
         name="a description in TOML",
@@ -327,6 +414,32 @@ SOURCES: tuple[Source, ...] = (
 """Every known kind of text; the first that recognises a text names it."""
 
 
+# What a partition looks like in the output of each tool: two in one text are noticed by it.
+_PARTITIONS: Mapping[str, Callable[[str], bool]] = {
+    "the output of kcat -L": has(r"\bpartition \d+,? leader:? -?\d+, replicas:"),
+    "the output of kafka-topics.sh --describe": has(r"(?<!\S)[Pp]artition:\s*\d+\s+[Ll]eader:"),
+    "the output of kafka-reassign-partitions.sh --generate": is_generated_plan,
+    "the output of the Confluent CLI": is_confluent_table,
+    "Cruise Control's kafka_cluster_state": is_cluster_state,
+    "topics as a client of Kafka prints them": looks_like_objects,
+}
+
+
+def not_read(text: str, source: Source) -> str:
+    """Say which other tool's partitions are in a text that one reader has read; "" if none are."""
+    if source.name not in _PARTITIONS or _is_json(text):
+        return ""
+    beginning = text[:BEGINNING]
+    if source.read is parse_kcat:  # some clients print lists in brackets in such lines
+        beginning = re.sub(r".*\bpartition \d+,? leader.*", "", beginning)
+    others = [
+        name for name, shows in _PARTITIONS.items() if name != source.name and shows(beginning)
+    ]
+    if not others:
+        return ""
+    return f"It also has {', '.join(others)}, which was not read; give each output in its own file."
+
+
 def source_of(text: str, suffix: str = "") -> Source | None:
     """Return what a text is; None if no entry recognises it.
 
@@ -342,4 +455,4 @@ def source_of(text: str, suffix: str = "") -> Source | None:
         candidates = [source for source in SOURCES if source.recognise is looks_like_describe]
     of_suffix = [source for source in SOURCES if suffix in source.suffix]
     both = [source for source in candidates if source in of_suffix]
-    return next(iter([*both, *candidates, *of_suffix]), None)
+    return next(iter([*both, *candidates, *reversed(of_suffix)]), None)

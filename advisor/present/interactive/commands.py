@@ -24,8 +24,10 @@ _FEWER = (
 
 def blocks(
     cluster: Cluster, config: Config, load: Workload, topic: str = NEW_TOPIC
-) -> list[tuple[str, str]]:
+) -> list[tuple[str, str, bool]]:
     """Return titles and texts: the shell lines, the files they read, the producer's properties.
+
+    The third says whether the text is there to be copied; why there are no commands is not.
 
     Parameters
     ----------
@@ -37,19 +39,19 @@ def blocks(
     topic : str
         A topic of the cluster; `NEW_TOPIC` creates one.
     """
-    producer = ("producer.properties", java_producer(config).text)
+    producer = ("producer.properties", java_producer(config).text, True)
     if topic == NEW_TOPIC:
         plan = make_plan(replace(cluster, topics=()), config, load)
     else:
         today = replicas_needed(cluster.topic(topic))
         if today > (config.replication_factor or 1):
-            return [("No commands", _FEWER.format(topic=topic, today=today)), producer]
+            return [("No commands", _FEWER.format(topic=topic, today=today), False), producer]
         plan = make_plan(cluster, config, load, topics=[topic])
     if plan.lowered:
-        return [("No commands", refusal(plan.lowered)), producer]
+        return [("No commands", refusal(plan.lowered), False), producer]
     files = [
-        (name, text if len(text) <= _MOST_CHARACTERS else _ELSEWHERE)
+        (name, text if len(text) <= _MOST_CHARACTERS else _ELSEWHERE, True)
         for name, text in plan.files.items()
         if name.endswith(".json") and not name.startswith("rollback")
     ]
-    return [("Commands", "\n".join(plan.lines)), *files, producer]
+    return [("Commands", "\n".join(plan.lines), True), *files, producer]

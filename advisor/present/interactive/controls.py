@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from advisor.cluster.model import Cluster
+from advisor.decision.rule import MINUTES_PER_LOSS, MINUTES_PER_YEAR
 from advisor.errors import AdvisorError, ConfigError
+from advisor.formatting import time_per_year
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.versions import MAX_INT, parse_version
+from advisor.protocol.rules.versions import MAX_INT, NEWEST_KNOWN, parse_version
 
 NEW_TOPIC = ""
 MOST_REPLICAS, SMALL_REPLICAS = 5, 3
@@ -18,11 +19,23 @@ CONTEXT = ("topic", "kafka_version", "card")
 """Controls that decide what the present and the recommended setting are."""
 STILL = ("retries", "delivery_timeout_ms")
 """Controls that change failed sends and the producer's file, but no curve and no verdict."""
-_MOST_TOPICS = 50
+MOST_TOPICS = 50
+"""Topics that can be chosen."""
 EVERY_ACKS = ("all", "1", "0")
-SWITCHED_VERSIONS = ("4.4", "3.9", "3.6")
+PRICE = "minutes_per_loss"
+"""The control that changes no number, only what is better: what losing records is worth."""
+PRICES = (
+    (10.0, "metrics, ten minutes"),
+    (60.0, "page views, an hour"),
+    (1_440.0, "clicks, a day"),
+    (10_080.0, "orders, a week"),
+    (43_200.0, "payments, a month"),
+)
+"""Steps of that control, in minutes without writes, and their names."""
+SWITCHED_VERSIONS = (NEWEST_KNOWN, "3.9", "3.6")
 """Versions in pages without a kernel: the newest, without ELR, refusing a min ISR above RF."""
-_VERSIONS = ("4.4", "4.1", "4.0", "3.9", "3.7", "3.6", "3.0", "2.8", "2.1", "1.1", "0.11")
+# Versions between which elections, min ISR or defaults changed, beside the newest.
+_VERSIONS = ("4.1", "4.0", "3.9", "3.7", "3.6", "3.0", "2.8", "2.1", "1.1", "0.11")
 _LABELS = {
     "topic": "topic",
     "replication_factor": "replication factor",
@@ -34,6 +47,7 @@ _LABELS = {
     "eligible_leader_replicas": "eligible leader replicas",
     "kafka_version": "Kafka version",
     "card": "failure model",
+    PRICE: "a loss is as bad as no writes for",
 }
 _SWITCH = (("false", "off"), ("true", "on"))
 _ELR = (("default", "default"), *_SWITCH)
@@ -57,7 +71,22 @@ _KAFKA_SAYS = (
 _REJECTED = "Messages are rejected since there are fewer in-sync replicas than required."
 
 
-def values_of(config: Config, topic: str, card: str) -> dict[str, str]:
+def steps(minutes_per_loss: float) -> list[tuple[float, str]]:
+    """Return the steps of `PRICE`, with a user's own price among them.
+
+    >>> [name for _, name in steps(300.0)][1:4]
+    ['page views, an hour', 'yours, 5 hours', 'clicks, a day']
+    """
+    own = []
+    if minutes_per_loss not in dict(PRICES):
+        words = time_per_year(minutes_per_loss / MINUTES_PER_YEAR).removesuffix(" a year")
+        own = [(float(minutes_per_loss), f"yours, {words}")]
+    return sorted([*PRICES, *own])
+
+
+def values_of(
+    config: Config, topic: str, card: str, minutes_per_loss: float = MINUTES_PER_LOSS
+) -> dict[str, str]:
     """Return what each control shows for a setting, as text."""
     elr = config.eligible_leader_replicas
     stated = "eligible_leader_replicas" in config.explicit
@@ -72,7 +101,13 @@ def values_of(config: Config, topic: str, card: str) -> dict[str, str]:
         "eligible_leader_replicas": str(elr).lower() if stated else "default",
         "kafka_version": config.kafka_version,
         "card": card,
+        PRICE: as_text(minutes_per_loss),
     }
+
+
+def as_text(minutes_per_loss: float) -> str:
+    """Return the price of a loss as the control's value."""
+    return f"{minutes_per_loss:g}" if minutes_per_loss < 1e6 else repr(minutes_per_loss)
 
 
 def config_of(values: Mapping[str, str], start: Config) -> Config:
@@ -105,20 +140,19 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
 
 
 def controls(
-    cluster: Cluster,
+    topics: Iterable[str],
     most: int,
     cards: Iterable[str],
     values: Mapping[str, str],
-    no_topic: str = "a new topic",
+    prices: Sequence[tuple[float, str]] = PRICES,
 ) -> list[dict[str, Any]]:
-    """Return every control with its choices; number fields have limits instead.
-
-    `no_topic` says what `NEW_TOPIC` stands for.
-    """
-    versions = sorted({*_VERSIONS, values["kafka_version"]}, key=parse_version, reverse=True)
+    """Return every control with its choices; number fields have limits instead."""
+    versions = sorted(
+        {NEWEST_KNOWN, *_VERSIONS, values["kafka_version"]}, key=parse_version, reverse=True
+    )
     factors = _upto(most, values["replication_factor"])
     options: dict[str, Sequence[tuple[str, str]]] = {
-        "topic": _topics(cluster, no_topic),
+        "topic": [(NEW_TOPIC, "a new topic"), *((name, name) for name in topics)],
         "replication_factor": factors,
         "min_insync_replicas": _upto(most, values["min_insync_replicas"]),
         "acks": [(text, text) for text in EVERY_ACKS],
@@ -126,6 +160,7 @@ def controls(
         "eligible_leader_replicas": _ELR,
         "kafka_version": [(text, text) for text in versions],
         "card": [(text, text) for text in sorted({*cards, values["card"]})],
+        PRICE: [(as_text(price), name) for price, name in prices],
     }
     numbers = {"retries": (MAX_INT, 1), "delivery_timeout_ms": (_LONGEST_MS, _STEP_MS)}
     return [
@@ -139,17 +174,23 @@ def controls(
 def precomputed(
     every: Sequence[Mapping[str, Any]], settings: Iterable[Mapping[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return the controls with only the choices that some of the settings have."""
-    found: dict[str, set[str]] = {control["key"]: set() for control in every}
+    """Return the controls with only the choices that some of the settings have.
+
+    Every setting is judged at every price of a loss.
+    """
+    offered: dict[str, set[str]] = {control["key"]: set() for control in every}
     for values in settings:
         for key, chosen in values.items():
-            found[key].add(chosen)
+            offered[key].add(chosen)
     shown = []
     for control in every:
-        known = found[control["key"]]
-        numbers = [(text, text) for text in sorted(known, key=lambda t: (len(t), t))]
+        if control["key"] == PRICE:
+            shown.append(dict(control))
+            continue
+        texts = offered[control["key"]]
+        numbers = [(text, text) for text in sorted(texts, key=lambda t: (len(t), t))]
         options = control.get("options") or numbers
-        shown.append(_choice(control["key"], [o for o in options if o[0] in known]))
+        shown.append(_choice(control["key"], [o for o in options if o[0] in texts]))
     return shown
 
 
@@ -225,6 +266,21 @@ def refusal(error: AdvisorError) -> str:
     return f"This cannot be computed: {message}"
 
 
+def refused_by(error: AdvisorError) -> list[str]:
+    """Return the controls whose values together are refused.
+
+    >>> refused_by(ConfigError("eligible_leader_replicas needs KRaft and Kafka 4.0 or newer"))
+    ['eligible_leader_replicas', 'kafka_version']
+    """
+    if not isinstance(error, ConfigError):
+        return ["card"]
+    message = str(error)
+    named = [key for key in _LABELS if re.search(rf"(?<![a-z_]){key}(?![a-z_])", message)]
+    if "Kafka " in message and "kafka_version" not in named:
+        named.append("kafka_version")
+    return named
+
+
 def _named(key: str) -> dict[str, Any]:
     return {"key": key, "label": _LABELS[key]}
 
@@ -235,8 +291,3 @@ def _choice(key: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 def _upto(most: int, chosen: str) -> list[tuple[str, str]]:
     return [(str(n), str(n)) for n in range(1, max(most, int(chosen)) + 1)]
-
-
-def _topics(cluster: Cluster, none: str) -> list[tuple[str, str]]:
-    ordered = sorted(cluster.topics, key=lambda topic: topic.internal)[:_MOST_TOPICS]
-    return [(NEW_TOPIC, none), *((topic.name, topic.name) for topic in ordered)]

@@ -1,10 +1,15 @@
 // The explorer of replication settings, without dependencies: the same file runs in a notebook's
 // widget, in an exported page and in the report.
 //
-// mount(root, data, ask) fills `root`. `data` is what settings_grid.py made. `ask(values, reply)`
-// asks the kernel for a setting that `data` lacks, and may reply several times; null without one.
-// It returns `choose`, for a changed control, and `learn`, for a page with more settings.
-function mount(root, data, ask) {
+// mount(root, data, ask, tell) fills `root`. `data` is what settings_grid.py made. `ask(values,
+// reply, kind)` asks the kernel for a setting that `data` lacks, and may reply several times; null
+// without one. `tell(values)` is called with what the screen shows. It returns `set`, to show other
+// values, and `learn`, for a page with more settings.
+//
+// `chosen` is what the controls show, `shown` is the setting on the screen. They differ while a
+// setting is computed, and while a value is refused: then what is shown has the last value of that
+// control that was not. Texts, picture and commands are always those of `shown`.
+function mount(root, data, ask, tell) {
   "use strict";
   var sample = document.createElement("div");
   sample.innerHTML = "<svg></svg>";
@@ -15,23 +20,27 @@ function mount(root, data, ask) {
   var settings = Object.assign({}, data.settings);
   var marks = Object.assign({}, data.marks);
   var chosen = Object.assign({}, data.chosen);
-  var shown = null; // the last values whose setting could be drawn
-  var answered = ""; // the last answer, drawn or refused
+  var shown = null;
+  var refused = {}; // why the value of a control is not the one shown, by control
+  var answered = ""; // the last answer that was drawn
   var waiting = 0;
+  var clock = 0; // of the setting that is being computed
   var idle = 0;
   var lookedAhead = null;
   var fields = {};
 
   function text(x) { return typeof x === "number" ? texts[x] : x; }
   function key(values) {
-    return data.controls.map(function (c) { return values[c.key]; }).join("|");
+    return data.controls.filter(function (c) { return c.key !== data.price; })
+      .map(function (c) { return values[c.key]; }).join("|");
   }
   function find(values) {
     var found = settings[key(values)];
     var factor = values.replication_factor, least = values.min_insync_replicas;
-    if (found || ask || !data.capped || !(Number(least) > Number(factor))) { return found; }
+    var capped = data.capped[values.kafka_version || data.version];
+    if (found || ask || !capped || !(Number(least) > Number(factor))) { return found; }
     found = settings[key(placed(values, factor, factor))];
-    return found && Object.assign({}, found, { notes: [["min_insync_replicas", data.capped]] });
+    return found && Object.assign({}, found, { notes: [["min_insync_replicas", capped]] });
   }
   function still(values) {
     // The same with the first values of what moves neither curve: how producers retry.
@@ -76,27 +85,42 @@ function mount(root, data, ask) {
   var columns = el(root, "div", { class: "ae-columns" });
   var form = el(columns, "div", { class: "ae-controls", role: "group", "aria-label": "Settings" });
   var result = el(columns, "div", { class: "ae-result" });
-  var status = el(result, "div", { class: "ae-status", role: "status" });
+  var progress = el(result, "p", { class: "ae-busy" });
+  var busy = el(progress, "span", { "aria-live": "polite" });
+  var seconds = el(progress, "span", { "aria-hidden": "true" });
+  var cancel = el(progress, "button", { type: "button", class: "ae-button" }, "Cancel");
+  var held = el(result, "p", { class: "ae-held", role: "status" });
+  var answer = el(result, "div", { class: "ae-answer" });
+  var status = el(answer, "div", { class: "ae-status", role: "status" });
   var badge = el(status, "p", { class: "ae-badge" });
+  var headline = el(status, "p", { class: "ae-headline" });
   var verdict = el(status, "p", { class: "ae-verdict" });
-  var busy = el(result, "p", { class: "ae-busy", "aria-live": "polite" });
-  var picture = el(result, "div", { class: "ae-picture" });
+  var goals = el(status, "ul", { class: "ae-goals" });
+  var better = el(answer, "p", { class: "ae-better" });
+  var picture = el(answer, "div", { class: "ae-picture" });
   var panels = {
     loss: el(picture, "div", { class: "ae-panel" }),
     refused: el(picture, "div", { class: "ae-panel" })
   };
   var legend = el(picture, "ul", { class: "ae-legend" });
+  var floor = el(answer, "p", { class: "ae-note ae-floor" });
   var more = el(root, "details", { class: "ae-more" });
   el(more, "summary", {}, "All numbers of this setting");
   var lines = el(more, "ul");
   var commands = el(root, "div", { class: "ae-commands" });
+  var pays = null; // where on the scale of prices the verdict holds
+  progress.hidden = true;
+  cancel.addEventListener("click", stop);
 
   data.controls.forEach(function (control) {
     var id = "advisor-" + number + "-" + control.key;
-    var row = el(form, "div", { class: "ae-row" });
-    el(row, "label", { for: id }, control.label);
+    var isPrice = control.key === data.price;
+    var row = el(form, "div", { class: "ae-row" + (isPrice ? " ae-price" : "") });
+    var label = el(row, "label", { for: id }, control.label);
     var field;
-    if (control.options) {
+    if (isPrice) {
+      field = scale(row, id, control.options);
+    } else if (control.options) {
       field = el(row, "select", { id: id });
       control.options.forEach(function (option) {
         el(field, "option", { value: option[0] }, option[1]);
@@ -111,65 +135,191 @@ function mount(root, data, ask) {
         id: id, type: "number", min: control.min, max: control.max, step: control.step
       });
     }
-    field.value = chosen[control.key];
-    var said = el(row, "p", { class: "ae-refusal", id: id + "-said", "aria-live": "assertive" });
+    var said = el(row, "p", { class: "ae-said", id: id + "-said", "aria-live": "assertive" });
     field.setAttribute("aria-describedby", id + "-said");
-    field.addEventListener("change", function (event) {
-      chosen[control.key] = field.value;
+    fields[control.key] = {
+      control: control, field: field, said: said, label: label,
+      get: function () { return isPrice ? control.options[field.value][0] : field.value; },
+      set: function (value) {
+        field.value = isPrice ? String(place(control.options, value)) : value;
+        if (isPrice) { named(field, control.options[field.value][1]); }
+      }
+    };
+    field.addEventListener(isPrice ? "input" : "change", function (event) {
+      chosen[control.key] = fields[control.key].get();
       choose(control.key, event.timeStamp);
     });
-    fields[control.key] = { field: field, said: said };
   });
 
-  // Choosing: look the setting up, or ask for it; the last picture stays meanwhile.
+  // The price of a loss: a scale of named steps, with a bar where the verdict holds.
+  function place(options, value) {
+    return options.findIndex(function (option) { return option[0] === value; });
+  }
+  function scale(row, id, options) {
+    var box = el(row, "div", { class: "ae-scale" });
+    var field = el(box, "input", {
+      id: id, type: "range", min: 0, max: options.length - 1, step: 1
+    });
+    var track = el(box, "div", { class: "ae-track", "aria-hidden": "true" });
+    pays = { options: options, bar: el(track, "span", { class: "ae-pays" }), marks: [
+      el(track, "span", { class: "ae-even" }), el(track, "span", { class: "ae-even" })
+    ] };
+    pays.name = el(box, "output", { for: id, class: "ae-step" });
+    pays.sure = el(row, "p", { class: "ae-note ae-sure" });
+    return field;
+  }
+  function named(field, name) {
+    pays.name.textContent = name;
+    field.setAttribute("aria-valuetext", name);
+  }
+  function position(minutes) {
+    // Where a price stands between the steps, in percent of the scale; beyond its ends the end.
+    var prices = pays.options.map(function (option) { return Number(option[0]); });
+    var last = prices.length - 1;
+    if (!(minutes > prices[0])) { return 0; }
+    if (minutes >= prices[last]) { return 100; }
+    var at = prices.findIndex(function (price) { return price > minutes; }) - 1;
+    var part = Math.log(minutes / prices[at]) / Math.log(prices[at + 1] / prices[at]);
+    return (at + part) / last * 100;
+  }
+  function holds(judged) {
+    var ends = judged.pays.map(function (minutes, end) {
+      return minutes === null ? end * 100 : minutes === "infinite" ? 100 : position(minutes);
+    });
+    pays.bar.style.left = ends[0] + "%";
+    pays.bar.style.width = Math.max(0, ends[1] - ends[0]) + "%";
+    pays.marks.forEach(function (mark, end) {
+      mark.hidden = ends[end] <= 0 || ends[end] >= 100;
+      mark.style.left = ends[end] + "%";
+    });
+    pays.sure.textContent = text(judged.sure);
+  }
+
+  // Choosing: look the setting up, or ask for it; what is on the screen stays meanwhile.
+  function fill() {
+    Object.keys(fields).forEach(function (name) { fields[name].set(chosen[name]); });
+  }
   function choose(changed, since) {
-    var values = Object.assign({}, chosen);
-    var asked = ++waiting;
+    if (changed === "topic" && data.today[chosen.topic]) {
+      // The topic as it is today.
+      Object.assign(chosen, data.today[chosen.topic]);
+      Object.keys(data.today[chosen.topic]).forEach(function (name) { delete refused[name]; });
+      fill();
+    }
+    attempt(Object.assign({}, chosen), {}, { changed: changed, since: since, asked: ++waiting });
+  }
+  function set(values) {
+    // What the kernel chose, or one click.
+    var same = data.controls.every(function (c) { return (shown || {})[c.key] === values[c.key]; });
+    if (same) { return; }
+    Object.keys(chosen).forEach(function (name) {
+      if (values[name] !== undefined) { chosen[name] = values[name]; }
+    });
+    refused = {};
+    fill();
+    choose("", performance.now());
+  }
+  function attempt(values, why, change) {
+    // `why` holds the values that are refused; in `values` others stand for them.
     var found = find(values);
     if (found) {
-      show(values, found, changed);
+      arrived(values, why, change, found);
     } else if (ask) {
       // Asked before anything is drawn: the kernel works meanwhile.
-      question(values, changed, since, asked);
-      foresee(values);
+      question(values, why, change);
+      compute(values);
+      drawn(change.since, false);
     } else {
-      refuse(changed, data.missing);
+      arrived(values, why, change, { refusal: data.missing, by: [] });
     }
-    drawn(since, found || !ask);
-    if (found && ask) { askAround(values, asked); }
   }
-  function question(values, changed, since, asked) {
+  function question(values, why, change) {
     ask(values, function (reply) {
-      Object.assign(settings, reply.settings);
-      if (asked !== waiting) { return; }
+      Object.assign(settings, reply.more ? {} : reply.settings);
+      if (change.asked !== waiting) { return; }
+      var found = reply.settings[key(values)];
       if (reply.more) {
-        // The picture; how many sends fail follows.
-        if (picture.classList.contains("ae-old")) {
-          foresee(values);
-          drawn(since, false);
+        // The numbers; the verdict compares them with other settings, which takes longer.
+        if (found) {
+          settings[key(values)] = found;
+          show(values, found, why);
+          delete settings[key(values)];
+          compute(values);
+          drawn(change.since, false);
         }
         return;
       }
-      if (!settings[key(values)]) { refuse(changed, "Interrupted. Choose again."); return; }
-      show(values, settings[key(values)], changed);
-      drawn(since, true);
-      askAround(values, asked);
+      if (found) { arrived(values, why, change, found); } else { stop(); }
     }, "setting");
   }
-  function foresee(values) {
-    // Until the kernel answers: the picture, where retries alone changed.
-    var known = settings[key(still(values))];
-    var drawn = known && known.refusal === undefined;
-    [more, commands].forEach(function (part) { part.classList.add("ae-old"); });
-    picture.classList.toggle("ae-old", !drawn);
-    if (drawn) {
-      clear();
-      judge(known);
-      shown = still(values);
-      draw();
+  function arrived(values, why, change, found) {
+    if (found.refusal === undefined) {
+      show(values, found, why);
+      drawn(change.since, true);
+      if (ask) { askAround(values, change.asked); }
+      return;
     }
-    badge.classList.toggle("ae-old", !drawn || data.sends);
-    busy.textContent = "Computing " + (drawn ? "failed sends" : nameOf(values)) + " …";
+    // The value that was just chosen is to blame if it takes part, else one that already was.
+    var by = found.by || [];
+    var open = Object.keys(fields).filter(function (name) {
+      var instead = shown ? shown[name] : name === "min_insync_replicas" ?
+        values.replication_factor : values[name];
+      return why[name] === undefined && instead !== values[name];
+    });
+    function among(names) {
+      return open.filter(function (name) { return names.indexOf(name) >= 0; });
+    }
+    var blamed = among(by).concat(open);
+    var first = among(by.indexOf(change.changed) >= 0 ? [change.changed] : [])
+      .concat(among(by).filter(function (name) { return refused[name] !== undefined; }))
+      .concat(by.length ? [] : among([change.changed])).concat(blamed)[0];
+    if (first === undefined) {
+      // Nothing was answered before: there is only the reason to show.
+      why[by[0] || Object.keys(fields)[0]] = text(found.refusal);
+      blame(why);
+      root.dataset.state = "refused";
+      drawn(change.since, true);
+      return;
+    }
+    why[first] = text(found.refusal);
+    var other = Object.assign({}, values);
+    other[first] = shown ? shown[first] : values.replication_factor;
+    attempt(other, why, change);
+  }
+  function compute(values) {
+    var start = performance.now();
+    clearInterval(clock);
+    root.dataset.state = "computing";
+    old(true);
+    busy.textContent = "Computing " + nameOf(values) + " …";
+    progress.hidden = false;
+    cancel.hidden = true;
+    clock = setInterval(function () {
+      var taken = Math.floor((performance.now() - start) / 1000);
+      cancel.hidden = taken < 1 || !shown;
+      seconds.textContent = taken ? taken + " s" : "";
+    }, 250);
+  }
+  function stop() {
+    // Back to what is on the screen.
+    waiting += 1;
+    settled();
+    if (ask) { ask(shown || chosen, null, "cancel"); }
+    if (!shown) { return; }
+    Object.assign(chosen, shown);
+    fill();
+    show(shown, find(shown) || drawable(shown), {});
+    held.textContent = "Not computed. The controls are back at the setting that was shown.";
+  }
+  function settled() {
+    clearInterval(clock);
+    progress.hidden = true;
+    seconds.textContent = "";
+    busy.textContent = "";
+  }
+  function old(is) {
+    [answer, more, commands].forEach(function (part) { part.classList.toggle("ae-old", is); });
+    commands.querySelectorAll("button").forEach(function (button) { button.disabled = is; });
   }
   function askAround(values, asked) {
     // The curve and the marks come after the setting itself, which is drawn first.
@@ -182,16 +332,24 @@ function mount(root, data, ask) {
   }
   function learn(page) {
     // The kernel computed more. What stands on the screen is touched only where it changes.
+    var before = data.today;
     data = page;
+    data.today = Object.assign({}, before, page.today);
     texts = page.texts;
     Object.assign(settings, page.settings);
     Object.assign(marks, page.marks);
-    var found = find(chosen);
-    if (found && answerOf(chosen, found) !== answered) {
-      show(Object.assign({}, chosen), found);
+    var found = shown && find(shown);
+    if (found && answerOf(shown, found) !== answered) {
+      again(found);
     } else if (shown) {
       draw();
     }
+  }
+  function again(found) {
+    // The same setting with more about it, which must not look like an answer to another.
+    var computing = root.dataset.state === "computing";
+    if (computing) { return; }
+    show(shown, found, refused);
   }
   function whenIdle() {
     // Intervals take seconds. They come after the picture, and then what one change would need;
@@ -205,7 +363,7 @@ function mount(root, data, ask) {
         Object.assign(settings, reply.settings);
         Object.assign(marks, reply.marks);
         if (key(shown) === key(values) && reply.settings[key(shown)]) {
-          show(shown, settings[key(shown)]);
+          again(settings[key(shown)]);
         }
       }, "ahead");
     }, 150);
@@ -214,13 +372,6 @@ function mount(root, data, ask) {
     return marks[context(values)] !== undefined && [values].concat(data.places.map(function (at) {
       return placed(values, at[0], at[1]);
     })).every(function (each) { return drawable(each) !== undefined; });
-  }
-  function every(name) {
-    return data.controls.reduce(function (found, control) {
-      return control.key !== name ? found : control.options.map(function (option) {
-        return option[0];
-      });
-    }, []);
   }
   function placed(values, factor, least) {
     return Object.assign({}, values, {
@@ -233,7 +384,7 @@ function mount(root, data, ask) {
       channel.port1.onmessage = function () {
         var taken = (performance.now() - since).toFixed(1);
         if (answers) { root.dataset.answerMs = taken; }
-        if (!picture.classList.contains("ae-old")) {
+        if (!answer.classList.contains("ae-old")) {
           root.dataset.pictureMs = root.dataset.pictureMs || taken;
         }
         root.dataset.redraws = String(Number(root.dataset.redraws || 0) + 1);
@@ -245,76 +396,116 @@ function mount(root, data, ask) {
     return "RF " + values.replication_factor + ", min ISR " + values.min_insync_replicas +
       ", acks=" + values.acks;
   }
-  function clear() {
+  function blame(why) {
+    // The refused values, each beside its control; and whose numbers stand here instead.
+    refused = why;
     Object.keys(fields).forEach(function (name) {
-      fields[name].said.textContent = "";
-      fields[name].field.removeAttribute("aria-invalid");
+      var part = fields[name], words = why[name];
+      part.said.textContent = words || "";
+      part.said.className = "ae-said" + (words ? " ae-refusal" : "");
+      if (words) { part.field.setAttribute("aria-invalid", "true"); }
+      else { part.field.removeAttribute("aria-invalid"); }
     });
-    busy.textContent = "";
+    var names = Object.keys(why);
+    held.textContent = !names.length ? "" : !shown ? "There is no answer for this setting." :
+      "Not what the controls show: " + names.map(function (name) {
+        return fields[name].control.label + " " + optionOf(name, chosen[name]) +
+          " has no answer, so this is with " + optionOf(name, shown[name]);
+      }).join("; ") + ".";
   }
-  function refuse(changed, words) {
-    clear();
-    [picture, more, commands].forEach(function (part) { part.classList.add("ae-old"); });
-    var at = fields[changed] || fields[Object.keys(fields)[0]];
-    at.said.textContent = words;
-    at.field.setAttribute("aria-invalid", "true");
-    badge.className = "ae-badge ae-none";
-    badge.textContent = "– No answer for this setting";
-    verdict.textContent = "Below is the answer before this change" +
-      (shown ? ": " + before(chosen) + "." : ".");
+  function optionOf(name, value) {
+    var option = (fields[name].control.options || []).find(function (o) { return o[0] === value; });
+    return option ? option[1] : value;
   }
-  function before(values) {
-    // The setting below; and of what its name leaves out, the controls that have changed since.
-    var named = ["replication_factor", "min_insync_replicas", "acks"];
-    var changed = data.controls.filter(function (c) { return values[c.key] !== shown[c.key]; });
-    var others = changed.filter(function (c) { return named.indexOf(c.key) < 0; });
-    var said = others.map(function (c) {
-      var option = (c.options || []).find(function (o) { return o[0] === shown[c.key]; });
-      return c.label + " " + (option ? option[1] : shown[c.key]);
+  function markToday() {
+    // What the topic has today, in the lists; beside a number only where it differs.
+    var today = chosen.topic ? data.today[chosen.topic] || {} : {};
+    Object.keys(fields).forEach(function (name) {
+      var part = fields[name], value = today[name];
+      part.label.textContent = part.control.label;
+      if (part.field.tagName === "SELECT") {
+        Array.prototype.forEach.call(part.field.options, function (option, at) {
+          var word = part.control.options[at][1];
+          option.textContent = option.value === value ? word + " (today)" : word;
+        });
+      } else if (value !== undefined && value !== chosen[name]) {
+        el(part.label, "small", {}, " today " + value);
+      }
     });
-    var name = text(find(shown).name);
-    return (others.length && others.length === changed.length ? said : [name].concat(said))
-      .join(", ");
   }
-  function answerOf(values, setting) { return key(values) + JSON.stringify(setting.loss || ""); }
-  function show(values, setting, changed) {
+  function answerOf(values, setting) {
+    return key(values) + values[data.price] +
+      JSON.stringify([setting.loss, setting.complete, Object.keys(setting.verdicts)]);
+  }
+  function show(values, setting, why) {
     answered = answerOf(values, setting);
-    if (setting.refusal !== undefined) {
-      refuse(changed || setting.by, text(setting.refusal));
-      return;
-    }
-    clear();
-    [picture, more, commands].forEach(function (part) { part.classList.remove("ae-old"); });
+    settled();
     shown = values;
+    old(false);
+    blame(why);
     judge(setting);
     (setting.notes || []).forEach(function (note) {
-      var field = fields[text(note[0])];
-      if (field) { field.said.textContent = text(note[1]); }
+      var part = fields[text(note[0])];
+      if (part && !part.said.textContent) { part.said.textContent = text(note[1]); }
     });
+    markToday();
     lines.textContent = "";
     setting.lines.forEach(function (line) { el(lines, "li", {}, text(line)); });
     draw();
-    tell(setting.commands || []);
+    list(setting.commands || []);
+    if (Object.keys(why).length) { old(true); }
+    root.dataset.state = Object.keys(why).length ? "refused" : "answered";
     whenIdle();
+    if (tell) { tell(Object.assign({}, shown)); }
+  }
+  function judged(setting) {
+    var said = setting.verdicts[shown[data.price]];
+    return typeof said === "number" ? data.judged[said] : said;
   }
   function judge(setting) {
-    var met = setting.unsure ? "unsure" : setting.met ? "met" : "missed";
-    if (setting.met === null) { met = "open"; }
-    badge.className = "ae-badge ae-" + met;
-    badge.textContent = { unsure: "≈ ", met: "✓ ", missed: "✗ ", open: "" }[met]
-      + text(setting.badge);
-    verdict.textContent = text(setting.verdict);
+    var said = judged(setting);
+    [verdict, goals, better, floor].forEach(function (part) { part.textContent = ""; });
+    if (!said) {
+      badge.className = "ae-badge ae-open";
+      badge.textContent = "being compared with other settings";
+      headline.textContent = text(setting.name);
+      if (pays) { pays.sure.textContent = ""; }
+      return;
+    }
+    var tone = said.severity === "ok" && said.confidence === "depends" ? "unsure" : said.severity;
+    badge.className = "ae-badge ae-" + (said.known ? tone : "open");
+    badge.textContent = !said.known ? said.severity + " at the card's middle values" :
+      { critical: "✗ ", warning: "! ", ok: "✓ " }[said.severity] + said.severity +
+      (said.confidence ? "; how sure: " + data.confidence[said.confidence] : "");
+    headline.textContent = text(said.headline);
+    verdict.textContent = text(said.text);
+    said.goals.forEach(function (goal) { el(goals, "li", {}, text(goal)); });
+    floor.textContent = text(said.floor);
+    if (pays) { holds(said); }
+    if (said.better) {
+      var button = el(better, "button", { type: "button", class: "ae-button" },
+        "Show " + text(said.better.name));
+      button.addEventListener("click", function () {
+        set(Object.assign({}, shown, said.better.values));
+      });
+    }
   }
-  function tell(blocks) {
+  function list(blocks) {
     commands.textContent = "";
+    if (blocks.length) {
+      el(commands, "p", { class: "ae-for" }, "For " + text(find(shown).name) +
+        (shown.topic ? " of " + shown.topic : "") + ":");
+    }
     blocks.forEach(function (block) {
       var part = el(commands, "div", { class: "ae-block" });
       var head = el(part, "div", { class: "ae-head" });
       el(head, "strong", {}, text(block[0]));
       var words = text(block[1]);
-      var button = el(head, "button", { type: "button" }, "Copy");
-      button.setAttribute("aria-label", "Copy " + text(block[0]));
-      button.addEventListener("click", function () { copy(words, button); });
+      if (block[2]) {
+        var button = el(head, "button", { type: "button", class: "ae-button" }, "Copy");
+        button.setAttribute("aria-label", "Copy " + text(block[0]));
+        button.addEventListener("click", function () { copy(words, button); });
+      }
       el(part, "pre", { tabindex: "0", role: "group", "aria-label": text(block[0]) }, words);
     });
   }
@@ -340,6 +531,7 @@ function mount(root, data, ask) {
   }
 
   // The picture: every known setting that differs in RF and min ISR only.
+  var unreached = []; // goals that no setting meets
   function curve() {
     var points = [];
     for (var factor = 1; factor <= data.most; factor++) {
@@ -352,21 +544,21 @@ function mount(root, data, ask) {
   }
   function draw() {
     var here = find(shown);
-    var marked = (marks[context(shown)] || []).concat([Object.assign({ mark: "chosen" }, here)]);
+    var said = judged(here);
+    var marked = (marks[context(shown)] || [])
+      .concat(said && said.better ? [Object.assign({ mark: "best" }, said.better)] : [])
+      .concat([Object.assign({ mark: "chosen" }, here)]);
+    unreached = said ? said.unreached : [];
     var points = curve();
     panel("loss", points, marked);
     panel("refused", points, marked);
     legend.textContent = "";
     marked.forEach(function (mark) { explain(mark.mark, markWord(mark) + ": " + text(mark.name)); });
-    var searched = marks[context(shown)] || [{ mark: "best" }];
-    if (!searched.some(function (mark) { return mark.mark === "best"; })) {
-      explain("best", data.marked.best + ": " + data.unmarked);
-    }
     var ranges = points.concat(marked).some(function (s) {
       return s.loss && s.loss[1] < s.loss[2];
     });
     data.legend.forEach(function (entry) {
-      if (entry[0] === "interval" && !ranges) { return; }
+      if (entry[0] === "interval" ? !ranges : !Object.keys(data.goals).length) { return; }
       var item = el(legend, "li");
       el(item, "span", { class: "ae-key ae-key-" + entry[0], "aria-hidden": "true" });
       el(item, "span", {}, entry[1]);
@@ -439,7 +631,7 @@ function mount(root, data, ask) {
     axis(g, name, box, range, y, wide);
     goal(g, name, box, y);
     lines_(g, name, points, x, y);
-    named(g, all, x, box, name);
+    slotNames(g, all, x, box, name);
     marked.forEach(function (m) { if (m[name]) { sign(g, m.mark, x(m.at), y(m[name][0])); } });
   }
   function axis(g, name, box, range, y, wide) {
@@ -460,7 +652,8 @@ function mount(root, data, ask) {
     if (data.goals[name] === undefined) { return; }
     var at = y(data.goals[name]);
     svg(g, "line", { x1: box.left, x2: box.right, y1: at, y2: at, class: "ae-goal" });
-    svg(g, "text", { x: box.left + 4, y: at - 4, class: "ae-goal-word" }, "your goal");
+    svg(g, "text", { x: box.left + 4, y: at - 4, class: "ae-goal-word" },
+      "your goal" + (unreached.indexOf(name) < 0 ? "" : ", out of reach"));
   }
   function lines_(g, name, points, x, y) {
     var groups = {};
@@ -484,7 +677,7 @@ function mount(root, data, ask) {
       });
     });
   }
-  function named(g, all, x, box, name) {
+  function slotNames(g, all, x, box, name) {
     var factors = {};
     all.forEach(function (s) {
       (factors[s.at[0]] = factors[s.at[0]] || {})[s.at[1]] = x(s.at);
@@ -514,7 +707,8 @@ function mount(root, data, ask) {
   }
 
   if (data.note && !ask) { el(form, "p", { class: "ae-note" }, data.note); }
-  show(Object.assign({}, chosen), find(chosen));
+  fill();
+  choose("", performance.now());
   var width = 0;
   new ResizeObserver(function () {
     if (shown && panels.loss.clientWidth !== width) {
@@ -522,5 +716,5 @@ function mount(root, data, ask) {
       draw();
     }
   }).observe(root);
-  return { choose: choose, learn: learn };
+  return { set: set, learn: learn };
 }

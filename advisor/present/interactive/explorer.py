@@ -15,14 +15,24 @@ import traitlets
 from IPython.core.getipython import get_ipython
 
 from advisor import catalog
+from advisor.advice.deciding import Decision, surviving
 from advisor.advice.goals import Goals
-from advisor.advice.kafka_version import version_of
-from advisor.advice.topic_settings import config_of as config_of_topic
+from advisor.advice.situation import Situation
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
-from advisor.errors import expect
-from advisor.present.interactive.controls import NEW_TOPIC, STILL, SWITCHED_VERSIONS
-from advisor.present.interactive.explorer_model import Answer, ExplorerModel
+from advisor.decision import Verdict
+from advisor.errors import InputError, expect
+from advisor.present.interactive.controls import (
+    MOST_TOPICS,
+    NEW_TOPIC,
+    PRICE,
+    STILL,
+    SWITCHED_VERSIONS,
+    as_text,
+    min_isr_refusal,
+    values_of,
+)
+from advisor.present.interactive.explorer_model import Answer, ExplorerModel, worst_first
 from advisor.present.interactive.fragment import html_fragment, source
 from advisor.present.interactive.frontend import watched_cell
 from advisor.present.interactive.lookahead import after_one_change
@@ -56,15 +66,43 @@ class Explorer(anywidget.AnyWidget):
     when the widget is shown, or when its `html` is read. Where a user sees the cell, it ends with
     the first curve and other processes compute the rest, so that the kernel answers meanwhile.
 
+    Four traits follow what a user chooses, and choose when they are set. Other widgets can be
+    linked to them, and functions observe them.
+
     Attributes
     ----------
+    topic : str
+        The topic shown; "" for a new one. A topic that is set is shown as it is today.
+    setting : Config
+        The setting shown; never one that Kafka refuses.
+    minutes_per_loss : float
+        What losing records is worth: one of the control's steps.
+    verdict : Verdict
+        On the setting shown, as if it ran today; read only. How sure it is comes later.
     page : dict
         Controls and settings, as `settings_grid.page_json` returns them.
+    values : dict of str to str
+        Value of each control; synchronised with the page.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> card = {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
+    >>> view = advisor.explorer(cluster, advisor.FailureModel.from_dict(card), cards=[])
+    >>> view.observe(lambda change: print(change.new.headline), "verdict")
+    >>> view.setting = view.setting.changed(min_insync_replicas=1)
+    Set RF 3, min ISR 2, acks=all.
     """
 
     _esm = source("explorer.js") + source("widget.js")
     _css = source("explorer.css")
     page = traitlets.Dict().tag(sync=True)
+    values = traitlets.Dict().tag(sync=True)
+    topic = traitlets.Unicode()
+    setting = traitlets.Instance(Config)
+    minutes_per_loss = traitlets.Float()
+    verdict = traitlets.Instance(Verdict, allow_none=True, read_only=True)
 
     def __init__(
         self, explorer_model: ExplorerModel, topics: Sequence[str] = (), cards: Sequence[str] = ()
@@ -77,12 +115,59 @@ class Explorer(anywidget.AnyWidget):
         self._updates: list[Callable[[], None]] = []
         self._beside = ThreadPoolExecutor(1)
         self._prepared: list[tuple[Mapping[str, str], Future[None]]] = []
+        first = explorer_model.chosen
         if _cell_of_user() is None:
-            explorer_model.answer(explorer_model.chosen)
+            explorer_model.answer(first)
         else:
-            self._begin(explorer_model.chosen)
-        super().__init__(page=self._live(explorer_model.page()))
+            self._begin(first)
+        super().__init__(page=explorer_model.live_page(explorer_model.page()), values=first)
+        self._show(first)
         self.on_msg(self._asked)
+        self.observe(lambda change: self._show(change.new), "values")
+        self.observe(self._set, ["topic", "setting", "minutes_per_loss"])
+
+    def _show(self, values: Mapping[str, str]) -> None:
+        """Let the traits follow what the page shows."""
+        with self.hold_trait_notifications():
+            self.topic = values["topic"]
+            self.minutes_per_loss = self._explorer_model.prices[values[PRICE]]
+            self.setting = self._explorer_model.config(values)
+            verdicts = self._explorer_model.verdicts(values)
+            self.set_trait("verdict", verdicts.get(values[PRICE]))
+
+    def _set(self, change: Any) -> None:
+        """Show what another widget or the user's code has set."""
+        explorer_model, values = self._explorer_model, dict(self.values)
+        if change.name == "topic" and change.new != values["topic"]:
+            values |= {**explorer_model.of_topic(change.new), "topic": change.new}
+        if change.name == "minutes_per_loss":
+            values[PRICE] = as_text(change.new)
+        if change.name == "setting" and change.new != explorer_model.config(values):
+            shown = values_of(change.new, values["topic"], values["card"])
+            values |= {**shown, PRICE: values[PRICE]}
+        self.values = values
+
+    @traitlets.validate("topic")
+    def _valid_topic(self, proposal: Any) -> str:
+        if proposal.value != NEW_TOPIC:
+            self._explorer_model.cluster.topic(proposal.value)
+        return str(proposal.value)
+
+    @traitlets.validate("minutes_per_loss")
+    def _valid_price(self, proposal: Any) -> float:
+        prices = self._explorer_model.prices
+        if as_text(proposal.value) not in prices:
+            raise InputError(
+                f"minutes_per_loss={proposal.value:g} is no step of this explorer: there are "
+                f"{', '.join(prices)}; give the explorer Goals(minutes_per_loss=...) for another"
+            )
+        return float(proposal.value)
+
+    @traitlets.validate("setting")
+    def _valid_setting(self, proposal: Any) -> Config:
+        if refused := min_isr_refusal(proposal.value):
+            raise InputError(refused)
+        return proposal.value  # type: ignore[no-any-return]
 
     def _begin(self, first: Mapping[str, str]) -> None:
         """Compute the first curve, and in other processes what users change most after it."""
@@ -98,14 +183,10 @@ class Explorer(anywidget.AnyWidget):
         """The explorer as an HTML fragment that needs neither kernel nor network."""
         return html_fragment(self._complete()).text
 
-    @property
-    def verdict(self) -> str:
-        """Losses and refused writes of the initial setting."""
-        found = self._explorer_model.setting(self._explorer_model.chosen)
-        return str(found.get("verdict", found.get("refusal")))
-
     def __repr__(self) -> str:
-        return self.verdict
+        if self.verdict is None:
+            return str(self._explorer_model.setting(self.values)["refusal"])
+        return str(self.verdict)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         bundle = super()._repr_mimebundle_(**options)
@@ -155,7 +236,8 @@ class Explorer(anywidget.AnyWidget):
         self._prepare(explorer_model.chosen)
         try:
             for _ in worker.answers(self._missing_here()):
-                self.page = self._live(explorer_model.page())
+                self.page = explorer_model.live_page(explorer_model.page())
+                self._follow()
             for _ in worker.answers(self._missing_elsewhere(elsewhere)):
                 pass
         finally:
@@ -163,7 +245,7 @@ class Explorer(anywidget.AnyWidget):
         if worker.stopped:
             return
         self._offline = explorer_model.page(elsewhere)
-        self.page = self._live(self._offline)
+        self.page = self._explorer_model.live_page(self._offline)
         for update in self._updates:
             update()
 
@@ -198,42 +280,44 @@ class Explorer(anywidget.AnyWidget):
             others = Elsewhere(explorer_model, *self._elsewhere)
             try:
                 for _ in explorer_model.curves():
-                    self.page = self._live(explorer_model.page())
+                    self.page = explorer_model.live_page(explorer_model.page())
                 self._offline = explorer_model.page(others.computed())
             finally:
                 others.stop()
-            self.page = self._live(self._offline)
+            self.page = self._explorer_model.live_page(self._offline)
+            self._follow()
         return self._offline
-
-    def _live(self, page: dict[str, Any]) -> dict[str, Any]:
-        """Return a page for the widget, whose kernel computes every other choice."""
-        return {**page, "controls": self._explorer_model.controls}
 
     def _asked(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         """Answer with a setting; background processes compute its curve and likely next ones."""
         values = {name: str(value) for name, value in content["values"].items()}
-        explorer_model = self._explorer_model
-        if content.get("kind") == "ahead":
+        explorer_model, worker = self._explorer_model, self._worker
+        if content["kind"] == "cancel":
+            worker.give_up()
+        elif content["kind"] == "ahead":
             self._compute_likely_next(content)
             self._prepare(values)
-            return
-        pictured = explorer_model.same_picture(values)
-        if content.get("kind") == "around":
-            self._worker.compute_curve(pictured, lambda answer: self._reply(content, answer))
-            return
-        answer = Answer({}, {})
-        try:
-            if pictured != values and not explorer_model.is_answered(values):
-                # It is mostly known. Failed sends may need its chain again.
-                self._reply(content, self._answered(pictured), more=True)
-            answer = self._answered(values)
-        finally:
-            # Also when interrupted: the page asks its next question after the reply.
-            self._reply(content, answer)
+        elif content["kind"] == "around":
+            pictured = explorer_model.same_picture(values)
+            worker.compute_curve(pictured, lambda answer: self._reply(content, answer))
+        elif explorer_model.is_long(values) and not explorer_model.is_answered(values):
+            # The kernel stays free to hear that the user gives it up.
+            worker.compute_chosen(
+                values,
+                lambda answer: self._reply(content, answer, more=True),
+                lambda answer: self._reply(content, answer),
+            )
+        else:
+            answer = Answer({}, {})
+            try:
+                answer = self._answered(values)
+            finally:
+                # Also when interrupted: the page asks its next question after the reply.
+                self._reply(content, answer)
 
     def _answered(self, values: Mapping[str, str]) -> Answer:
         self._await_others(values)
-        return Answer({self._explorer_model.key(values): self._explorer_model.setting(values)}, {})
+        return self._explorer_model.answers([values])
 
     def _prepare(self, values: Mapping[str, str]) -> None:
         """Solve a setting's chain beside the kernel's thread, for other retries and timeouts."""
@@ -263,6 +347,14 @@ class Explorer(anywidget.AnyWidget):
         settings, marks = dict(answer.settings), dict(answer.marks)
         said = {"id": content["id"], "settings": settings, "marks": marks}
         self.send({**said, "more": True} if more else said)
+        if not more:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Let the verdict follow what has become known of the setting shown."""
+        if self._explorer_model.is_answered(self.values):
+            verdicts = self._explorer_model.verdicts(self.values)
+            self.set_trait("verdict", verdicts.get(self.values[PRICE]))
 
 
 _TURN_S = 0.0005
@@ -316,13 +408,14 @@ def explorer(
     model : FailureModel, str or path
         The failure model, or the name or path of its card; the shipped cards can be chosen too.
     load : Workload, optional
-        The traffic of the topic. Default: 1,000 records per second over the partitions of the
-        cluster's first topic, or over one partition.
+        The traffic of all topics together, which share it by their partitions, or of a new topic.
+        Default: 1,000 records per second for each.
     goals : Goals, optional
-        What the settings are compared with. Default: ``Goals()``.
+        Limits, and what losing records is worth at first. Default: ``Goals()``.
     config : Config, optional
-        Initial settings. Default: those of the topic; for a new topic replication factor 3 and
-        min ISR 2, or as near as the brokers allow.
+        A new topic with these settings is shown first. Default: the cluster's worst topic as it is
+        today, Kafka's own aside; without topics a new one with replication factor 3 and min ISR 2,
+        or as near as the brokers allow.
     cards : sequence of str, optional
         Names of other failure models on exported pages. Default: the shipped ones; with none, and
         no other Kafka version, the cell ends sooner.
@@ -330,7 +423,8 @@ def explorer(
     Returns
     -------
     Explorer
-        A widget. Its ``verdict`` is a sentence, its ``html`` a page fragment without a kernel.
+        A widget. Its ``verdict`` says what to set, its ``html`` is a page without a kernel; its
+        ``topic``, ``setting`` and ``verdict`` can be linked to other widgets and observed.
 
     Raises
     ------
@@ -361,25 +455,16 @@ def explorer(
     expect("config", config, Config | None, "a Config, or None")
     expect("cards", cards, tuple | list | None, "a list of cards' names, or None")
     check_exact(model)
-    described = [topic for topic in cluster.topics if not topic.internal]
-    topic = described[0].name if described and load is None and config is None else NEW_TOPIC
-    start = config or _start(cluster, topic)
+    goals = goals or Goals()
+    surviving(goals.survive, cluster)  # says at once if that cannot be told
+    situation = Situation.read(cluster, load)
+    decision = Decision(situation, model, goals.requirements)
+    topics = worst_first(decision)
+    users = [name for name in topics if not cluster.topic(name).internal]
+    first = NEW_TOPIC if config is not None or not topics else (users or topics)[0]
+    start = config or decision.of_new_topic.questions[0].today.config
     explorer_model = ExplorerModel(
-        cluster, model, load or Workload(), goals or Goals(), start, topic
+        cluster, model, load, goals, start, first, situation, topics[:MOST_TOPICS]
     )
-    return Explorer(
-        explorer_model, switchable(cluster), catalog.model_names() if cards is None else list(cards)
-    )
-
-
-def _start(cluster: Cluster, topic: str) -> Config:
-    version, _ = version_of(cluster)
-    if topic != NEW_TOPIC:
-        return config_of_topic(cluster.topic(topic), version, {})
-    factor = min(3, len(cluster.brokers))
-    return Config(
-        kafka_version=version,
-        replication_factor=factor,
-        min_insync_replicas=max(1, factor - 1),
-        acks="all",
-    )
+    named = catalog.model_names() if cards is None else list(cards)
+    return Explorer(explorer_model, switchable(cluster, topics), named)

@@ -1,30 +1,42 @@
-"""Evaluates what the explorer shows: a setting, its curve, the present and the best setting."""
+"""Evaluates what the explorer shows: a setting, its curve, today's setting, and the verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
 from advisor import catalog
-from advisor.advice.candidate import Candidate, choose
+from advisor.advice.deciding import MIDDLE, Decision, surviving
 from advisor.advice.goals import Goals
-from advisor.advice.recommendations.recommend import recommend
-from advisor.advice.tolerance import largest_share
-from advisor.advice.topic_settings import load_of
+from advisor.advice.situation import Situation
 from advisor.cluster.model import Cluster
+from advisor.decision import (
+    Depth,
+    ExactEvaluator,
+    Setting,
+    TopicQuestion,
+    Verdict,
+    decide_topic,
+)
+from advisor.decision.decide import verdict_of
+from advisor.decision.evaluator import DRAWS
+from advisor.decision.settings import Placement, candidates
 from advisor.errors import AdvisorError
 from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
     EVERY_ACKS,
     MOST_REPLICAS,
+    MOST_TOPICS,
     NEW_TOPIC,
+    PRICE,
     SMALL_REPLICAS,
     STILL,
+    as_text,
     capped,
     config_of,
     controls,
@@ -32,8 +44,11 @@ from advisor.present.interactive.controls import (
     min_isr_refusal,
     precomputed,
     refusal,
+    refused_by,
+    steps,
     values_of,
 )
+from advisor.present.interactive.judged import verdict_json
 from advisor.present.interactive.settings_grid import (
     mark_json,
     page_json,
@@ -44,79 +59,129 @@ from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate, prepare
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 Values = Mapping[str, str]
+Verdicts = Mapping[str, Verdict]
+"""Verdicts on one setting, by the price of a loss."""
 _shipped = lru_cache(load_model)  # a card is read once
 _LONG_TIMEOUT_MS = 600_000
+# A result holds its placement and what it was asked since.
+_MOST_RESULTS = 256
+_DRAWN = Depth(draws=True, sensitivity=False, others=False)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Computed settings and marks, as JSON.
+    """Computed settings and marks, as JSON, and the verdicts that the settings show.
 
     Attributes
     ----------
     settings : mapping of str to dict
         Settings as JSON, by their keys.
     marks : mapping of str to list of dict
-        Present and recommended settings, by the controls that decide them.
+        Today's settings, by the controls that decide them.
+    verdicts : mapping of str to mapping of str to Verdict
+        By the settings' keys and the price of a loss.
     """
 
     settings: Mapping[str, dict[str, Any]]
     marks: Mapping[str, list[dict[str, Any]]]
+    verdicts: Mapping[str, Verdicts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ExplorerModel:
     """A cluster, a card, a load and goals, with the settings evaluated for them so far.
 
-    Settings and marks that were computed are cached.
+    Settings, verdicts and marks that were computed are cached.
 
     Attributes
     ----------
     cluster : Cluster
     model : FailureModel
         The initial card; `values["card"]` may name another.
-    load : Workload
+    load : Workload or None
+        Traffic of all topics together, and of a new one. None: 1,000 records a second for each.
     goals : Goals
+        Limits, and the initial price of a loss.
     start : Config
-        Initial settings; options without a control stay as they are here.
+        Initial settings of a new topic; options without a control stay as they are here.
     topic : str
-        Initial topic; `NEW_TOPIC` for none of the cluster's.
-    loads : mapping of str to Workload
-        Traffic of topics, by name. Default: `load` with the partitions and retention of the topic.
+        Initial topic, with its settings of today; `NEW_TOPIC` for none of the cluster's.
+    situation : Situation or None
+        The cluster as another question has read it. Default: read here.
+    topics : tuple of str
+        Names of the topics to choose from, in order. Default: those of the cluster.
     """
 
     cluster: Cluster
     model: FailureModel
-    load: Workload
+    load: Workload | None
     goals: Goals
     start: Config
     topic: str = NEW_TOPIC
-    loads: Mapping[str, Workload] = field(default_factory=dict)
+    situation: Situation | None = None
+    topics: tuple[str, ...] = ()
     _settings: dict[str, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
     _marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict, compare=False, repr=False)
+    _verdicts: dict[str, Verdicts] = field(default_factory=dict, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: not what was computed here."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
     def most_replicas(self) -> int:
         """The largest replication factor offered."""
         return min(len(self.cluster.brokers), MOST_REPLICAS)
 
-    @property
+    @cached_property
     def chosen(self) -> dict[str, str]:
-        """Initial value of each control."""
-        return values_of(self.start, self.topic, self.model.name)
+        """Initial value of each control: the topic as it is today."""
+        return self.today(self.topic)
 
-    @property
+    @cached_property
     def controls(self) -> list[dict[str, Any]]:
         """Every control with its choices."""
-        return controls(self.cluster, self.most_replicas, catalog.model_names(), self.chosen)
+        return controls(
+            self.topics or [topic.name for topic in self.cluster.topics][:MOST_TOPICS],
+            self.most_replicas,
+            catalog.model_names(),
+            self.chosen,
+            steps(self.goals.minutes_per_loss),
+        )
+
+    @property
+    def prices(self) -> dict[str, float]:
+        """Minutes without writes that a loss may be as bad as, by the control's value."""
+        return {as_text(price): price for price, _ in steps(self.goals.minutes_per_loss)}
+
+    def today(self, topic: str) -> dict[str, str]:
+        """Return what the controls show for a topic as it is today."""
+        config = self.config_today(topic)
+        return values_of(config, topic, self.model.name, self.goals.minutes_per_loss)
+
+    def config_today(self, topic: str) -> Config:
+        """Return the settings of a topic; of a new one the initial settings."""
+        return self.start if topic == NEW_TOPIC else self._questions[topic].today.config
+
+    def config(self, values: Values) -> Config:
+        """Return the setting that the controls show.
+
+        Raises
+        ------
+        ConfigError
+            If Kafka would reject it.
+        """
+        return config_of(values, self.config_today(values["topic"]))
 
     def same_picture(self, values: Values) -> dict[str, str]:
-        """Return the setting with the same curve and verdict: its producers retry as at first."""
-        return {**values, **{name: self.chosen[name] for name in STILL}}
+        """Return the setting with the same curve: its producers retry as the topic's do today."""
+        today = self.today(values["topic"])
+        return {**values, **{name: today[name] for name in STILL}}
 
     def key(self, values: Values) -> str:
         """Return the name under which `explorer.js` finds a setting."""
@@ -130,39 +195,76 @@ class ExplorerModel:
         values : mapping of str to str
             Value of each control.
         intervals : bool
-            Whether to compute 95 % intervals, which takes seconds.
+            Whether to compute 95 % intervals and how sure the verdict is, which takes seconds.
         """
         key = self.key(values)
         if key not in self._settings or (intervals and not self.has_intervals(values)):
             try:
-                self._settings[key] = self._computed(values, intervals)
+                self._settings[key], self._verdicts[key] = self._computed(values, intervals)
             except AdvisorError as error:
-                self._settings[key] = {"refusal": refusal(error)}
+                self._settings[key] = {"refusal": refusal(error), "by": refused_by(error)}
         return self._settings[key]
+
+    def numbers(self, values: Values) -> dict[str, Any]:
+        """Return one setting as JSON without a verdict, for which others must be evaluated."""
+        try:
+            config = self.config(values)
+            if min_isr_refusal(config):
+                return self.setting(values)
+            return setting_json(self._result(values, config))
+        except AdvisorError:
+            return self.setting(values)
+
+    def verdicts(self, values: Values) -> Verdicts:
+        """Return the verdicts on a setting at every price of a loss; empty if it is refused."""
+        self.setting(values)
+        return self._verdicts.get(self.key(values), {})
 
     def prepare(self, values: Values) -> None:
         """Solve a setting's chains in this process; other retries and timeouts then reuse them."""
         with suppress(AdvisorError):
-            config = config_of(values, self.start)
-            if not min_isr_refusal(config):
-                prepare(self.cluster, config, self._card(values), self.load_of_topic(values))
+            config = self.config(values)
+            if min_isr_refusal(config):
+                return
+            question = self.question(values, config)
+            # The verdict compares it with these.
+            for setting in (question.today, *candidates(question)):
+                asked = self.cluster, setting.config, self._card(values), question.load
+                prepare(*asked, placement=setting.placement)
+
+    def question(self, values: Values, config: Config) -> TopicQuestion:
+        """Return what is asked of the decision: the topic, as if it had the setting shown.
+
+        On its own replicas, or on those that the plan for another replication factor creates.
+        """
+        if values["topic"] == NEW_TOPIC:
+            load = self.load or Workload()
+            return TopicQuestion("", Setting(config), load, self.cluster.brokers, _as_kafka)
+        asked = self._questions[values["topic"]]
+        return replace(asked, today=Setting(config, self._placement(asked, config)))
 
     def load_of_topic(self, values: Values) -> Workload:
-        """Return the traffic of a setting's topic."""
+        """Return the traffic of a setting's topic: its share of the load."""
         if values["topic"] == NEW_TOPIC:
-            return self.load
-        given = self.loads.get(values["topic"])
-        return given or load_of(self.cluster.topic(values["topic"]), self.load)
+            return self.load or Workload()
+        return self._questions[values["topic"]].load
+
+    def is_long(self, values: Values) -> bool:
+        """Whether a setting takes seconds: many replicas, or very many partitions."""
+        many = self.load_of_topic(values).partitions > MANY_PARTITIONS
+        return many or int(values["replication_factor"]) > SMALL_REPLICAS
 
     def without_cache(self) -> ExplorerModel:
         """Return a copy with an empty cache, to be sent to another process."""
-        return replace(self, _settings={}, _marks={})
+        return replace(self, _settings={}, _marks={}, _verdicts={})
 
     def store(self, answer: Answer) -> Answer:
         """Cache what another process computed; return it with the intervals cached here."""
         for key, setting in answer.settings.items():
             if key not in self._settings or _has_intervals(setting):
                 self._settings[key] = setting
+                if key in answer.verdicts:
+                    self._verdicts[key] = answer.verdicts[key]
         self._marks.update(answer.marks)
         return replace(answer, settings={key: self._settings[key] for key in answer.settings})
 
@@ -184,15 +286,21 @@ class ExplorerModel:
 
     def answer(self, values: Values) -> Answer:
         """Return a setting, the settings of its curve and the marks of its topic."""
-        settings = {
-            self.key(each): self.setting(each) for each in (values, *self.curve_settings(values))
-        }
         context, marked = self.marks(values)
-        return Answer(settings, {context: marked})
+        return replace(
+            self.answers([values, *self.curve_settings(values)]), marks={context: marked}
+        )
+
+    def answers(self, several: Sequence[Values]) -> Answer:
+        """Return some settings."""
+        settings = {self.key(values): self.setting(values) for values in several}
+        verdicts = {key: self._verdicts[key] for key in settings if key in self._verdicts}
+        return Answer(settings, {}, verdicts)
 
     def with_intervals(self, values: Values) -> Answer:
         """Return a setting with its intervals, which takes seconds."""
-        return Answer({self.key(values): self.setting(values, intervals=True)}, {})
+        self.setting(values, intervals=True)
+        return self.answers([values])
 
     def curve_settings(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield the settings of the same curve: other replication factors and min ISRs.
@@ -216,7 +324,7 @@ class ExplorerModel:
         return [each for each in self.curve_settings(values) if not self.is_answered(each)]
 
     def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
-        """Return the present and the recommended setting of a topic, under their key; cached."""
+        """Return today's setting of a topic, under its key; cached. A new topic has none."""
         context = self.context(values)
         if context not in self._marks:
             try:
@@ -229,8 +337,7 @@ class ExplorerModel:
     def curves(self) -> Iterator[list[dict[str, str]]]:
         """Compute what a page without a kernel offers for the topic, card and version of the start.
 
-        Up to three replicas with every min ISR, acks, unclean election or not, eligible leader
-        replicas or not, two timeouts; and the intervals of the start.
+        See `offered`; and the intervals of the start.
 
         Yields
         ------
@@ -244,86 +351,214 @@ class ExplorerModel:
         self.setting(self.chosen, intervals=True)
         yield [self.chosen]
 
-    def page(self, elsewhere: Sequence[Values] = ()) -> dict[str, Any]:
+    def page(self, elsewhere: Sequence[Values] = (), only_choices: bool = False) -> dict[str, Any]:
         """Return a page without a kernel, with what was computed so far.
 
         Parameters
         ----------
         elsewhere : sequence of mapping of str to str
             Settings of other topics, cards and Kafka versions, which have a curve each.
+        only_choices : bool
+            Whether to leave out controls with nothing to choose, and the commands.
         """
         own = [values for curve in self.offered() for values in curve]
-        every = [self.chosen, *(each for each in own if self.key(each) in self._settings)]
-        every += [each for values in elsewhere for each in self.curve_settings(values)]
+        every: list[Values] = [self.chosen]
+        every += [values for values in own if self.key(values) in self._settings]
+        every += [each for values in elsewhere for each in (values, *self.curve_settings(values))]
+        shown = precomputed(self.controls, every)
+        topics = [option[0] for option in shown[0]["options"]]
+        settings = [(values, self.setting(values)) for values in every]
+        if only_choices:
+            shown = [control for control in shown if len(control["options"]) > 1]
+            settings = [(values, _without_commands(setting)) for values, setting in settings]
+        keys = [control["key"] for control in shown]
+        context = [key for key in CONTEXT if key in keys]
         return page_json(
-            precomputed(self.controls, every),
-            self.chosen,
-            [(values, self.setting(values)) for values in every],
-            dict(self.marks(values) for values in (self.chosen, *elsewhere)),
+            shown,
+            {key: self.chosen[key] for key in keys},
+            settings,
+            {setting_key(context, v): self.marks(v)[1] for v in (self.chosen, *elsewhere)},
             self.goals,
-            CONTEXT,
-            note=left_out(elsewhere, list(self.chosen)),
-            capped=capped(self.start),
+            {topic: self.of_topic(topic) for topic in topics},
+            note=left_out(elsewhere, keys),
+            capped=self._capped(every),
         )
 
+    def _capped(self, every: Sequence[Values]) -> dict[str, str]:
+        """What Kafka makes of a min ISR above the replication factor, by version where it does."""
+        start = self.config_today(self.topic)
+        versions = dict.fromkeys(values["kafka_version"] for values in every)
+        said = {version: capped(start.changed(kafka_version=version)) for version in versions}
+        return {version: words for version, words in said.items() if words}
+
+    def live_page(self, page: dict[str, Any]) -> dict[str, Any]:
+        """Return a page for the widget, whose kernel computes every other choice."""
+        topics = [option[0] for option in self.controls[0]["options"]]
+        return {
+            **page,
+            "controls": self.controls,
+            "today": {topic: self.of_topic(topic) for topic in topics},
+        }
+
+    def of_topic(self, topic: str) -> dict[str, str]:
+        """Return what choosing a topic sets: its settings, not the failure model or the price."""
+        today = self.today(topic)
+        return {key: value for key, value in today.items() if key not in _NOT_OF_TOPIC}
+
     def offered(self) -> Iterator[list[dict[str, str]]]:
-        """Yield the settings of `curves`; those one change away from the start come first."""
-        start, places = self.chosen, list(self._places())
+        """Yield the settings of `curves`; those one change away from the start come first.
+
+        Up to three replicas with every min ISR, acks, unclean election or not, eligible leader
+        replicas or not, two timeouts.
+        """
+        start = self.chosen
         timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
         for timeout, unclean, acks in product(timeouts, ("false", "true"), EVERY_ACKS):
             choice = {"acks": acks, "unclean_leader_election_enable": unclean}
             choice["delivery_timeout_ms"] = timeout
-            yield [{**start, **choice, **place} for place in places]
+            yield list(self.places({**start, **choice}))
         for elr, acks in product(("default", "false", "true"), EVERY_ACKS):
             other = {**start, "eligible_leader_replicas": elr, "acks": acks}
             if elr != start["eligible_leader_replicas"]:
                 yield list(self.curve_settings(other))
 
-    def _places(self) -> Iterator[dict[str, str]]:
-        """Yield replication factors with min ISRs; also above it, where that is another setting."""
+    def places(self, values: Values) -> Iterator[dict[str, str]]:
+        """Yield settings with other replication factors and min ISRs, and those of the start.
+
+        Also with a min ISR above the replication factor, where that is another setting.
+        """
         start = self.chosen
         numbers = [str(n) for n in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1)]
         factors = dict.fromkeys([*numbers, start["replication_factor"]])
         least = dict.fromkeys([*numbers, start["min_insync_replicas"]])
-        same = capped(self.start) != ""
+        same = capped(self.config_today(self.topic)) != ""
         for rf, min_isr in product(factors, least):
             if not (same and int(min_isr) > int(rf) and rf != start["replication_factor"]):
-                yield {"replication_factor": rf, "min_insync_replicas": min_isr}
+                yield {**values, "replication_factor": rf, "min_insync_replicas": min_isr}
 
-    def _computed(self, values: Values, intervals: bool) -> dict[str, Any]:
-        config = config_of(values, self.start)
+    def _computed(self, values: Values, intervals: bool) -> tuple[dict[str, Any], Verdicts]:
+        config = self.config(values)
         refused = min_isr_refusal(config)
         if refused:
-            return {"refusal": refused, "by": "min_insync_replicas"}
-        card, load, topic = self._card(values), self.load_of_topic(values), values["topic"]
-        choice = self._choice(config, evaluate(self.cluster, config, card, load))
-        commands = blocks(self.cluster, config, load, topic)
-        return setting_json(choice, self.goals, commands, intervals)
+            return {"refusal": refused, "by": ["min_insync_replicas", "replication_factor"]}, {}
+        result = self._result(values, config)
+        commands = blocks(self.cluster, config, result.load, values["topic"])
+        verdicts = self._decided(values, config, DRAWS if intervals else 0)
+        has_ranges = bool(result.model.uncertain)
+        judged = {
+            price: verdict_json(verdict, self._better(values, verdict), has_ranges)
+            for price, verdict in verdicts.items()
+        }
+        shown = setting_json(result, intervals, commands, judged)
+        return {**shown, "notes": shown["notes"] + self._unchanged(values, config)}, verdicts
 
-    def _choice(self, config: Config, result: Reliability) -> Candidate:
-        factor, mode = config.replication_factor or 1, str(config.mode)
-        share = largest_share(self.cluster.brokers, factor, mode)
-        return choose(config, result, self.goals, share)
+    def _decided(self, values: Values, config: Config, draws: int) -> dict[str, Verdict]:
+        """The verdict at each price, with the setting shown as the one that runs today."""
+        question = self.question(values, config)
+        card = self._card(values).under(str(config.mode))
+        evaluator = ExactEvaluator(self.cluster, card, draws, self._evaluate)
+        survives = surviving(self.goals.survive, self.cluster)
+        verdicts = {}
+        for text, price in self.prices.items():
+            wanted = replace(self.goals.requirements, minutes_per_loss=price)
+            depth = _DRAWN if draws else MIDDLE
+            action = decide_topic(question, evaluator, wanted, survives=survives, depth=depth)
+            verdicts[text] = verdict_of([action], [question], self._broken(values["topic"]))
+        return verdicts
+
+    def _better(self, values: Values, verdict: Verdict) -> dict[str, Any] | None:
+        """What is drawn of the setting that a verdict would set, and chosen for it."""
+        (action,) = verdict.actions
+        if action.set_to is None:
+            return None
+        config = action.set_to.config
+        # The decision has evaluated it on these replicas.
+        result = self._evaluate(
+            *(self.cluster, config, self._card(values).under(str(config.mode))),
+            self.load_of_topic(values),
+            placement=action.set_to.placement,
+        )
+        shown = values_of(config, values["topic"], values["card"])
+        named = ("replication_factor", "min_insync_replicas", "acks")
+        change = {key: shown[key] for key in (*named, "unclean_leader_election_enable")}
+        return {**mark_json(point_of(result, intervals=False)), "values": change}
+
+    def _unchanged(self, values: Values, config: Config) -> list[list[str]]:
+        """What a control shows that Kafka's version does not have or sets otherwise."""
+        used = values_of(config, values["topic"], values["card"])
+        return [
+            [name, f"Kafka {config.kafka_version} uses its default: {used[name]}."]
+            for name in STILL
+            if used[name] != values[name]
+        ]
+
+    def _result(self, values: Values, config: Config) -> Reliability:
+        question = self.question(values, config)
+        return self._evaluate(
+            *(self.cluster, config, self._card(values).under(str(config.mode)), question.load),
+            placement=question.today.placement,
+        )
+
+    @cached_property
+    def _evaluate(self) -> Callable[..., Reliability]:
+        """`evaluate`, whose latest results are remembered."""
+        remembered: Callable[..., Reliability] = lru_cache(_MOST_RESULTS)(evaluate)
+        return remembered
 
     def _card(self, values: Values) -> FailureModel:
         return self.model if values["card"] == self.model.name else _shipped(values["card"])
 
+    @cached_property
+    def _situation(self) -> Situation:
+        return self.situation or Situation.read(self.cluster, self.load)
+
+    @cached_property
+    def _decision(self) -> Decision:
+        return Decision(self._situation, self.model, self.goals.requirements)
+
+    @cached_property
+    def _questions(self) -> dict[str, TopicQuestion]:
+        return {question.topic: question for question in self._decision.questions}
+
+    def _broken(self, topic: str) -> tuple[str, ...]:
+        """What does not work at this moment of a topic."""
+        if topic == NEW_TOPIC:
+            return ()
+        own = replace(self._situation, topics=(self.cluster.topic(topic),))
+        return replace(self._decision, situation=own).broken
+
+    def _placement(self, asked: TopicQuestion, config: Config) -> Placement | None:
+        factor = config.replication_factor or 1
+        today = asked.today
+        return today.placement if factor == today.replication_factor else asked.planned(factor)
+
     def _marked(self, values: Values) -> list[dict[str, Any]]:
-        cluster, topics = self.cluster, [values["topic"]]
         if values["topic"] == NEW_TOPIC:
-            cluster, topics = replace(cluster, topics=()), []
-        asked = cluster, self._card(values), self.load_of_topic(values), self.goals
-        advice = recommend(*asked, kafka_version=values["kafka_version"], topics=topics or None)
-        found = [("today", advice.current), ("best", advice.best)]
-        # Beyond what was compared, another number of replicas may be better still.
-        sure = advice.best.meets_all or self.most_replicas <= SMALL_REPLICAS
-        return [
-            {"mark": kind, **mark_json(point_of(choice.reliability, intervals=False))}
-            for kind, choice in found
-            if choice is not None and (kind == "today" or sure)
-        ]
+            return []
+        today = {**self.today(values["topic"]), **{key: values[key] for key in CONTEXT}}
+        point = point_of(self._result(today, self.config(today)), intervals=False)
+        return [{"mark": "today", **mark_json(point)}]
+
+
+def worst_first(decision: Decision) -> tuple[str, ...]:
+    """Return the topics of a decision, the worst first; Kafka's own come last."""
+    if not decision.situation.topics:
+        return ()
+    cluster = decision.situation.cluster
+    names = [action.topic for action in decision.at_middle.actions]
+    return tuple(sorted(names, key=lambda name: cluster.topic(name).internal))
+
+
+_NOT_OF_TOPIC = ("topic", "kafka_version", "card", PRICE)
+
+
+def _as_kafka(_replication_factor: int) -> None:
+    """No placement of its own: Kafka places a new topic."""
+
+
+def _without_commands(setting: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in setting.items() if name != "commands"}
 
 
 def _has_intervals(setting: Mapping[str, Any]) -> bool:
-    loss = setting.get("loss", (0.0, 0.0, 0.0))
-    return bool(loss[1] < loss[2])
+    return bool(setting.get("complete", False))

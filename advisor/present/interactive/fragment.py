@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from advisor.present.interactive.settings_grid import setting_key
 from advisor.rendering import Html, html, html_data, html_joined, markup
 
 _MOUNT = """
@@ -45,18 +46,19 @@ def _table(page: Mapping[str, Any]) -> Html:
     """Return the settings of the first curve as a table."""
     texts, chosen = page["texts"], page["chosen"]
     keys = [control["key"] for control in page["controls"]]
-    rows = []
+    price, rows = chosen[page["price"]], []
     for factor, least in page["places"]:
         place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
-        setting = page["settings"].get("|".join({**chosen, **place}[key] for key in keys))
+        setting = page["settings"].get(setting_key(keys, {**chosen, **place}))
         if setting is None or "at" not in setting:
             continue
-        cells = (setting["badge"], *setting["said"])
-        words = html_joined(markup("<td>{}</td>", html(texts[cell])) for cell in cells)
+        judged = page["judged"][setting["verdicts"][price]]
+        cells = (judged["severity"], *(texts[said] for said in setting["said"]))
+        words = html_joined(markup("<td>{}</td>", html(cell)) for cell in cells)
         name = html(texts[setting["name"]])
         rows.append(markup('<tr><th scope="row">{}</th>{}</tr>', name, words))
-    titles = ("Setting", "Goals", "Acknowledged records lost", "Writes refused")
+    titles = ("Setting", "Verdict", "Acknowledged records lost", "Writes refused")
     head = html_joined(markup('<th scope="col">{}</th>', html(title)) for title in titles)
-    caption = markup("<caption>Settings, and whether they meet the goals.</caption>")
+    caption = markup("<caption>Settings, and how good they are.</caption>")
     table = "<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
     return markup(table, caption, head, html_joined(rows))

@@ -92,7 +92,7 @@ def after_one_change(
     shown = {control["key"]: control.get("options", ()) for control in model.controls}
     for key in changed:
         for option, _ in shown[key][: SMALL_REPLICAS if key in _REPLICAS else _MOST_OPTIONS]:
-            other = {**values, key: option}
+            other = {**values, **(model.of_topic(option) if key == "topic" else {}), key: option}
             if other != values and not model.is_answered(other):
                 yield other
 
@@ -126,7 +126,7 @@ def combinations(model: ExplorerModel, values: Values) -> Iterator[Group]:
         for control in model.controls
         if control["key"] in COMBINED
     }
-    for group in combinations_by_chain(values, options, model.start):
+    for group in combinations_by_chain(values, options, model.config_today(values["topic"])):
         left = [other for other in group if not model.is_answered(other)]
         if left:
             yield left

@@ -5,63 +5,61 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from advisor.advice.candidate import GOAL_WORDS, Candidate, draws_met
 from advisor.advice.goals import Goals, limit_words
-from advisor.advice.phrases import listed
 from advisor.formatting import one_in
-from advisor.present.interactive.controls import MOST_REPLICAS, SMALL_REPLICAS, STILL
+from advisor.present.interactive.controls import CONTEXT, MOST_REPLICAS, PRICE, STILL
 from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
 from advisor.present.setting_text import notes, rack_words, tolerance_words
+from advisor.reliability.results.reliability import Reliability
 
 _MISSING = "This page has no answer for this combination. Run the notebook to compute it."
-_MET, _MET_AT_MIDDLE = "Meets your goals", "Meets your goals at the card's middle values"
-_MARKED = {"chosen": "chosen", "today": "today", "best": "recommended"}
-_UNMARKED = f"none with up to {SMALL_REPLICAS} replicas meets your goals"
+_MARKED = {"chosen": "shown", "today": "today", "best": "better"}
+_CONFIDENCE = {"sure": "sure", "likely": "likely", "depends": "it depends"}
 _DIGITS = 5
 _DECADES = 25
 _PERCENTS = 3  # decades of percents: below 0.1 % they have too many zeros
 _BRIEFLY = {" million": "M", " billion": "B", " trillion": "T"}
 _LEGEND = (("goal", "your goal"), ("interval", "95 % interval"))
+_WORDS = (
+    *("name", "said", "lines", "notes", "commands", "refusal"),
+    *("headline", "text", "floor", "sure", "goals"),
+)
+"""Fields whose texts are stored once."""
 
 
 def setting_json(
-    choice: Candidate,
-    goals: Goals,
-    commands: Sequence[tuple[str, str]] = (),
+    result: Reliability,
     intervals: bool = False,
+    commands: Sequence[tuple[str, str, bool]] = (),
+    verdicts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Return one setting as JSON data.
 
     Parameters
     ----------
-    choice : Candidate
-    goals : Goals
-        Those that it was compared with.
-    commands : sequence of (str, str)
-        Titles and texts of what brings the topic there.
+    result : Reliability
     intervals : bool
         Whether to compute 95 % intervals that are not cached.
+    commands : sequence of (str, str, bool)
+        Titles and texts of what brings the topic there, and whether each is to be copied.
+    verdicts : mapping of str to mapping
+        See `judged.verdict_json`, by the price of a loss; none while others are evaluated.
     """
-    result, config = choice.reliability, choice.config
-    point = point_of(result, intervals=intervals)
-    said = outcomes(result, intervals)
+    config, point = result.config, point_of(result, intervals=intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
-    lines = [f"{outcome.title}: {outcome.said}" for outcome in said]
+    lines = [f"{outcome.title}: {outcome.said}" for outcome in outcomes(result, intervals)]
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
-    met, draws = draws_met(choice, goals) if intervals and choice.meets_all else (0, 0)
-    unsure = met < draws / 2
     return {
         **mark_json(point),
         "at": [config.replication_factor, config.effective_min_insync_replicas],
-        "met": choice.meets_all if choice.meets else None,
-        "unsure": unsure,
-        "badge": _unsure(met, draws) if unsure else badge(choice, intervals),
-        "verdict": result.summary,
+        "complete": intervals,
+        "verdicts": {price: dict(verdict) for price, verdict in (verdicts or {}).items()},
         "lines": lines,
         "notes": [list(note) for note in notes(config)],
         "commands": [list(block) for block in commands],
@@ -80,37 +78,16 @@ def mark_json(point: Point) -> dict[str, Any]:
     }
 
 
-def badge(choice: Candidate, counted: bool) -> str:
-    """Return whether a setting meets the goals, and which it misses.
-
-    Parameters
-    ----------
-    choice : Candidate
-    counted : bool
-        Whether random draws of the card were compared with the goals, too.
-    """
-    if not choice.meets:
-        return "No goals set"
-    if choice.meets_all:
-        uncounted = not counted and choice.reliability.model.uncertain
-        return _MET_AT_MIDDLE if uncounted else _MET
-    return f"Misses your goals: {listed([GOAL_WORDS[goal] for goal in choice.unmet])}"
-
-
-def _unsure(met: int, draws: int) -> str:
-    return f"{_MET_AT_MIDDLE}, but in only {met} of {draws} random draws"
-
-
 def page_json(
     controls: Sequence[Mapping[str, Any]],
     chosen: Mapping[str, str],
     settings: Iterable[tuple[Mapping[str, str], Mapping[str, Any]]],
     marks: Mapping[str, Sequence[Mapping[str, Any]]],
     goals: Goals,
-    context: Sequence[str],
+    today: Mapping[str, Mapping[str, str]],
     missing: str = _MISSING,
     note: str = "",
-    capped: str = "",
+    capped: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return everything that `explorer.js` needs; equal texts are stored once.
 
@@ -123,38 +100,45 @@ def page_json(
     settings : iterable of (values, setting)
         Values of the controls, and the setting or its refusal.
     marks : mapping of str to sequence of dict
-        Present and recommended settings, by the values of the controls in `context`.
+        Today's settings, by the values of the controls in `CONTEXT`.
     goals : Goals
-    context : sequence of str
-        Controls that decide what is marked.
+    today : mapping of str to mapping of str to str
+        What choosing a topic sets: its settings of today.
     missing : str
         Text for a combination without a setting on a page without a kernel.
     note : str
         Text below the controls: what a page without a kernel leaves out.
-    capped : str
-        What Kafka makes of a min ISR above the replication factor, if that is the same setting as
-        one with a min ISR equal to it.
+    capped : mapping of str to str, optional
+        What Kafka makes of a min ISR above the replication factor, by the versions to which that is
+        the same setting as one with a min ISR equal to it.
     """
     texts: dict[str, int] = {}
+    judged: dict[str, int] = {}
     keys = [control["key"] for control in controls]
-    packed = {setting_key(keys, values): _packed(setting, texts) for values, setting in settings}
+    context = [key for key in CONTEXT if key in keys]
+    packed = {
+        setting_key(keys, values): _packed(setting, texts, judged) for values, setting in settings
+    }
     places = {tuple(setting["at"]) for setting in packed.values() if "at" in setting}
     return {
         "controls": list(controls),
         "chosen": dict(chosen),
-        "context": list(context),
+        "context": context,
         "still": [key for key in keys if key in STILL],
-        "sends": goals.records_refused_per_year is not None,
+        "price": PRICE,
+        "today": {topic: dict(values) for topic, values in today.items()},
         "settings": packed,
         "texts": list(texts),
+        "judged": [json.loads(verdict) for verdict in judged],
         "marks": {name: list(each) for name, each in marks.items()},
         "marked": _MARKED,
-        "unmarked": _UNMARKED,
+        "confidence": _CONFIDENCE,
         "places": sorted(map(list, places)),
         "most": max(MOST_REPLICAS, *(rf for rf, _ in places), 0),
         "missing": missing,
         "note": note,
-        "capped": capped,
+        "capped": dict(capped or {}),
+        "version": chosen.get("kafka_version", next(iter(capped or {}), "")),
         "goals": _limits(goals),
         "axes": _axes(goals),
         "legend": [list(entry) for entry in _LEGEND],
@@ -162,18 +146,30 @@ def page_json(
 
 
 def setting_key(keys: Sequence[str], values: Mapping[str, str]) -> str:
-    """Return the name under which `explorer.js` finds a setting."""
-    return "|".join(values[key] for key in keys)
+    """Return the name under which `explorer.js` finds a setting: the price changes no number."""
+    return "|".join(values[key] for key in keys if key != PRICE)
 
 
-def _packed(setting: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any]:
+def _packed(
+    setting: Mapping[str, Any], texts: dict[str, int], judged: dict[str, int]
+) -> dict[str, Any]:
+    """A setting with places in lists for its texts and verdicts; equal ones are stored once."""
+
     def stored(value: Any) -> Any:
         if isinstance(value, str):
             return texts.setdefault(value, len(texts))
         return [stored(each) for each in value] if isinstance(value, list) else value
 
-    words = ("name", "said", "badge", "verdict", "lines", "notes", "commands", "refusal")
-    return {name: stored(value) if name in words else value for name, value in setting.items()}
+    def packed(fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: stored(value) if n in _WORDS else value for n, value in fields.items()}
+
+    def verdict_place(verdict: Mapping[str, Any]) -> int:
+        better = verdict["better"]
+        fields = {**packed(verdict), "better": None if better is None else packed(better)}
+        return judged.setdefault(json.dumps(fields), len(judged))
+
+    places = {price: verdict_place(v) for price, v in setting.get("verdicts", {}).items()}
+    return packed(setting) | ({"verdicts": places} if places else {})
 
 
 def _numbers(estimate: Estimated) -> list[float]:

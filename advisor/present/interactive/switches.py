@@ -57,14 +57,18 @@ def curves_elsewhere(
     start = _start(explorer_model)
     every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
     first = first_of_cards(explorer_model, cards)
-    others = [{**values, "topic": t} for values in first for t in every]
+    topics_today = {name: {**explorer_model.of_topic(name), "topic": name} for name in every}
+    topics_today[start["topic"]] = {"topic": start["topic"]}
+    others = [{**values, **today} for values in first for today in topics_today.values()]
     for values, other in product(first, acks):
         if other != start["acks"]:
             others.append({**values, "acks": other})
     for version in versions:
         if version != start["kafka_version"]:
             others.append({**start, "kafka_version": version})
-    return [{**start, "topic": t} for t in every if t != start["topic"]], others
+    return [
+        {**start, **today} for name, today in topics_today.items() if name != start["topic"]
+    ], others
 
 
 def first_of_cards(explorer_model: ExplorerModel, cards: Sequence[str]) -> list[dict[str, str]]:
@@ -102,6 +106,11 @@ class Elsewhere:
                 for values in first_of_cards(explorer_model, cards)
             ]
         )
+
+    @property
+    def any(self) -> bool:
+        """Whether there are other curves."""
+        return bool(self._topics or self._others)
 
     def computed(self) -> list[dict[str, str]]:
         """Compute all curves; return one setting of each."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.present.interactive.controls import SMALL_REPLICAS
-from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
+from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values, Verdicts
 from advisor.present.interactive.lookahead import Ahead, by_chain, combinations, with_other_cards
 from advisor.reliability.evaluate import forget_chains
 
@@ -36,7 +36,8 @@ class Worker:
 
     They start with the first task and run one task each. One more process computes what takes
     seconds and may come later: intervals, marks, and the page without a kernel. When none of that
-    is left to do, another one computes the settings of the other cards.
+    is left to do, another one computes the settings of the other cards. One is for a chosen setting
+    that takes seconds, and is ended if the user gives it up.
 
     Parameters
     ----------
@@ -54,6 +55,8 @@ class Worker:
         self._quick = _Pool(explorer_model, _PROCESSES, _QUICK_NICENESS)
         self._long = _Pool(explorer_model, 1, _LONG_NICENESS)
         self._idle = _Pool(explorer_model, 1, _IDLE_NICENESS)
+        self._chosen = _Pool(explorer_model, 1, _QUICK_NICENESS)
+        self._chosen_futures: list[Future[Answer]] = []
         self._curve_futures: list[Future[Answer]] = []
         self._next_futures: list[Future[Answer]] = []
         self._computing: dict[str, Future[Answer]] = {}
@@ -115,6 +118,45 @@ class Worker:
             *self._compute([[other] for other in missing], on_answer),
             *self._submit_all(self._long, [] if known.marks else [marks(values)], on_answer),
         ]
+
+    def compute_chosen(
+        self,
+        values: Values,
+        on_numbers: Callable[[Answer], None],
+        on_answer: Callable[[Answer], None],
+    ) -> None:
+        """Compute a setting that takes seconds: first its numbers, then the verdict on it.
+
+        Parameters
+        ----------
+        values : mapping of str to str
+            Value of each control.
+        on_numbers : callable
+            Called from a thread with the setting without a verdict.
+        on_answer : callable
+            Called from a thread with the setting; with nothing if it was given up.
+        """
+        first, last = (self._chosen.submit(task) for task in (numbers(values), settings([values])))
+        self._chosen_futures = [first, last]
+
+        def ended(future: Future[Answer]) -> None:
+            on_answer(
+                Answer({}, {}) if _failed(future) else self._explorer_model.store(future.result())
+            )
+
+        def measured(future: Future[Answer]) -> None:
+            if not _failed(future):
+                on_numbers(future.result())
+
+        first.add_done_callback(measured)
+        last.add_done_callback(ended)
+
+    def give_up(self) -> None:
+        """End the process that computes a chosen setting, if there is one."""
+        if all(future.done() for future in self._chosen_futures):
+            return
+        _drop(self._chosen_futures)
+        self._chosen.kill()
 
     def compute_likely_next(self, values: Values, on_answer: Callable[[Answer], None]) -> None:
         """Compute what the next changes need, and this setting's intervals.
@@ -197,7 +239,7 @@ class Worker:
     def stop(self) -> None:
         """End the processes and their tasks; later tasks are cancelled at once."""
         self.stopped = True
-        for pool in (self._quick, self._long, self._idle):
+        for pool in (self._quick, self._long, self._idle, self._chosen):
             pool.stop()
 
     def _compute(
@@ -270,6 +312,16 @@ class _Pool:
         """Start other processes with the next task: these were killed."""
         self._running = None
 
+    def kill(self) -> None:
+        """End the processes at once, with what they compute; the next task starts others."""
+        with self._starting:
+            pool, self._running = self._running, None
+        if pool is None:
+            return
+        for process in [*(pool._processes or {}).values()]:
+            process.kill()
+        pool.shutdown(wait=False, cancel_futures=True)
+
     def stop(self) -> None:
         """End the processes and their tasks."""
         with self._starting:
@@ -307,6 +359,11 @@ def _failed(future: Future[Answer]) -> bool:
 def settings(every: Sequence[Values]) -> Task:
     """Return the task to compute some settings, without intervals."""
     return partial(_settings, [dict(values) for values in every])
+
+
+def numbers(values: Values) -> Task:
+    """Return the task to compute a setting without the verdict on it."""
+    return partial(_numbers, dict(values))
 
 
 def combined(values: Values) -> Task:
@@ -366,17 +423,21 @@ def _end_with_parent() -> None:
 def _settings(every: Sequence[Values]) -> Answer:
     if next(_COUNTED) % _KEPT_TASKS == 0:
         forget_chains()
+    return _EXPLORER_MODEL[0].answers(every)
+
+
+def _numbers(values: Values) -> Answer:
     explorer_model = _EXPLORER_MODEL[0]
-    return Answer(
-        {explorer_model.key(values): explorer_model.setting(values) for values in every}, {}
-    )
+    return Answer({explorer_model.key(values): explorer_model.numbers(values)}, {})
 
 
 def _combined(values: Values) -> Answer:
-    found = dict[str, dict[str, Any]]()
+    answered, verdicts = dict[str, dict[str, Any]](), dict[str, Verdicts]()
     for group in combinations(_EXPLORER_MODEL[0], values):
-        found |= _settings(group).settings
-    return Answer(found, {})
+        answer = _settings(group)
+        answered |= answer.settings
+        verdicts |= answer.verdicts
+    return Answer(answered, {}, verdicts)
 
 
 def _curve(values: Values) -> Answer:

@@ -167,7 +167,7 @@ def _page(
         **jinja_options(),
     )
     template = environment.get_template("report.html.jinja")
-    others = elsewhere(recommendation, audit, cards)
+    others = elsewhere(recommendation, cards)
     sampling = SecondProcess([sampled] if callable(sampled) else [])
     try:
         context = _context(recommendation, verdict, audit, others)
@@ -234,7 +234,7 @@ def _context(
         "audit": None if audit is None else audited(audit, recommendation),
         "findings": findings,
         # Last, because a second process computes other cards meanwhile.
-        "explorer": html_fragment(grid(recommendation, others)),
+        "explorer": html_fragment(grid(others)),
     }
 
 
@@ -291,6 +291,7 @@ def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, A
         "best": choice is recommendation.best,
         "measures": [(outcome.brief, outcome.interval) for outcome in measures],
         "cost": _cost(choice),
+        "judged": bool(choice.meets),
         "unmet": _unmet(choice),
     }
 
@@ -394,7 +395,7 @@ def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[
             "code": finding.code,
             "topic": topics or _subject_of(finding),
             "what": " ".join(filter(None, [finding.detail, more])),
-            "why": f"{finding.rule.why} {finding.rule.remedy}",
+            "why": f"{finding.rule.why} {finding.remedy}",
         }
         for finding, topics, more in shortened(found)
     ]

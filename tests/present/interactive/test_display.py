@@ -87,7 +87,7 @@ def test_a_program_that_runs_a_notebook_waits_for_the_page(notebook: Any) -> Non
     assert shell.updates == [False, True]
     assert shell.ids[0] == shell.ids[1]
     first, last = shell.shown
-    assert [data["text/plain"] for data in shell.shown] == [view.verdict] * 2
+    assert [data["text/plain"] for data in shell.shown] == [repr(view)] * 2
     assert len(page_of(first)["settings"]) == 6
     assert last["text/html"] == view.html
     # The page is complete: from now on it is shown as any object with a mimebundle.

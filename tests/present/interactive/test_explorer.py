@@ -16,11 +16,12 @@ from advisor.cluster import Cluster, load_cluster
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.present.interactive.fragment import html_fragment
+from advisor.present.interactive.settings_grid import setting_key
 from advisor.present.interactive.switches import switchable
 from advisor.present.second_process import SecondProcess
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
 EVIL = "</script><script>alert('x')</script>"
@@ -60,31 +61,70 @@ def test_numbers_are_those_of_evaluate(explorer_model: ExplorerModel) -> None:
     assert setting["name"] == "RF 3, min ISR 2, acks=1"
 
 
-AT_MIDDLE = "Meets your goals at the card's middle values"
+def judged(setting: dict[str, Any], price: float = 10_080) -> Any:
+    """Return what the page says of a setting at a price of a loss."""
+    return setting["verdicts"][f"{price:g}"]
 
 
-def test_the_badge_names_the_missed_goal(explorer_model: ExplorerModel) -> None:
-    """A min ISR equal to the replication factor stops writes too often for this goal."""
-    kept, missed = chosen(explorer_model), chosen(explorer_model, min_insync_replicas="3")
-    assert (kept["met"], kept["badge"]) == (True, AT_MIDDLE)
-    assert (missed["met"], missed["badge"]) == (False, "Misses your goals: time without writes")
+def test_the_badge_is_that_of_the_verdict() -> None:
+    """A min ISR of 3 stops writes with each broker; the setting that would be better is drawn."""
+    explorer_model = ExplorerModel(described(), load_model("three_az_cloud"), LOAD, Goals(), START)
+    kept, stopping = chosen(explorer_model), chosen(explorer_model, min_insync_replicas="3")
+    assert (judged(kept)["severity"], judged(kept)["better"]) == ("ok", None)
+    assert judged(stopping)["severity"] == "critical"
+    assert judged(stopping)["better"]["at"] == [3, 2]
+    for name in ("loss", "refused"):
+        assert judged(stopping)["better"][name] == kept[name]
+    assert judged(stopping)["better"]["values"]["min_insync_replicas"] == "2"
 
 
-def test_the_badge_says_when_most_draws_miss_the_goals() -> None:
-    """The verdict is that of the card's middle values; the badge is green only if draws agree."""
+def test_every_price_of_a_loss_has_a_verdict_and_the_break_even_on_its_scale() -> None:
+    """For metrics a min ISR of 1 is kept, for payments not: the verdicts of the same numbers."""
     cluster, card = Cluster.uniform(brokers=3, racks=3), load_model("three_az_cloud")
-    at_middle = ExplorerModel(cluster, card, LOAD, Goals(), START)
+    model = ExplorerModel(cluster, card, LOAD, Goals(minutes_per_loss=300.0), START)
+    values = {**model.chosen, "min_insync_replicas": "1"}
+    setting = model.setting(values)
+    assert list(setting["verdicts"]) == ["10", "60", "300", "1440", "10080", "43200"]
+    least, _ = judged(setting, 43_200)["pays"]
+    assert 10 < least < 43_200
+    for price in map(float, setting["verdicts"]):
+        verdict = model.verdicts(values)[f"{price:g}"]
+        assert judged(setting, price)["headline"] == verdict.headline
+        assert judged(setting, price)["severity"] == verdict.severity
+        goals = Goals(minutes_per_loss=price)
+        other = ExplorerModel(cluster, card, LOAD, goals, START)
+        alone = other.setting({**values, "minutes_per_loss": f"{price:g}"})["verdicts"]
+        assert alone[f"{price:g}"] == judged(setting, price)
+    assert judged(setting, 10)["better"] is None
+    assert judged(setting, 43_200)["better"]["at"] == [3, 2]
+
+
+def test_nothing_is_known_to_be_sure_before_the_interval() -> None:
+    """The page colours a badge only then; a card without ranges has nothing to wait for."""
+    cluster, card = Cluster.uniform(brokers=3, racks=3), load_model("three_az_cloud")
+    model = ExplorerModel(cluster, card, LOAD, Goals(), START)
+    quick = judged(model.setting(model.chosen))
+    assert (quick["known"], quick["confidence"]) == (False, "")
+    whole = judged(model.setting(model.chosen, intervals=True))
+    assert whole["known"]
+    assert whole["confidence"] in ("sure", "likely", "depends")
+    certain = FailureModel.from_dict({"broker": {"crash": {"per_year": 1.0, "minutes": 5.0}}})
+    exact = ExplorerModel(cluster, certain, LOAD, Goals(), START)
+    assert judged(exact.setting(exact.chosen))["known"]
+
+
+def test_goal_line_and_verdict_agree() -> None:
+    """A limit below the least of all settings is out of reach, one above the setting's is met."""
+    at_middle = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     writes = at_middle.setting(at_middle.chosen)["refused"][0]
-    for times, unsure in ((1.01, True), (4.0, False)):
-        goals = Goals(loss_probability_per_year=None, write_unavailability=times * writes)
-        model = ExplorerModel(cluster, card, LOAD, goals, START)
-        quick = model.setting(model.chosen)
-        assert (quick["unsure"], quick["badge"]) == (False, AT_MIDDLE)
-        setting = model.setting(model.chosen, intervals=True)
-        said = re.fullmatch(rf"{AT_MIDDLE}, but in only (\d+) of 32 random draws", setting["badge"])
-        assert (setting["met"], setting["unsure"]) == (True, unsure)
-        assert (said is not None and int(said[1]) < 16) == unsure
-        assert unsure or setting["badge"] == "Meets your goals"
+    for limit, unreached in ((2.0 * writes, []), (1e-9 * writes, ["refused"])):
+        goals = Goals(write_unavailability=limit)
+        model = ExplorerModel(described(), MODEL, LOAD, goals, START)
+        said = judged(model.setting(model.chosen))
+        assert said["unreached"] == unreached
+        (outcome,) = model.verdicts(model.chosen)["10080"].actions[0].goals
+        assert (outcome.state == "out of reach") == bool(unreached)
+        assert len(said["goals"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -141,35 +181,68 @@ def test_a_card_without_an_answer_says_so(explorer_model: ExplorerModel) -> None
     assert "no_such_card" in chosen(explorer_model, card="no_such_card")["refusal"]
 
 
-def test_marks_are_what_recommend_says() -> None:
-    """The recommended setting is that of `recommend`, the present one that of the topic."""
+@pytest.mark.parametrize(
+    ("changes", "controls"),
+    [
+        ({"delivery_timeout_ms": "30000"}, {"delivery_timeout_ms"}),
+        (
+            {"kafka_version": "3.7", "eligible_leader_replicas": "true"},
+            {"eligible_leader_replicas", "kafka_version"},
+        ),
+        (
+            {"kafka_version": "3.6", "replication_factor": "1"},
+            {"min_insync_replicas", "replication_factor"},
+        ),
+        ({"retries": "many"}, {"retries"}),
+        ({"card": "no_such_card"}, {"card"}),
+    ],
+)
+def test_a_refusal_names_the_controls_that_conflict(
+    explorer_model: ExplorerModel, changes: dict[str, str], controls: set[str]
+) -> None:
+    """The page marks the one that was changed, and mending any of them ends the refusal."""
+    setting = chosen(explorer_model, **changes)
+    assert set(setting["by"]) == controls
+    assert set(changes) <= controls | {"kafka_version"}
+
+
+def test_todays_setting_and_the_better_one_are_those_of_recommend() -> None:
+    """The topic is judged as `recommend` judges it, and the page shows the same words."""
     cluster, goals = described(), Goals(loss_probability_per_year=1e-3, write_unavailability=1e-3)
-    explorer_model = ExplorerModel(cluster, MODEL, LOAD, goals, START, "orders")
-    advice = recommend(cluster, MODEL, LOAD, goals, kafka_version=START.kafka_version)
-    _, marks = explorer_model.marks(explorer_model.chosen)
-    named = {mark["mark"]: mark["at"] for mark in marks}
-    best, today = advice.best.config, advice.current
-    assert advice.best.meets_all
-    assert named["best"] == [best.replication_factor, best.min_insync_replicas]
-    assert today is not None
-    assert named["today"] == [3, today.config.min_insync_replicas]
+    card = load_model("three_az_cloud")
+    explorer_model = ExplorerModel(cluster, card, LOAD, goals, START, "orders")
+    advice = recommend(cluster, card, LOAD, goals).quick_verdict
+    (action,) = advice.actions
+    _, (today,) = explorer_model.marks(explorer_model.chosen)
+    setting = explorer_model.setting(explorer_model.chosen)
+    said = judged(setting)
+    assert today["at"] == setting["at"] == [3, action.today.min_insync_replicas]
+    assert (said["headline"], said["severity"]) == (advice.headline, action.severity)
+    assert said["better"]["at"] == [3, action.after.min_insync_replicas]
+
+
+def block_texts(setting: dict[str, Any]) -> dict[str, str]:
+    """Return the texts of what brings a topic to a setting, by title."""
+    return {title: text for title, text, _ in setting["commands"]}
 
 
 def test_commands_create_a_topic_or_change_one(explorer_model: ExplorerModel) -> None:
     """The lines are those of the migration plan; the producer's settings come along."""
-    new = dict(chosen(explorer_model)["commands"])
+    new = block_texts(chosen(explorer_model))
     assert "--create --topic my-topic --partitions 3 --replication-factor 3" in new["Commands"]
     assert "acks=all" in new["producer.properties"]
-    changed = dict(chosen(explorer_model, topic="orders")["commands"])
+    changed = block_texts(chosen(explorer_model, topic="orders"))
     assert "--alter --entity-type topics --entity-name orders" in changed["Commands"]
     assert "min.insync.replicas=2" in changed["Commands"]
 
 
 def test_no_commands_lower_durability(explorer_model: ExplorerModel) -> None:
-    """For fewer replicas than the topic has there are no commands, and it says why."""
-    blocks = dict(chosen(explorer_model, topic="orders", replication_factor="2")["commands"])
+    """For fewer replicas than the topic has there are none to copy, and it says why."""
+    setting = chosen(explorer_model, topic="orders", replication_factor="2")
+    blocks = block_texts(setting)
     assert "Commands" not in blocks
     assert "orders has 3 replicas today" in blocks["No commands"]
+    assert [copied for *_, copied in setting["commands"]] == [False, True]
 
 
 def test_the_page_is_the_same_every_time(view: Explorer) -> None:
@@ -188,7 +261,10 @@ def test_the_page_offers_what_was_computed(view: Explorer) -> None:
     page = page_of(view.html)
     options = {c["key"]: [option[0] for option in c["options"]] for c in page["controls"]}
     assert options["topic"] == ["", "orders"]
-    assert "takes a min.insync.replicas above the replication factor" in page["capped"]
+    assert (
+        "takes a min.insync.replicas above the replication factor"
+        in page["capped"][START.kafka_version]
+    )
     places = [(factor, least) for factor in "123" for least in "123" if least <= factor]
     names = ("acks", "unclean_leader_election_enable", "delivery_timeout_ms")
     wanted = {
@@ -196,8 +272,9 @@ def test_the_page_offers_what_was_computed(view: Explorer) -> None:
         for factor, least in places
         for chosen in product(*([(name, value) for value in options[name]] for name in names))
     }
+    orders = {**page["today"]["orders"], "topic": "orders"}
     elsewhere = {
-        around_key(page, topic="orders", replication_factor=factor, min_insync_replicas=least)
+        around_key(page, **orders | {"replication_factor": factor, "min_insync_replicas": least})
         for factor, least in places
     }
     assert len(wanted) == 6 * 3 * 2 * 2
@@ -219,7 +296,7 @@ def test_the_page_offers_what_was_computed(view: Explorer) -> None:
 
 def around_key(page: Any, **changes: str) -> str:
     """Return the key of the initial setting with changes."""
-    return "|".join({**page["chosen"], **changes}.values())
+    return setting_key(list(page["chosen"]), {**page["chosen"], **changes})
 
 
 def test_a_page_switches_topic_and_card() -> None:
@@ -235,7 +312,7 @@ def test_a_page_switches_topic_and_card() -> None:
         assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
         assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
         marks = page["marks"][f"{topic}|{START.kafka_version}|{card}"]
-        assert ("today" in [mark["mark"] for mark in marks]) == (topic == "orders")
+        assert [mark["mark"] for mark in marks] == ["today"] * (topic == "orders")
     for card in (MODEL.name, "two_az"):
         value, low, high = page["settings"][around_key(page, card=card)]["loss"][:3]
         assert low < value < high
@@ -265,8 +342,8 @@ def test_a_page_switches_version_and_elr() -> None:
         exact = evaluate(Cluster.uniform(brokers=2, racks=2), config, MODEL, LOAD)
         setting = page["settings"][around_key(page, **changes)]
         assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
-        marks = page["marks"][f"|{config.kafka_version}|{MODEL.name}"]
-        assert [mark["mark"] for mark in marks] == ["best"]
+        verdict = page["judged"][setting["verdicts"]["10080"]]
+        assert page["texts"][verdict["headline"]] == "Keep RF 2, min ISR 1, acks=all."
 
 
 def test_retries_move_no_curve(explorer_model: ExplorerModel) -> None:
@@ -275,8 +352,10 @@ def test_retries_move_no_curve(explorer_model: ExplorerModel) -> None:
         before = chosen(explorer_model, **changes)
         for still in ({"retries": "0"}, {"retries": "3", "delivery_timeout_ms": "600000"}):
             after = chosen(explorer_model, **changes, **still)
-            for name in ("at", "name", "loss", "refused", "said", "badge", "verdict"):
+            for name in ("at", "name", "loss", "refused", "said"):
                 assert after[name] == before[name]
+            for name in ("severity", "headline", "text"):
+                assert judged(after)[name] == judged(before)[name]
 
 
 def test_a_second_process_answers_as_this_one_does(
@@ -306,7 +385,7 @@ def test_only_topics_of_users_are_switched_to() -> None:
 def test_the_chosen_setting_has_intervals(view: Explorer) -> None:
     """The initial setting's intervals are computed for pages without a kernel."""
     page = page_of(view.html)
-    value, low, high = page["settings"]["|".join(page["chosen"].values())]["loss"][:3]
+    value, low, high = page["settings"][around_key(page)]["loss"][:3]
     assert low < value < high
 
 

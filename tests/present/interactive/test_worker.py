@@ -265,7 +265,7 @@ def test_cached_intervals_are_kept() -> None:
     """One process may compute a setting whose intervals came from another."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     key, plain = own.key(own.chosen), own.without_cache().setting(own.chosen)
-    with_intervals = {**plain, "loss": [2.0, 1.0, 3.0]}
+    with_intervals = {**plain, "complete": True}
     assert own.store(Answer({key: plain}, {})).settings == {key: plain}
     assert own.store(Answer({key: with_intervals}, {})).settings == {key: with_intervals}
     assert own.store(Answer({key: plain}, {})).settings == {key: with_intervals}
@@ -313,7 +313,7 @@ def test_a_process_keeps_the_chains_of_few_tasks(monkeypatch: pytest.MonkeyPatch
     for card, unclean, acks in product(model_names(), ("true", "false"), ("all", "1")):
         values = {**own.chosen, "card": card, "acks": acks}
         values["unclean_leader_election_enable"] = unclean
-        assert "verdict" in settings([values])().settings[own.key(values)]
+        assert "verdicts" in settings([values])().settings[own.key(values)]
         kept.append(structure.cache_info().currsize)
     assert 1 <= max(kept) <= 8 < len(kept)
     forget_chains()
