@@ -6,7 +6,8 @@
 #   make test     everything that is checked before a change is accepted
 #   make docs     the documentation as a site that works offline, in out/docs
 #   make picture  draws the picture of the README again
-#   make fuzz     100,000 mutated files and 20,000 drawn calls, in some minutes (SEED=7)
+#   make fuzz     100,000 mutated files, 50,000 mutations of public outputs and 20,000 drawn
+#                 calls, in some minutes (SEED=7)
 #   make bench    how fast the main pieces are, against peers in the same run
 #   make lock     updates the pinned dependencies from pyproject.toml
 #   make clean    removes .venv and everything built

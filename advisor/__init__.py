@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from advisor.cluster import Cluster, load_cluster
     from advisor.errors import AdvisorError
     from advisor.kafka_lab.engines import play
+    from advisor.learning import learn
     from advisor.pipeline.grid import simulate_grid
     from advisor.pipeline.sample_tables import write_samples
     from advisor.pipeline.simulate import simulate
@@ -38,6 +39,7 @@ _HOMES = {
     "audit": "advisor.advice",
     "evaluate": "advisor.reliability.evaluate",
     "explorer": "advisor.present.interactive.explorer",
+    "learn": "advisor.learning",
     "load_cluster": "advisor.cluster",
     "load_model": "advisor.reliability.failures.failure_model",
     "patching": "advisor.reliability.patching",
@@ -59,6 +61,7 @@ __all__ = [
     "audit",
     "evaluate",
     "explorer",
+    "learn",
     "load_cluster",
     "load_model",
     "patching",
@@ -85,6 +88,7 @@ plotting.plot_functions.update(
     audit=_imported_when_called("plot_audit"),
     report=_imported_when_called("write_report"),
     story=_imported_when_called("story"),
+    timeline=_imported_when_called("plot_timeline"),
     tornado=_imported_when_called("plot_tornado"),
     verdict=_imported_when_called("verdict_html"),
 )

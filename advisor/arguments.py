@@ -29,7 +29,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "az": ("racks", "survive"),
     "azs": ("racks", "survive"),
     "bootstrap_server": ("source", "cluster"),
-    "card": ("model",),
+    "card": ("model", "prior"),
     "downtime": ("write_unavailability",),
     "durability": ("loss_probability_per_year",),
     "elr": ("eligible_leader_replicas",),

@@ -53,10 +53,6 @@ The low end of ``cluster-wiped``, 1 / 0.0005 a year. Data (`to_dict`, `to_frame`
 digits.
 """
 
-_LARGEST_FACTOR = 1e6
-# A smaller one says no more than this: what is compared is far more frequent.
-_LEAST_FACTOR = 0.01
-
 ONCE = "once in "
 RARER = f"rarer than once in {RAREST_YEARS:,.0f} years"
 """How often something happens that is rarer than `RAREST_YEARS`."""
@@ -178,21 +174,6 @@ def once_interval(low: float, high: float) -> str:
     if is_rare(high):
         return f" (95 %: {once_in(low)} or rarer)"
     return interval(years(low), years(high))
-
-
-def factor(value: float, at_least: bool = False) -> str:
-    """Format how many times rarer one thing is than another; no number above a million.
-
-    >>> factor(16_400.0), factor(740.0, at_least=True), factor(6.4e10, at_least=True)
-    ('16,000', 'at least 740', 'more than a million')
-    >>> factor(1.5e-4)
-    'under 0.01'
-    """
-    if value > _LARGEST_FACTOR:
-        return "more than a million"
-    if value < _LEAST_FACTOR:
-        return f"under {_LEAST_FACTOR}"
-    return f"{'at least ' if at_least else ''}{significant(value)}"
 
 
 def interval(low: str, high: str) -> str:

@@ -203,6 +203,7 @@ class Decision:
                 brokers=brokers,
                 planned=self._planned.of(topic),
                 internal=topic.internal,
+                load_is_given=situation.load_is_given,
             )
             for topic in situation.topics
         )
@@ -235,6 +236,27 @@ class Decision:
             if details:
                 texts.append(f"{topic.name}: {first_of(details)}")
         return tuple(texts)
+
+
+class Decided:
+    """Mixin of what has a decision behind it: its verdict, with how sure that is and without."""
+
+    decision: Decision
+
+    @property
+    def verdict(self) -> Verdict:
+        """What every topic should be set to, and how sure that is; takes draws of the card."""
+        return self.decision.verdict
+
+    @property
+    def quick_verdict(self) -> Verdict:
+        """The verdict without how sure it is: the same settings and words, at no further cost."""
+        return self.decision.at_middle
+
+    @property
+    def below_verdict(self) -> tuple[str, ...]:
+        """The sentences below the verdict, without how sure it is."""
+        return self.quick_verdict.below
 
 
 def _usual(situation: Situation) -> Config:

@@ -47,6 +47,8 @@ class Situation:
         The version that the user or the cluster states; "" if it was assumed.
     notes : tuple of str
         What was assumed, a sentence each.
+    load_is_given : bool
+        Else nothing that counts records is said.
     """
 
     cluster: Cluster
@@ -59,6 +61,7 @@ class Situation:
     settings: Mapping[str, Any] = field(default_factory=dict)
     stated_version: str = ""
     notes: tuple[str, ...] = ()
+    load_is_given: bool = True
 
     @classmethod
     def read(
@@ -90,8 +93,9 @@ class Situation:
         version, version_note = version_of(cluster, kafka_version)
         chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
         settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
-        notes = [version_note, controller_note(cluster, version)]
+        notes = [*cluster.remarks, version_note, controller_note(cluster, version)]
         of_each = None
+        load_is_given = load is not None
         if load is None:
             of_each = Workload()
             load, load_note = assumed_load(chosen)
@@ -117,6 +121,7 @@ class Situation:
             settings=settings,
             stated_version=kafka_version or cluster.kafka_version or "",
             notes=tuple(filter(None, notes)),
+            load_is_given=load_is_given,
         )
 
     def config_of(self, topic: Topic) -> Config:
@@ -180,6 +185,12 @@ def usual_setting_words(topics: Sequence[Topic]) -> str:
         f"The settings are those of {names}, the most frequent: {partitions:,} of "
         f"{settings.total():,} partitions have them."
     )
+
+
+def usual_share(topics: Sequence[Topic]) -> float:
+    """Return the share of partitions that have the settings of `usual_config`; 1 without topics."""
+    settings = _partitions_by_setting(topics)
+    return settings[_most_frequent(settings)] / settings.total() if settings else 1.0
 
 
 def _most_frequent(settings: Counter[tuple[int, int | None]]) -> tuple[int, int | None]:

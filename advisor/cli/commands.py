@@ -1,4 +1,4 @@
-"""The commands evaluate, simulate, recommend, audit, report and cards."""
+"""The commands evaluate, simulate, recommend, audit, report, learn and cards."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from advisor.cli.options import (
     CHECKPOINT,
     CLUSTER,
     CONFIG,
+    COUNTS,
     EXPLAIN,
     GOALS,
     HOW_SURE,
@@ -178,6 +179,7 @@ def recommend(
 @advisor.command(short_help="Judge every topic as it is, worst first.")
 @with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
 @click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
+@click.option("--baseline", help="Report only what changed since this SARIF file was accepted.")
 @click.option(
     "--fail-on",
     default="critical",
@@ -189,6 +191,7 @@ def audit(
     cluster: str,
     as_json: bool,
     sarif: str | None,
+    baseline: str | None,
     fail_on: str,
     explain: bool,
     how_sure: bool,
@@ -196,13 +199,15 @@ def audit(
 ) -> int:
     """Judge every topic as it is, worst first.
 
-    The exit code is 1 if a topic is critical, does not work, or misses a goal that was given.
+    The exit code is 1 if a topic is critical, does not work, or misses a goal that was given; with
+    --baseline, if that is new.
 
     The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
 
     path = None if sarif is None else files.check_sarif_path(Path(sarif))
+    accepted = "" if baseline is None else files.read_baseline(Path(baseline))
     described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(f"{cluster}: there are no topics to audit; add some, or ask recommend.")
@@ -215,9 +220,13 @@ def audit(
         producer=_settings(options),
     )
     failed = audited.fails(fail_on)
+    changes = None if baseline is None else audited.since(accepted, baseline)
     if path is not None:
-        files.write_sarif(path, audited, cluster)
-    if as_json:
+        files.write_sarif(path, audited, cluster, accepted)
+    if changes is not None:
+        failed = changes.fails(fail_on)
+        emit(text.json(changes.to_dict()) if as_json else text.changes(changes, str(baseline)))
+    elif as_json:
         emit(text.json(audited.to_dict()))
     else:
         verdict = audited.verdict if how_sure else audited.quick_verdict
@@ -271,6 +280,55 @@ def report(
     _write_report(recommendation, path, audited, check, how_sure)
     verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
     emit(text.reported(recommendation, verdict, path, columns_of_terminal()))
+
+
+@advisor.command(short_help="Narrow a card by what your cluster has seen.")
+@click.argument("sources", nargs=-1)
+@click.option("--prior", required=True, help="Failure-model card to begin with: a name or a path.")
+@click.option("--output", help="Write the card to this TOML file, for --model of other commands.")
+@with_options(COUNTS)
+@click.option("--cluster", help="What to judge: a description, as for audit.")
+@click.option("--racks", help='How many racks; or with --cluster which: "1=a,2=a,3=b".')
+@click.option("--mode", help="kraft or zookeeper; kraft unless given.")
+@with_options(EXPLAIN, HOW_SURE, JSON)
+def learn(
+    sources: tuple[str, ...],
+    prior: str,
+    output: str | None,
+    cluster: str | None,
+    explain: bool,
+    how_sure: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Narrow a card by what your cluster has seen, and say what to set with it.
+
+    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV); several are several
+    clusters. Or say the counts as options: --brokers 12 --years 3 --count broker.power=4. What is
+    not counted stays as the card has it. docs/learn.md says how to count.
+    """
+    from advisor.cli import learning
+    from advisor.cluster import load_cluster
+    from advisor.learning import learn as run_learn
+    from advisor.learning.card_file import check_card_path
+
+    path = None if output is None else check_card_path(output)
+    racks = options["racks"]
+    described = None
+    if cluster is not None:
+        which = None if racks is None or racks.isdigit() else racks
+        described = load_cluster(cluster, racks=which)
+    source = learning.counts_of(sources, options, with_cluster=cluster is not None)
+    result = run_learn(
+        source, prior=prior, cluster=described, since=options["since"], until=options["until"]
+    )
+    if path is not None:
+        result.to_toml(path)
+    if as_json:
+        emit(text.json(result.to_dict()))
+    else:
+        verdict = result.verdict if how_sure else result.quick_verdict
+        emit(learning.learned(result, verdict, path, columns_of_terminal(), explain))
 
 
 @advisor.command()
@@ -425,7 +483,8 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
     whose = "" if all_stated else usual_setting_words(described.topics)
     if whose and stated:
         whose = whose.replace("The settings are", "Settings that no option gives are")
-    return load, [text for text in (whose, note, controller, assumed, *cluster_notes) if text]
+    notes = (*described.remarks, whose, note, controller, assumed, *cluster_notes)
+    return load, [text for text in notes if text]
 
 
 def _goals(options: dict[str, Any]) -> Goals:

@@ -80,7 +80,33 @@ HOW_SURE = (
     click.option(
         "--how-sure",
         is_flag=True,
-        help="Also say how sure the choice is, from random draws of the card; this takes minutes.",
+        help="Also say how sure that is: whether the choice stays the best in 128 random cases, "
+        "with numbers from the ranges of the card; this takes minutes.",
+    ),
+)
+COUNTS = (
+    click.option("--brokers", type=int, help="How many brokers were watched."),
+    click.option("--years", type=float, help="For how many years."),
+    click.option("--since", help="Instead of --years, for files with dates: from when on, in UTC."),
+    click.option("--until", help="And until when."),
+    click.option(
+        "--count",
+        "counts",
+        multiple=True,
+        metavar="MECHANISM=N",
+        help="How many events there were, a zero too: broker.power=4; repeatable.",
+    ),
+    click.option(
+        "--minutes",
+        "lengths",
+        multiple=True,
+        metavar="MECHANISM=M,...",
+        help="How long these outages lasted: cluster.crash=40; repeatable.",
+    ),
+    click.option(
+        "--refused-minutes",
+        type=float,
+        help="Minutes without writes that a partition had, to compare with what the cards expect.",
     ),
 )
 JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)

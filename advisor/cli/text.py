@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.advice import Audit, Finding, Recommendation
+    from advisor.advice.audits.baseline import Changes
     from advisor.advice.migration.client_defaults import ClientDefaults
     from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
@@ -30,10 +31,8 @@ _ASSUMPTION_PREFIX = "Assumed: "
 _MOST_TOPICS = 30
 # Scripts longer than this are shown in part.
 _MOST_LINES, _FIRST_LINES = 200, 20
-_REST_OF_PLAN = (
-    "Commands: --commands or --files DIR. Reasons, findings and assumptions: --explain.",
-)
-_REST_OF_AUDIT = ("Commands: advisor recommend. Findings, goals and assumptions: --explain.",)
+_REST_OF_PLAN = ("Commands: --commands or --files DIR. Why: --explain.",)
+_REST_OF_AUDIT = ("Commands: advisor recommend. Why: --explain.",)
 
 
 def evaluation(
@@ -98,15 +97,21 @@ def recommendation(
     """
     from advisor.advice.audits.state_words import state_lines
 
-    blocks = [
-        list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else _REST_OF_PLAN, columns),
-    ]
+    rest = () if explained else (*_remarks(result), *_REST_OF_PLAN)
+    blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     if explained:
         blocks += _reasons(result, verdict)
     if explained or with_commands:
         blocks += _instructions(result)
     return terminal_blocks(blocks)
+
+
+def _remarks(result: Audit | Recommendation) -> tuple[str, ...]:
+    """What the description was taken for, if all is in sync, and what is not judged."""
+    cluster = result.cluster
+    return tuple(
+        words for words in cluster.remarks if result.now.in_sync or words != cluster.taken_for
+    )
 
 
 def _reasons(result: Recommendation, verdict: Verdict) -> list[list[str]]:
@@ -133,8 +138,9 @@ def reported(
     """Format what a written report says first, and where it is."""
     from advisor.advice.audits.state_words import state_lines
 
-    state = list(state_lines(result.now))
-    return terminal_blocks([state, *verdict_blocks(verdict, (), columns), [f"Report: {path}"]])
+    state = state_lines(result.now, brief=True)
+    blocks = verdict_blocks(verdict, result.cluster.remarks, columns, state)
+    return terminal_blocks([*blocks, [f"Report: {path}"]])
 
 
 def _likeliest(result: Recommendation) -> list[str]:
@@ -185,11 +191,22 @@ def audit(
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
 
-    blocks = [
-        list(state_lines(result.now)),
-        *verdict_blocks(verdict, () if explained else _REST_OF_AUDIT, columns),
-    ]
+    rest = () if explained else (*_remarks(result), *_REST_OF_AUDIT)
+    blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
+
+
+def changes(since: Changes, baseline: str) -> Terminal:
+    """Format what changed since an accepted audit."""
+    counts = f"{len(since.new)} new, {len(since.gone)} gone, {since.accepted} as accepted."
+    new, gone = findings(since.new), [f"  {result}" for result in since.gone]
+    return terminal_blocks(
+        [
+            [f"Since {baseline}: {counts}"],
+            ["New:", *new[1:]] if new else [],
+            ["Gone:", *gone] if gone else [],
+        ]
+    )
 
 
 def _behind_audit(result: Audit, verdict: Verdict) -> list[list[str]]:
@@ -247,15 +264,16 @@ def clients(rows: Sequence[ClientDefaults]) -> Terminal:
 
 def findings(items: Sequence[Finding]) -> list[str]:
     """Format findings grouped by rule, each group followed by its remedy."""
-    from advisor.advice.findings.summary import shortened
+    from advisor.advice.findings.summary import folded, shortened
 
     lines = ["Findings:"] if items else []
-    for rule in dict.fromkeys(finding.rule for finding in items):
-        same = [finding for finding in items if finding.rule is rule]
+    shown = folded(items)
+    for rule, remedy in dict.fromkeys((finding.rule, finding.remedy) for finding in shown):
+        same = [finding for finding in shown if (finding.rule, finding.remedy) == (rule, remedy)]
         for first, topics, more in shortened(same):
             lines.append(f"  {rule.code} {topics + ': ' if topics else ''}{first.detail}")
             lines += [f"         {more}"] if more else []
-        lines.append(f"         {rule.remedy}")
+        lines.append(f"         {remedy}")
     return lines
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS, LEAST_COLUMNS = 100, 60
 _MOST_TOPICS, _MOST_BROKEN = 30, 3
-_NAME, _SHORTEST_NAME, _CUT = 1, 18, "..."
+_NAME, _SHORTEST_NAME, _CUT = 1, 16, "..."
 _ARROW, _GAP = "->", 2
+_COMMAND = "kafka-"
 _HEAD = ("", "topic", "today", "set to", "a loss every", "no writes/year")
 _UNITS = {"year": "y", "month": "mo", "day": "d", "hour": "h"}
 _UNIT = re.compile("|".join(f"{unit}s?" for unit in _UNITS))
@@ -41,7 +42,10 @@ def columns_of_terminal() -> int:
 
 
 def verdict_blocks(
-    verdict: Verdict, rest: Sequence[str] = (), columns: int = MOST_COLUMNS
+    verdict: Verdict,
+    rest: Sequence[str] = (),
+    columns: int = MOST_COLUMNS,
+    state: Sequence[str] = (),
 ) -> list[list[str]]:
     """Return a verdict as blocks of lines.
 
@@ -52,11 +56,14 @@ def verdict_blocks(
         Where commands, reasons and ranges are, a sentence each.
     columns : int
         Width of the terminal.
+    state : sequence of str
+        The state of the cluster in sentences, where something is out of sync.
 
     Returns
     -------
     list of list of str
-        What is broken now, headline and text; the topics; how sure that is; the last line.
+        What is broken now, in one list with the state; headline and text; the topics; how sure
+        that is; the last line.
     """
     from advisor.decision.rows import around, headline, held_back_words
 
@@ -65,11 +72,23 @@ def verdict_blocks(
     held = held_back_words(verdict.actions)
     sure = " ".join(filter(None, (said.sure, said.undrawn)))
     return [
-        _wrapped([broken, *_more_broken(verdict), to_do, verdict.text], columns),
+        _wrong_now(broken, [*_more_broken(verdict), *state], columns),
+        _wrapped([to_do, verdict.text], columns),
         _topics(verdict, columns),
         _wrapped([said.floor, sure, *said.goals, f"* {capital(held)}." if held else ""], columns),
         _wrapped([" ".join(rest)], columns),
     ]
+
+
+def _wrong_now(broken: str, others: Sequence[str], columns: int) -> list[str]:
+    """What is broken or out of sync now; a command has a line of its own, to be copied."""
+    indent = "  " if broken else ""
+    lines = _wrapped([broken], columns)
+    for sentence in others:
+        said, command, rest = sentence.partition(_COMMAND)
+        lines += _wrapped([f"{indent}{said.strip()}"], columns)
+        lines += [f"{indent}  {one_line(command + rest)}"] if command else []
+    return lines
 
 
 def _more_broken(verdict: Verdict) -> list[str]:
@@ -78,8 +97,8 @@ def _more_broken(verdict: Verdict) -> list[str]:
 
     unsaid = unsaid_now(verdict)
     more = len(unsaid) - _MOST_BROKEN
-    shown = [f"  {sentence}" for sentence in unsaid[:_MOST_BROKEN]]
-    return [*shown, f"  And {more:,} more."] if more > 0 else shown
+    shown = list(unsaid[:_MOST_BROKEN])
+    return [*shown, f"And {more:,} more."] if more > 0 else shown
 
 
 def _topics(verdict: Verdict, columns: int) -> list[str]:
@@ -139,7 +158,7 @@ def _table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     for row in rows:
         lines.append(f"{row[0].ljust(widths[0])}  {row[_NAME]}")
         lines += _wrapped([f"    {row[2]}; set to: {row[3]}"], columns)
-        lines += _wrapped([f"    {_HEAD[4]} {row[4]}; {_HEAD[5]}: {row[5]}"], columns)
+        lines += _wrapped([f"    {_HEAD[4]}: {row[4]}; {_HEAD[5]}: {row[5]}"], columns)
     return lines
 
 

@@ -21,17 +21,27 @@ class Presence:
         In no such ISR, though a running cluster reports that they run.
     unknown : tuple of int
         In no such ISR of a description that does not show whether they run: down, or behind.
+    offline : tuple of int
+        In no such ISR, and not serving some replica: described as offline, or in the last ISR of a
+        partition without a leader. They are down, or their log directories have failed.
+    failed_directories : tuple of int
+        In sync somewhere, and with replicas that are described as offline.
+    part : bool
+        Whether the description shows a part of the cluster: the brokers may be in sync elsewhere.
     """
 
     in_sync: frozenset[int] = frozenset()
     down: tuple[int, ...] = ()
     behind: tuple[int, ...] = ()
     unknown: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
+    failed_directories: tuple[int, ...] = ()
+    part: bool = False
 
     @property
     def missing(self) -> tuple[int, ...]:
         """Brokers with replicas that are in no ISR, or that are down."""
-        return tuple(sorted({*self.down, *self.behind, *self.unknown}))
+        return tuple(sorted({*self.down, *self.behind, *self.unknown, *self.offline}))
 
 
 def presence_of(cluster: Cluster) -> Presence:
@@ -47,17 +57,23 @@ def presence_of(cluster: Cluster) -> Presence:
     Examples
     --------
     >>> from advisor import load_cluster
-    >>> presence_of(load_cluster("Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1"))
-    Presence(in_sync=frozenset({1}), down=(), behind=(), unknown=(2,))
+    >>> presence_of(load_cluster("Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1")).unknown
+    (2,)
     """
-    partitions = [partition for topic in cluster.topics for partition in topic.partitions]
+    partitions = [partition for topic in cluster.elected for partition in topic.partitions]
     observed = cluster.observed
     down = frozenset(() if observed is None else observed.down)
-    in_sync = {b for each in partitions if each.leader is not None for b in each.isr} - down
-    absent = tuple(sorted({b for each in partitions for b in each.held} - in_sync - down))
+    in_sync = {b for p in partitions if p.leader is not None for b in p.isr} - down
+    absent = {b for p in partitions for b in p.held} - in_sync - down
+    not_serving = {b for p in partitions for b in p.offline}
+    last = {b for p in partitions if p.leader is None for b in p.isr}
+    offline = absent & (not_serving | last) if observed is None else frozenset()
     return Presence(
         in_sync=frozenset(in_sync),
         down=tuple(sorted(down)),
-        behind=() if observed is None else absent,
-        unknown=absent if observed is None else (),
+        behind=() if observed is None else tuple(sorted(absent)),
+        unknown=tuple(sorted(absent - offline)) if observed is None else (),
+        offline=tuple(sorted(offline)),
+        failed_directories=tuple(sorted(in_sync & not_serving)),
+        part=bool(cluster.part),
     )

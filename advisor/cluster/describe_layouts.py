@@ -41,6 +41,13 @@ class Layout:
     words: str
     mode: str | None = None
 
+    @property
+    def span(self) -> str:
+        """Its versions: "2.4 to 2.7", "3.8 or newer"."""
+        if self.last is None:
+            return f"{self.first} or newer"
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
 
 _LAYOUTS = (
     Layout("0.8.0", "0.8.0", "0.8.0", "the columns are those of kafka-list-topic.sh 0.8.0"),
@@ -76,8 +83,10 @@ _LAYOUTS = (
 LAYOUTS: Mapping[str, Layout] = MappingProxyType({each.name: each for each in _LAYOUTS})
 """Every layout by its name."""
 
-_OLDEST = re.compile(r"^\s*topic:\s+\S+\s+partition:\s+\d+\s+leader:", re.MULTILINE)
-_JOINED = re.compile(r"^\s*Topic:[A-Za-z0-9._-]+\s+PartitionCount:", re.MULTILINE)
+# A log or a container may have put something before every line.
+_FIRST = re.compile(r"(?<!\S)[Tt]opic:")
+_OLDEST = re.compile(r"(?<!\S)topic:\s+\S+\s+partition:\s+\d+\s+leader:")
+_JOINED = re.compile(r"(?<!\S)Topic:[A-Za-z0-9._-]+\s+PartitionCount:")
 _HEADER = re.compile(r"\bPartitionCount:")
 _ELR = re.compile(r"(?<!\S)Elr:")
 
@@ -99,7 +108,9 @@ def layout_of(text: str, topics: Sequence[Topic]) -> str:
     >>> layout_of("Topic:t\tPartitionCount:1\tReplicationFactor:3\tConfigs:", ())
     '0.8.1'
     """
-    beginning = text[:_ENOUGH]
+    first = _FIRST.search(text)
+    start = 0 if first is None else first.start()
+    beginning = text[max(start - 1, 0) : start + _ENOUGH]
     if any(partition.elr is not None for topic in topics for partition in topic.partitions):
         return "3.8"
     if _ELR.search(beginning):

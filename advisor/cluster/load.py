@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
-from advisor.cluster.describe_layouts import layout_of
-from advisor.cluster.formats.describe import looks_like_describe, parse_describe
+from advisor.cluster.describe_layouts import LAYOUTS
+from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.formats.json_format import parse_json, seen_brokers
-from advisor.cluster.formats.strimzi import parse_strimzi
-from advisor.cluster.formats.toml_format import parse_toml
+from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, not_read, source_of
 from advisor.cluster.live.reader import read_live
+from advisor.cluster.managed_services import EVENT_HUBS, EVENT_HUBS_WORDS, service_of
 from advisor.cluster.model import Cluster
+from advisor.cluster.other_systems import refuse_other_systems
 from advisor.cluster.racks import Racks, read_racks
 from advisor.cluster.topic import is_id
 from advisor.errors import InputError, shown
 from advisor.files import read_input
+from advisor.formatting import counted
 from advisor.parsing import is_unicode
 
-_FORMAT_BY_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 _MOST_TIMEOUT_MS = 86_400_000
-_TOML = re.compile(
-    r"^[ \t]*(\[\[?[ \t]*(brokers|broker|racks|controllers|defaults|topic)\b"
-    r"|(kafka_version|brokers|racks)[ \t]*=)",
-    re.MULTILINE,
-)
-_YAML = re.compile(r"^(apiVersion|kind|items):", re.MULTILINE)
 # A million partitions, described.
 _MOST_BYTES = 160_000_000
 _BYTE_ORDER_MARKS = (
@@ -79,15 +72,17 @@ def load_cluster(
     Returns
     -------
     Cluster
-        A describe output has no racks, no controllers and no brokers without replicas. For a
-        running cluster, `notes` lists what could not be read and `observed` has what a describe
-        output lacks.
+        A describe output has no racks, no controllers and no brokers without replicas. `remarks`
+        says what a text was taken for, whether it shows a part of a cluster, and which topics are
+        set aside (diskless and tiered ones). For a running cluster, `notes` lists what could not
+        be read and `observed` has what a describe output lacks.
 
     Raises
     ------
     InputError
         If the source cannot be read, parsed, or contradicts itself; the message names the file
-        and, if known, the line.
+        and, if known, the line. If it is the output of another tool or of another system than
+        Apache Kafka, such as Redpanda; the message names that, and what to run instead.
     MissingExtraError
         If a running cluster is to be read and the extra `live` is not installed.
 
@@ -124,16 +119,48 @@ def load_cluster(
     elif client_properties is not None:
         raise InputError("client_properties are for the address of a running cluster, host:9092")
     else:
-        cluster = _from_text(*_read(source), rack_of)
+        cluster = _from_text(*_read(source), rack_of or {})
+    if cluster.set_aside and not cluster.topics:
+        raise InputError(
+            f"{cluster.source}: there is no topic to judge. {' '.join(cluster.remarks[1:])} Give a "
+            "description that also has topics that are replicated by the brokers"
+        )
     return replace(cluster, **given)
 
 
-def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None] | None) -> Cluster:
-    kind = _FORMAT_BY_SUFFIX.get(suffix) or _detect_format(text)
-    if kind in _PARSERS_WITH_RACKS:
-        return _PARSERS_WITH_RACKS[kind](text, name, rack_of)  # placement depends on racks
-    parse = parse_json if kind == "json" else _from_describe
-    return _with_racks(parse(text, name), rack_of or {})
+def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]) -> Cluster:
+    source = source_of(text, suffix)
+    if source is None:
+        begins = shown(text.strip().split("\n", 1)[0][:60])
+        raise InputError(
+            f"{name}: it is not known here which tool wrote this (it begins with {begins}); "
+            f"{_ACCEPTED_SOURCES}"
+        )
+    hosts = "" if source.place is not None else text[:BEGINNING]
+    if EVENT_HUBS.search(hosts):
+        raise InputError(f"{name}: {EVENT_HUBS_WORDS}")
+    cluster = _with_racks(source.cluster_in(text, name, rack_of), rack_of)
+    described = (*cluster.topics, *cluster.set_aside)
+    settings = chain(cluster.broker_settings, *(topic.configs for topic in described))
+    names = tuple(topic.name for topic in described)
+    refuse_other_systems(settings, names, name)
+    return replace(
+        cluster,
+        taken_for=_taken_for(source, cluster),
+        notes=tuple(filter(None, (*cluster.notes, not_read(text, source)))),
+        managed=cluster.managed or service_of(hosts, names),
+    )
+
+
+def _taken_for(source: Source, cluster: Cluster) -> str:
+    """Say in one sentence what a text was taken for, and how much of it was read."""
+    topics = (*cluster.topics, *cluster.set_aside)
+    partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
+    size = f"{counted(len(topics), 'topic')}, {partitions}, " if topics else ""
+    size += counted(len(cluster.brokers), "broker")
+    layout = LAYOUTS.get(cluster.layout or "")
+    version = "" if layout is None else f" of Kafka {layout.span}"
+    return f"Taken for {source.name}{version} ({size}), which has {source.carries}."
 
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:
@@ -150,35 +177,6 @@ def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:
 def _is_address(source: object) -> bool:
     """Whether the source is an address; an existing file of that name takes precedence."""
     return isinstance(source, str) and looks_like_addresses(source) and not os.path.exists(source)
-
-
-def _from_describe(text: str, source: str) -> Cluster:
-    topics = parse_describe(text, source)
-    try:
-        return Cluster(
-            brokers=seen_brokers(topics),
-            topics=topics,
-            source=source,
-            layout=layout_of(text, topics),
-        )
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
-
-
-_PARSERS_WITH_RACKS: dict[str, Callable[[str, str, dict[int, str | None] | None], Cluster]] = {
-    "toml": parse_toml,
-    "yaml": parse_strimzi,
-}
-
-
-def _detect_format(text: str) -> str:
-    if text.lstrip().startswith("{"):
-        return "json"
-    if looks_like_describe(text):
-        return "describe"
-    if _YAML.search(text):
-        return "yaml"
-    return "toml" if _TOML.search(text) else "describe"
 
 
 def _read(source: object) -> tuple[str, str, str]:
@@ -212,8 +210,8 @@ def _read(source: object) -> tuple[str, str, str]:
 
 
 _ACCEPTED_SOURCES = (
-    "give the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML, or the address "
-    "of a running cluster, host:9092"
+    f"give the output of {DESCRIBE}, or TOML, JSON or Strimzi YAML, or the address of a running "
+    "cluster, host:9092"
 )
 _IN_PARTS = "describe fewer topics at a time (--topic takes a regular expression)"
 

@@ -12,14 +12,17 @@ from advisor.arguments import names_checked, suggests_names
 from advisor.cluster.cluster_table import ClusterTable
 from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.frozen import FrozenMap
+from advisor.cluster.managed_services import SERVICES
 from advisor.cluster.observed import Observed
+from advisor.cluster.other_storage import observers_words, set_aside_words
 from advisor.cluster.racks import is_rack, moved, rack_mapping
-from advisor.cluster.topic import Topic, check_partitions, is_id
+from advisor.cluster.topic import TIERED, Topic, check_partitions, is_id
 from advisor.errors import InputError, shown
 from advisor.formatting import counted
 from advisor.parsing import is_unicode
 from advisor.rendering import one_line
 
+_USUAL_FACTOR = 3
 MOST_BROKERS = 100_000
 """More than any Kafka cluster has; a larger number is taken for a typo."""
 
@@ -56,6 +59,17 @@ class Cluster(ClusterTable):
         bound the Kafka version. Default: it was no describe output.
     broker_settings : mapping of str to str, optional
         Settings of every broker by Kafka's name, where a description states them. Default: none.
+    taken_for : str, optional
+        One sentence: which tool or kind of file the description was taken for, and what that has.
+        "" if it was not read from a text.
+    part : str, optional
+        One sentence that says which part of a cluster the description shows. Default: "", all of
+        it as far as one sees.
+    managed : str, optional
+        The managed service that runs the cluster, a name in `managed_services.SERVICES`.
+    set_aside : tuple of Topic, optional
+        Topics that are not replicated as the model has it (diskless, tiered): neither judged nor
+        changed. Those among `topics` are moved here.
 
     Raises
     ------
@@ -89,6 +103,10 @@ class Cluster(ClusterTable):
     eligible_leader_replicas: bool | None = None
     layout: str | None = None
     broker_settings: Mapping[str, str] = field(default_factory=dict)
+    taken_for: str = field(default="", compare=False)
+    part: str = ""
+    managed: str | None = None
+    set_aside: tuple[Topic, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -107,13 +125,17 @@ class Cluster(ClusterTable):
                     '{1: "a", 2: "b", 3: "c"}, or None if they are unknown'
                 )
             object.__setattr__(self, "controllers", _checked_racks(self.controllers, "controller"))
-        object.__setattr__(self, "topics", tuple(self.topics))
-        check_partitions(sum(len(topic.partitions) for topic in self.topics))
+        described = (*self.topics, *self.set_aside)
+        classic = tuple(topic for topic in described if topic.storage is None)
+        others = tuple(topic for topic in described if topic.storage is not None)
+        object.__setattr__(self, "topics", classic)
+        object.__setattr__(self, "set_aside", others)
+        check_partitions(sum(len(topic.partitions) for topic in described))
         object.__setattr__(self, "notes", tuple(map(one_line, self.notes)))
         object.__setattr__(self, "broker_settings", FrozenMap(self.broker_settings))
         names: set[str] = set()
         known = frozenset(self.brokers)
-        for topic in self.topics:
+        for topic in described:
             if topic.name in names:
                 raise InputError(f"topic {topic.name} is there twice")
             names.add(topic.name)
@@ -128,13 +150,16 @@ class Cluster(ClusterTable):
     def _check_types(self) -> None:
         if not isinstance(self.brokers, Mapping):
             raise InputError(f"brokers={shown(self.brokers)}: give a mapping of ids to racks")
-        topics, notes = self.topics, self.notes
-        if not isinstance(topics, tuple | list) or not all(isinstance(t, Topic) for t in topics):
-            raise InputError(f"topics={shown(topics)}: give a tuple of Topic")
+        notes = self.notes
+        for name in ("topics", "set_aside"):
+            rows = getattr(self, name)
+            if not isinstance(rows, tuple | list) or not all(isinstance(t, Topic) for t in rows):
+                raise InputError(f"{name}={shown(rows)}: give a tuple of Topic")
         if not isinstance(notes, tuple | list) or not all(map(_is_text, notes)):
             raise InputError(f"notes={shown(notes)}: give a tuple of texts")
-        if not _is_text(self.source):
-            raise InputError(f"source={shown(self.source)}: give a text")
+        for name in ("source", "taken_for", "part"):
+            if not _is_text(getattr(self, name)):
+                raise InputError(f"{name}={shown(getattr(self, name))}: give a text")
         if self.observed is not None and not isinstance(self.observed, Observed):
             raise InputError(f"observed={shown(self.observed)}: give an Observed or None")
         version = self.kafka_version
@@ -145,6 +170,10 @@ class Cluster(ClusterTable):
         elr = self.eligible_leader_replicas
         if elr is not None and not isinstance(elr, bool):
             raise InputError(f"eligible_leader_replicas={shown(elr)}: write True, False or None")
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Reject settings that are no texts, and names that no table has."""
         settings = self.broker_settings
         if not isinstance(settings, Mapping) or not all(
             _is_text(text) and text.isprintable() for row in settings.items() for text in row
@@ -152,6 +181,9 @@ class Cluster(ClusterTable):
             raise InputError(
                 f"broker_settings={shown(settings)}: give a mapping of printable texts"
             )
+        if self.managed is not None and self.managed not in SERVICES:
+            names = ", ".join(map(repr, SERVICES))
+            raise InputError(f"managed={shown(self.managed)}: write one of {names}, or None")
         if self.layout is not None and self.layout not in LAYOUTS:
             names = ", ".join(map(repr, LAYOUTS))
             raise InputError(f"layout={shown(self.layout)}: write one of {names}, or None")
@@ -212,6 +244,11 @@ class Cluster(ClusterTable):
         return cls(
             brokers=names, kafka_version=kafka_version, source="uniform", controllers=controllers
         )
+
+    @cached_property
+    def topic_names(self) -> frozenset[str]:
+        """The names of all topics."""
+        return frozenset(topic.name for topic in self.topics)
 
     @cached_property
     def racks(self) -> tuple[str, ...]:
@@ -292,7 +329,32 @@ class Cluster(ClusterTable):
         for topic in self.topics:
             if topic.name == name:
                 return topic
+        aside = [topic for topic in self.set_aside if topic.name == name]
+        if aside:
+            raise InputError(f"topic {name} is set aside. {set_aside_words(aside)[0]}")
         raise InputError(f"there is no topic {shown(name)} in {self.source or 'this cluster'}")
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the description was taken for, and what of it is not judged; a sentence each."""
+        service = () if self.managed is None else (SERVICES[self.managed].sentence,)
+        said = (self.taken_for, self._part_words(), *set_aside_words(self.set_aside), *service)
+        return tuple(filter(None, (*said, observers_words(self.topics))))
+
+    def _part_words(self) -> str:
+        """Say which part is shown, and where more brokers than occur in it would change advice."""
+        if not self.part or len(self.brokers) >= _USUAL_FACTOR:
+            return self.part
+        return (
+            f"{self.part} Advice goes up to as many replicas as there are brokers in it, "
+            f"{len(self.brokers)}."
+        )
+
+    @property
+    def elected(self) -> tuple[Topic, ...]:
+        """The topics whose partitions have leaders and an ISR: all but the diskless ones."""
+        tiered = (topic for topic in self.set_aside if topic.storage == TIERED)
+        return (*self.topics, *tiered)
 
     def with_racks(self, mapping: Mapping[Any, Any]) -> Cluster:
         """Return a copy of this cluster with other racks.
@@ -334,7 +396,8 @@ class Cluster(ClusterTable):
         -------
         dict
             The fields of this class, with the ids of brokers and controllers as text; `mode`,
-            `eligible_leader_replicas`, `layout` and `broker_settings` only where they are given.
+            `eligible_leader_replicas`, `layout`, `managed`, `part` and `broker_settings` only where
+            they are given. Topics that were set aside stand with the others.
 
         See Also
         --------
@@ -346,8 +409,9 @@ class Cluster(ClusterTable):
         >>> advisor.Cluster.uniform(brokers=2, racks=2).to_dict()["brokers"]
         {'1': 'r1', '2': 'r2'}
         """
-        optional = ("mode", "eligible_leader_replicas", "layout")
+        optional = ("mode", "eligible_leader_replicas", "layout", "managed")
         stated = {name: getattr(self, name) for name in optional}
+        stated["part"] = self.part or None
         stated["broker_settings"] = dict(self.broker_settings) or None
         return {
             "kafka_version": self.kafka_version,
@@ -356,7 +420,7 @@ class Cluster(ClusterTable):
             "controllers": None
             if self.controllers is None
             else {str(voter): rack for voter, rack in self.controllers.items()},
-            "topics": [topic.to_dict() for topic in self.topics],
+            "topics": [topic.to_dict() for topic in (*self.topics, *self.set_aside)],
             "notes": list(self.notes),
             "observed": None if self.observed is None else self.observed.to_dict(),
             **{name: value for name, value in stated.items() if value is not None},

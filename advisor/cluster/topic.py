@@ -38,6 +38,15 @@ def _absent(ids: object) -> bool:
     return ids is None or (type(ids) is tuple and not ids)
 
 
+_LISTS_OF_IDS = (
+    *("replicas", "isr", "elr", "last_known_elr"),
+    *("adding", "removing", "observers", "offline"),
+)
+DISKLESS, TIERED = "diskless", "tiered"
+_DISKLESS_SETTINGS = ("diskless.enable", "inkless.enable")
+_TIERED_SETTINGS = ("remote.storage.enable", "confluent.tier.enable")
+
+
 def _ids(values: tuple[int, ...]) -> str:
     return ",".join(map(str, values)) or "(none)"
 
@@ -62,12 +71,18 @@ class Partition:
         Broker ids of a reassignment in progress (KIP-455), otherwise empty.
     leader_epoch : int or None
         Leader epoch; None if the source does not contain it.
+    observers : tuple of int
+        Broker ids of asynchronous copies (Confluent's observers), which are no replicas here: they
+        neither acknowledge nor are elected. One that was promoted into the ISR is a replica.
+    offline : tuple of int
+        Broker ids of replicas and observers that the source reports as offline: the broker is down,
+        or the log directory has failed.
 
     Raises
     ------
     InputError
-        If an id is not a non-negative integer, a replica is listed twice, or the leader or an ISR
-        or ELR member is not a replica.
+        If an id is not a non-negative integer, a replica is listed twice, the leader or an ISR
+        or ELR member is not a replica, or an observer is one.
 
     See Also
     --------
@@ -88,6 +103,8 @@ class Partition:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     leader_epoch: int | None = None
+    observers: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self._plain():
@@ -99,6 +116,8 @@ class Partition:
         if not type(replicas) is type(isr) is type(self.adding) is type(self.removing) is tuple:
             return False
         if self.adding or self.removing or self.leader_epoch is not None:
+            return False
+        if not (_absent(self.observers) and _absent(self.offline)):
             return False
         if not _absent(self.elr) or not _absent(self.last_known_elr):
             return False
@@ -121,6 +140,11 @@ class Partition:
         if not self.replicas:
             raise InputError(f"partition {self.index} has no replicas")
         replicas = set(self.replicas)
+        if replicas.intersection(self.observers):
+            raise InputError(
+                f"partition {self.index} has broker "
+                f"{min(replicas.intersection(self.observers))} both as a replica and as an observer"
+            )
         for label, ids in self._labelled_ids():
             if len(set(ids)) < len(ids):
                 raise InputError(
@@ -136,7 +160,7 @@ class Partition:
 
     def _freeze_ids(self) -> None:
         """Turn the lists of ids into tuples, and reject invalid ids."""
-        for name in ("replicas", "isr", "elr", "last_known_elr", "adding", "removing"):
+        for name in _LISTS_OF_IDS:
             value = getattr(self, name)
             if value is None and name in ("elr", "last_known_elr"):
                 continue
@@ -162,6 +186,8 @@ class Partition:
             ("LastKnownElr", self.last_known_elr),
             ("Adding Replicas", self.adding),
             ("Removing Replicas", self.removing),
+            ("Observers", self.observers),
+            ("Offline", self.offline),
         )
         return [(label, ids) for label, ids in lists if ids]
 
@@ -185,7 +211,7 @@ class Partition:
     def brokers(self) -> frozenset[int]:
         """Return every broker id in this partition."""
         # Leader, ISR and ELR are subsets of the replicas.
-        others = (*(self.last_known_elr or ()), *self.adding, *self.removing)
+        others = (*(self.last_known_elr or ()), *self.adding, *self.removing, *self.observers)
         return frozenset((*self.replicas, *others))
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,7 +226,12 @@ class Partition:
             "adding": list(self.adding),
             "removing": list(self.removing),
             "leader_epoch": self.leader_epoch,
+            **{name: list(ids) for name, ids in self._confluent() if ids},
         }
+
+    def _confluent(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """What only Confluent's tool prints."""
+        return ("observers", self.observers), ("offline", self.offline)
 
 
 @dataclass(frozen=True)
@@ -219,6 +250,10 @@ class Topic:
         Topic id as Kafka prints it (2.8 and later).
     marked_for_deletion : bool
         Whether a deletion is pending (ZooKeeper mode).
+    broken : tuple of int
+        Numbers of further partitions whose described state cannot be (an ISR outside the replicas).
+    stated_partitions : int or None
+        Number of partitions that the topic has, if the source shows fewer of them.
 
     Raises
     ------
@@ -241,6 +276,8 @@ class Topic:
     configs: Mapping[str, str] = field(default_factory=dict)
     topic_id: str | None = None
     marked_for_deletion: bool = False
+    broken: tuple[int, ...] = ()
+    stated_partitions: int | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -274,6 +311,14 @@ class Topic:
         topic_id = self.topic_id
         if topic_id is not None and not (isinstance(topic_id, str) and topic_id.isprintable()):
             raise InputError(f"topic_id={shown(topic_id)}: give a printable text, or None")
+        numbers = self.broken
+        if not isinstance(numbers, tuple | list) or not all(map(is_id, numbers)):
+            raise InputError(f"broken={shown(numbers)}: give a tuple of partition numbers")
+        object.__setattr__(self, "broken", tuple(numbers))
+        if self.stated_partitions is not None and not is_id(self.stated_partitions):
+            raise InputError(
+                f"stated_partitions={shown(self.stated_partitions)}: give a whole number, or None"
+            )
         if not isinstance(self.marked_for_deletion, bool):
             raise InputError(
                 f"marked_for_deletion={shown(self.marked_for_deletion)}: give True or False"
@@ -294,9 +339,29 @@ class Topic:
         """Return every broker id in the partitions."""
         found = set(chain.from_iterable(partition.replicas for partition in self.partitions))
         for partition in self.partitions:
-            if partition.last_known_elr or partition.adding or partition.removing:
+            if (
+                partition.last_known_elr
+                or partition.adding
+                or partition.removing
+                or partition.observers
+            ):
                 found |= partition.brokers()
         return found
+
+    @property
+    def storage(self) -> str | None:
+        """Where its records are if not in replicas alone: "diskless", "tiered", else None."""
+        for storage, names in ((DISKLESS, _DISKLESS_SETTINGS), (TIERED, _TIERED_SETTINGS)):
+            if any(self.configs.get(name, "").strip().lower() == "true" for name in names):
+                return storage
+        return None
+
+    @property
+    def placed_by_rules(self) -> bool:
+        """Whether Confluent's placement constraints decide on its replicas, or it has observers."""
+        return bool(self.configs.get("confluent.placement.constraints")) or any(
+            partition.observers for partition in self.partitions
+        )
 
     @property
     def internal(self) -> bool:
@@ -312,10 +377,13 @@ class Topic:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; `load_cluster` reads it back as part of a cluster."""
+        stated = self.stated_partitions
         return {
             "name": self.name,
             "topic_id": self.topic_id,
             "marked_for_deletion": self.marked_for_deletion,
+            **({"broken": list(self.broken)} if self.broken else {}),
+            **({} if stated is None else {"stated_partitions": stated}),
             "configs": dict(self.configs),
             "partitions": [partition.to_dict() for partition in self.partitions],
         }

@@ -47,7 +47,6 @@ from advisor.decision.verdict import (
     LossSize,
     Verdict,
 )
-from advisor.reliability.workload import Workload
 
 MOST_CHAINS = 64
 """Draws are taken for the topics that come first, until that many chains are drawn."""
@@ -278,7 +277,7 @@ def _action(
         and after.placement != today.placement,
         floor=floor,
         goals=goal_outcomes(comparison, evaluator, requirements, survives, draw),
-        loss_size=loss_size(then, question.load),
+        loss_size=loss_size(then, question),
         cause=then.main_cause(LOSS_PROBABILITY),
     )
     return replace(action, why=words.why(action))
@@ -313,17 +312,18 @@ def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
     )
 
 
-def loss_size(measured: Measured, load: Workload) -> LossSize:
+def loss_size(measured: Measured, question: TopicQuestion) -> LossSize:
     """Return how much a loss takes: the records of a topic's loss, and whether whole logs go.
 
     A partition's loss takes its whole log or a few seconds of it, so that the mean of what it takes
     over the whole log is the share of losses that take all.
     """
     losses, events, records = (measured[name] for name in (LOSSES, LOSS_EVENTS, RECORDS_LOST))
-    whole = load.retained_records_per_partition * events
-    return LossSize(
-        records / losses if losses > 0.0 else 0.0, min(records / whole, 1.0) if whole else 0.0
-    )
+    whole = question.load.retained_records_per_partition * events
+    share = min(records / whole, 1.0) if whole else 0.0
+    if not question.load_is_given:
+        return LossSize(None, share)
+    return LossSize(records / losses if losses > 0.0 else 0.0, share)
 
 
 def _with_others(
@@ -397,7 +397,7 @@ def _like(first: Action, question: TopicQuestion, evaluator: Evaluator) -> Actio
             question.today, first.set_to is not None, before[LOSSES], floor.losses_per_year
         ),
         floor=floor,
-        loss_size=loss_size(then, question.load),
+        loss_size=loss_size(then, question),
     )
     return replace(action, why=words.why(action))
 
@@ -452,7 +452,7 @@ def _below(
     """The sentences below the text; empty ones are left out later."""
     if worst is None or choice is None:
         return []
-    sentences = [words.floor_sentence(worst), words.sure_sentence(choice)]
+    sentences = [words.floor_sentence(actions), words.sure_sentence(choice)]
     sentences += [
         f"Held back, because it {words.held_back(action)}: {action.topic or 'the change'}."
         for action in actions

@@ -191,7 +191,7 @@ def without_writes(minutes: float) -> str:
     """
     if minutes == 0.0:
         return "none"
-    if minutes * 60.0 < _LEAST_SECONDS:
+    if minutes * words.SECONDS_PER_MINUTE < _LEAST_SECONDS:
         return "under 1 s"
     return brief_time_per_year(minutes / MINUTES_PER_YEAR).removesuffix("/year")
 
@@ -223,11 +223,10 @@ class Around:
 
 def around(verdict: Verdict) -> Around:
     """Return the sentences around the table of topics."""
-    worst = max(verdict.actions, key=lambda action: action.cost_after, default=None)
-    if worst is None or verdict.choice is None:
+    if not verdict.actions or verdict.choice is None:
         return Around()
     return Around(
-        floor=words.floor_sentence(worst),
+        floor=words.floor_sentence(verdict.actions),
         sure=words.sure_sentence(verdict.choice),
         undrawn=words.undrawn_sentence(verdict.undrawn),
         goals=words.goal_sentences(verdict.actions),
@@ -248,4 +247,4 @@ def held_back_words(actions: Sequence[Action]) -> str:
     if not reasons:
         return ""
     why = reasons[0] if len(reasons) == 1 else "lowers min ISR"
-    return f"held back, because it {why}; consent with {CONSENT}"
+    return f"held back: {why}; consent with {CONSENT}"

@@ -87,6 +87,8 @@ class TopicQuestion:
         places a new topic.
     internal : bool
         Whether it is one of Kafka's own.
+    load_is_given : bool
+        Else no number of records is said.
     """
 
     topic: str
@@ -95,6 +97,7 @@ class TopicQuestion:
     brokers: Mapping[int, str | None]
     planned: Callable[[int], Placement | None] = field(compare=False)
     internal: bool = False
+    load_is_given: bool = True
 
     def allows(self, setting: Setting) -> bool:
         """Whether the setting may be chosen: Kafka's own topics have RF 3 and min ISR 2 at least.

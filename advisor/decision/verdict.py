@@ -62,14 +62,15 @@ class LossSize:
 
     Attributes
     ----------
-    records_per_loss : float
-        Acknowledged records that a loss of the topic takes on average.
+    records_per_loss : float or None
+        Acknowledged records that a loss of the topic takes on average; None where the load of the
+        topic was assumed.
     share_of_whole_logs : float
         Share of the partitions' losses that take a whole log, 0 to 1; the others take a few
         seconds of one broker's records.
     """
 
-    records_per_loss: float
+    records_per_loss: float | None
     share_of_whole_logs: float
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from advisor.decision.comparison import MET, MISSED, SURVIVE, GoalOutcome, SettingChoice
 from advisor.decision.rule import MINUTES_PER_YEAR
 from advisor.decision.settings import Setting, TopicQuestion, copies_in_one_rack
-from advisor.decision.verdict import Action, Floor, LossSize
+from advisor.decision.verdict import Action, LossSize
 from advisor.formatting import (
     RAREST_YEARS,
     capital,
@@ -27,6 +27,8 @@ MOST_HEADLINE_WORDS, MOST_WORDS = 25, 60
 MOST_PRICE_MINUTES = 100.0 * MINUTES_PER_YEAR
 """No loss is as bad as a hundred years without writes: a higher price is called any price."""
 _MOST_NAMES = 2
+_UNPREVENTED = "no setting prevents it"
+SECONDS_PER_MINUTE = 60.0
 _RARE = f"less often than every {RAREST_YEARS:,.0f} years"
 # A loss or an outage is called unavoidable if at most that many times the floor.
 _HARDLY_ABOVE = 1.1
@@ -61,6 +63,8 @@ def what_to_do(actions: Sequence[Action]) -> str:
     common, number = max(targets.items(), key=lambda target: target[1])
     if len(targets) == 1 and not changed[0].topic:
         return f"Set {common}."
+    if 2 * number <= len(changed):
+        return f"Change {whose}, {counted(number, 'topic')} of them to {common}."
     return f"Change {whose} to {common}{' in most cases' if number < len(changed) else ''}."
 
 
@@ -152,18 +156,35 @@ def _stops(minutes: float) -> str:
 
 def _after(actions: Sequence[Action], changed: bool) -> str:
     """The worst topic after the change, or the only one before and after."""
-    worst = max(actions, key=lambda action: action.cost_after)
+    losing, stopping = worst_after(actions)
     if len(actions) == 1 and changed:
         return (
-            f"Today it {_loses(worst.loss_today)} and {_stops(worst.refused_today)}; after the "
-            f"change it {_loses(worst.loss_after)}{_cause(worst)} and "
-            f"{_stops(worst.refused_after)}."
+            f"Today it {_loses(losing.loss_today)} and {_stops(losing.refused_today)}; after the "
+            f"change it {_loses(losing.loss_after)}{_cause(losing)} and "
+            f"{_stops(losing.refused_after)}."
         )
-    who = "It" if len(actions) == 1 else f"The worst topic, {worst.topic},"
+    who, also = "It" if len(actions) == 1 else f"The worst topic, {losing.topic},", ""
+    if losing is not stopping:
+        who, also = f"{losing.topic}", f"{stopping.topic} "
     if changed:
-        who = "After the change the worst topic"
-    main = "" if changed else _cause(worst)
-    return f"{who} {_loses(worst.loss_after)}{main} and {_stops(worst.refused_after)}."
+        who, also = "After the change the worst topic", "" if losing is stopping else "another one "
+    main = "" if changed else _cause(losing)
+    return f"{who} {_loses(losing.loss_after)}{main} and {also}{_stops(stopping.refused_after)}."
+
+
+def worst_after(actions: Sequence[Action]) -> tuple[Action, Action]:
+    """Return the topics that lose most often and that stop writes longest after the change.
+
+    Both are the most costly one where its numbers read the same.
+    """
+    costly = max(actions, key=lambda action: action.cost_after)
+    losing = max(actions, key=lambda action: action.loss_after)
+    stopping = max(actions, key=lambda action: action.refused_after)
+    if often(losing.loss_after) == often(costly.loss_after):
+        losing = costly
+    if stopped(stopping.refused_after) == stopped(costly.refused_after):
+        stopping = costly
+    return losing, stopping
 
 
 def _cause(action: Action) -> str:
@@ -171,7 +192,7 @@ def _cause(action: Action) -> str:
     if not action.cause or not action.loss_after:
         return ""
     prevents = action.loss_after <= _HARDLY_ABOVE * action.floor.losses_per_year
-    tail = "; no setting prevents it" if prevents else ""
+    tail = f"; {_UNPREVENTED}" if prevents else ""
     return f" ({mechanisms.words(action.cause)}{tail})"
 
 
@@ -312,15 +333,18 @@ def site(question: TopicQuestion, setting: Setting) -> str:
     return ""
 
 
-def floor_sentence(action: Action) -> str:
-    """Return what no setting prevents, of the topic's losses and minutes after the change."""
-    floor: Floor = action.floor
+def floor_sentence(actions: Sequence[Action]) -> str:
+    """Return what no setting prevents of the worst losses and minutes after the change."""
+    losing, stopping = worst_after(actions)
     parts = []
-    if floor.losses_per_year > 0.0:
-        main = f" ({mechanisms.words(floor.cause)})" if floor.cause else ""
-        parts.append(f"a loss {often(floor.losses_per_year)}{main}")
-    if floor.minutes_without_writes_per_year > 0.0:
-        least, whole = stopped(floor.minutes_without_writes_per_year), stopped(action.refused_after)
+    losses, minutes = losing.floor.losses_per_year, stopping.floor.minutes_without_writes_per_year
+    changed = any(action.set_to is not None for action in actions)
+    said = _cause(losing).endswith(f"{_UNPREVENTED})") and (len(actions) == 1 or not changed)
+    if losses > 0.0 and not is_rare(1.0 / losses) and not said:
+        main = f" ({mechanisms.words(losing.floor.cause)})" if losing.floor.cause else ""
+        parts.append(f"a loss {often(losses)}{main}")
+    if minutes * SECONDS_PER_MINUTE >= 1.0:
+        least, whole = stopped(minutes), stopped(stopping.refused_after)
         number, _, unit = least.partition(" ")
         of_whole = whole.partition(" ")
         same = unit == of_whole[2] and number != of_whole[0]
@@ -380,7 +404,7 @@ def goal_sentence(goal: GoalOutcome) -> str:
     """Return what becomes of a goal."""
     what = "surviving the failure" if goal.goal == SURVIVE else f"goal {goal.goal}"
     if goal.state == MET:
-        sure = f" in {goal.met_in} of {goal.draws} draws" if goal.draws else ""
+        sure = f" in {goal.met_in} of {goal.draws} random cases" if goal.draws else ""
         return f"{capital(what)}: met{sure}."
     if goal.state == MISSED:
         return f"{capital(what)}: missed, and {goal.by} would meet it."
@@ -403,11 +427,14 @@ def undrawn_sentence(topics: int) -> str:
 
 def loss_size_sentence(size: LossSize) -> str:
     """Return how much a loss takes."""
-    if not size.records_per_loss:
-        return ""
     share = size.share_of_whole_logs
+    if not (size.records_per_loss or share):
+        return ""
     what = "whole logs" if share >= _MOSTLY else "a few seconds of one broker's records"
     mostly = "" if share in (0.0, 1.0) else f"mostly {what}; {percent(share)} take whole logs"
+    if size.records_per_loss is None:
+        others = ", the others a few seconds of one broker's records" if mostly else ""
+        return f"{percent(share)} of losses take whole logs{others}."
     return (
         f"A loss takes {significant(size.records_per_loss)} records on average: {mostly or what}."
     )

@@ -25,6 +25,7 @@ _HOME = {
     "plot_reliability": "figures.reliability",
     "plot_sampled": "figures.sampled",
     "plot_sweep": "figures.sweep",
+    "plot_timeline": "figures.timeline",
     "plot_tornado": "figures.tornado",
     "story": "stories.story",
     "verdict_html": "verdict_page",

@@ -99,7 +99,7 @@ def patching(
     begins after some time of failures and repairs (ten times the longest mean outage), with
     whatever is out then; what began even earlier is left out. The first failure after that is
     sampled more often than it happens, and weighted accordingly. What strikes the whole cluster,
-    such as wiped logs, is left out: it comes however brokers are restarted.
+    such as deleted broker data, is left out: it comes however brokers are restarted.
 
     Examples
     --------

@@ -23,8 +23,7 @@ from command_line import (
 BAD_FILES = {
     "empty": "",
     "cut mid-line": TOPIC.format(n=1, rf=3, m=2) + "\tTopic: t\tPartition: 0\tLeader: 1\tRepl",
-    "cut between lines": TOPIC.format(n=5, rf=3, m=2)
-    + LINE.format(leader=1, replicas="1,2,3", isr="1"),
+    "no partition": TOPIC.format(n=5, rf=3, m=2),
     "in Isr but not in Replicas": TOPIC.format(n=1, rf=2, m=1)
     + LINE.format(leader=1, replicas="1,2", isr="1,3"),
     "garbage": "\0\1\2",

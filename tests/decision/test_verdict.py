@@ -110,7 +110,8 @@ def test_what_is_kept() -> None:
     cheap = Requirements(minutes_per_loss=250.0)
     two = verdict(SIX[4], question(3, 1, topic="logs"), requirements=cheap)
     assert two.headline == "Keep the settings of all 2 topics."
-    assert two.text.startswith("The worst topic, orders, loses records every 270 years (")
+    assert two.text.startswith("logs loses records every 16 years (")
+    assert two.text.endswith(" and orders stops writes 34 minutes a year.")
 
 
 def test_different_targets() -> None:

@@ -1,7 +1,8 @@
 """Try mutated files on every reader, and drawn arguments on every public call.
 
 Run as a program, it prints each one that ends in anything but an `AdvisorError`, or takes more than
-5 seconds of processor time or 1 GiB of memory, and exits with 1 if there is any. A call that the
+5 seconds of processor time or 1 GiB of memory, and each mutation of the corpus of public outputs
+that is misread without a word, and exits with 1 if there is any. A call that the
 user asks to take long, such as a sample of many years, is left out.
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from advisor.errors import AdvisorError
 from compiled_kernels import compile_kernels
+from corpus import try_mutations
 from drawn_calls import calls, drawn_arguments
 from drawn_files import mutated, readers
 
@@ -109,24 +111,36 @@ def try_calls(seed: int, count: int) -> int:
     return failed
 
 
+def try_corpus(seed: int, count: int) -> int:
+    """Mutate public outputs; return how many are read as something else, and nothing is said."""
+    failed = 0
+    for name, wrong, text in try_mutations(str(seed), count):
+        failed += 1
+        print(f"{name}: {wrong}\n{text}")
+    return failed
+
+
 def main() -> int:
-    """Try inputs and calls; print each mistake."""
+    """Try inputs, mutations and calls; print each mistake."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--inputs", type=int, default=100_000)
+    parser.add_argument("--mutations", type=int, default=50_000)
     parser.add_argument("--calls", type=int, default=20_000)
     options = parser.parse_args()
+    failed = try_corpus(options.seed, options.mutations)
     # Seconds for each, from a cold cache: no call is to be charged for it.
     compile_kernels()
     signal.signal(signal.SIGPROF, _stop)
     calls()
     _limit_memory()
     with tempfile.TemporaryDirectory() as folder:
-        failed = try_inputs(options.seed, options.inputs, Path(folder))
+        failed += try_inputs(options.seed, options.inputs, Path(folder))
         # Some drawn arguments name folders, which are made where the process is.
         with contextlib.chdir(folder):
             failed += try_calls(options.seed, options.calls)
-    tried = f"{options.inputs:,} inputs and {options.calls:,} calls of seed {options.seed}"
+    tried = f"{options.inputs:,} inputs, {options.mutations:,} mutations of the corpus and "
+    tried += f"{options.calls:,} calls of seed {options.seed}"
     print(f"{tried}: {failed} ended in a mistake")
     return 1 if failed else 0
 

@@ -5,6 +5,7 @@ from numpydoc.validate import validate
 
 RELIABILITY = "advisor.reliability.results.reliability.Reliability"
 RECOMMENDATION = "advisor.advice.recommendations.recommendation.Recommendation"
+LEARNED = "advisor.learning.learned.Learned"
 PUBLIC = [
     "advisor.AdvisorError",
     "advisor.Cluster",
@@ -18,6 +19,7 @@ PUBLIC = [
     "advisor.assign",
     "advisor.audit",
     "advisor.evaluate",
+    "advisor.learn",
     "advisor.load_cluster",
     "advisor.load_model",
     "advisor.patching",
@@ -31,6 +33,12 @@ PUBLIC = [
     "advisor.Cluster.to_frame",
     "advisor.FailureModel.to_frame",
     "advisor.explorer",
+    LEARNED,
+    f"{LEARNED}.explain",
+    f"{LEARNED}.timeline",
+    f"{LEARNED}.to_dict",
+    f"{LEARNED}.to_frame",
+    f"{LEARNED}.to_toml",
     "advisor.advice.audits.audit.Audit",
     "advisor.advice.audits.audit.Audit.explain",
     "advisor.advice.audits.audit.Audit.plot",
@@ -68,6 +76,11 @@ RESULTS = {
     "advisor.reliability.results.sampled.Estimate",
     "advisor.pipeline.sampled_grid.SampledGrid",
     "advisor.reliability.results.sampled.Sampled",
+    LEARNED,
+    f"{LEARNED}.explain",
+    f"{LEARNED}.timeline",
+    f"{LEARNED}.to_dict",
+    f"{LEARNED}.to_frame",
     RELIABILITY,
     RECOMMENDATION,
 }

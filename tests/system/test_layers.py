@@ -35,7 +35,8 @@ MAY_IMPORT = {
     "pipeline": SHARED | {"protocol", "reliability", "cluster"},
     "decision": SHARED | {"protocol", "reliability"},
     "advice": SHARED | {"protocol", "reliability", "cluster", "decision"},
-    "present": SHARED | {"protocol", "reliability", "cluster", "decision", "advice"},
+    "learning": SHARED | {"protocol", "reliability", "cluster", "decision", "advice"},
+    "present": SHARED | {"protocol", "reliability", "cluster", "decision", "advice", "learning"},
 }
 ONLY_IN = {
     "pyspark": {"pipeline"},
@@ -118,6 +119,8 @@ def test_rooms_import_only_what_they_may() -> None:
         ("advisor.advice.search", "from ..pipeline import session"),
         ("advisor.advice.search", "from ..present import plots"),
         ("advisor.decision.decide", "from advisor.advice import goals"),
+        ("advisor.advice.search", "from advisor.learning import learn"),
+        ("advisor.learning.counts", "from advisor.pipeline import session"),
         ("advisor.reliability.results.reliability", "from advisor.decision import rule"),
         ("advisor.present.plots", "from pyspark.sql import SparkSession"),
         ("advisor.present.plots", "from advisor.__main__ import main"),

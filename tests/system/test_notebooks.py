@@ -77,6 +77,16 @@ def test_prose_comes_before_code(notebook: nbformat.NotebookNode) -> None:
                 assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION
 
 
+def test_the_first_screen_answers_the_title(notebook: nbformat.NotebookNode) -> None:
+    """A bold sentence, then what it says as a picture or table; long code is folded."""
+    title, first = notebook.cells[:2]
+    _, _, answer = title.source.partition("\n\n")
+    assert answer.startswith("**")
+    assert len(answer.split()) <= 90
+    assert re.search("<svg|<table", first.outputs[0]["data"]["text/html"])
+    assert "hide-input" in first.metadata.get("tags", []) or len(first.source.splitlines()) <= 6
+
+
 def test_tables_say_what_they_lack(notebook: nbformat.NotebookNode) -> None:
     """No NaN, no <NA>, no bare tuple and no fraction of five digits is shown to a reader."""
     for cell in code_cells(notebook):
@@ -154,6 +164,10 @@ def test_exported_pages_fold_asserts_and_describe_pictures(
         r"<[^>]+>", "", re.sub(r"<details.*?</details>", "", body, flags=re.S)
     )
     assert "<svg" in body
+    shown = [c for c in code_cells(notebook) if "hide-input" not in c.metadata.get("tags", [])]
+    assert body.count("hl-ipython3") == len(shown)
+    code = sum("hide-input" in c.metadata.get("tags", []) for c in code_cells(notebook)) - asserts
+    assert len(re.findall(r"<summary>Code</summary>", body)) == code
     assert not pictures_without_words(body)
 
 

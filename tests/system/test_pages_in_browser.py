@@ -177,6 +177,15 @@ def test_axe_finds_nothing_serious(
         page.close()
 
 
+def test_no_notebook_is_longer_than_fifteen_screens(browser: Browser, exported: list[Path]) -> None:
+    """Of 1280 by 800 pixels, with nothing unfolded."""
+    for path in exported:
+        page = opened(browser, path, 1280)
+        page.wait_for_load_state("load")
+        assert page.evaluate("document.documentElement.scrollHeight") <= 15 * 800, path.name
+        page.close()
+
+
 def test_exported_notebooks_ask_nothing(browser: Browser, exported: list[Path]) -> None:
     """No page requests an address, or has an error."""
     for path in exported:

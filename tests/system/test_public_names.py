@@ -17,6 +17,7 @@ from advisor.advice.audits.audit import Audit
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.errors import AdvisorError
+from advisor.learning import Learned
 from advisor.pipeline.sampled_grid import SampledGrid
 from advisor.present.verdict_page import style
 from advisor.protocol.scenario.player import Play
@@ -26,7 +27,8 @@ from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.sensitivity import Tornado
 
 RESULTS = (
-    *(Audit, Estimate, Patching, Play, Recommendation, Reliability, Sampled, SampledGrid, Tornado),
+    *(Audit, Estimate, Learned, Patching, Play, Recommendation, Reliability),
+    *(Sampled, SampledGrid, Tornado),
 )
 PUBLIC = [*(getattr(advisor, name) for name in advisor.__all__), *RESULTS]
 CARD = "three_az_cloud"
@@ -92,6 +94,7 @@ def test_only_public_names_are_listed() -> None:
         (advisor.patching, "hour", "hours"),
         (advisor.simulate_grid, "cluster", "clusters"),
         (advisor.write_samples, "results", "result"),
+        (advisor.learn, "card", "prior"),
         (advisor.recommend, "workload", "load"),
         (advisor.audit, "goal", "goals"),
         (advisor.explorer, "settings", "config"),
@@ -176,6 +179,9 @@ def views() -> dict[str, Callable[[], Any]]:
             DESCRIBED, [config, config.changed(replication_factor=3)], CARD, years=5, engine="local"
         ),
         "Audit": lambda: advisor.audit(DESCRIBED, CARD),
+        "Learned": lambda: advisor.learn(
+            {"brokers": 3, "years": 1, "events": {"broker.power": 1}}, prior=CARD
+        ),
         "Recommendation": lambda: advisor.recommend(DESCRIBED, CARD),
         "Patching": lambda: advisor.patching(DESCRIBED, config, CARD, restarts=64),
         "Tornado": lambda: advisor.evaluate(DESCRIBED, config, CARD).tornado(),

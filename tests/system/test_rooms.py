@@ -141,7 +141,7 @@ FRONT_DOORS = {
     "sampler.intervals",
     "sampler.splitting",
 }
-VISITORS = {"decision", "advice", "present", "pipeline", "cli"}
+VISITORS = {"decision", "advice", "learning", "present", "pipeline", "cli"}
 
 
 def under(module: str, rooms: set[str]) -> bool:

@@ -243,7 +243,7 @@ def result_of(card: str, least: int = 2) -> Reliability:
 def test_common_losses_keep_their_number() -> None:
     """The summary gives years and the main cause of loss."""
     assert re.match(
-        r"RF 3 with min ISR 1: data loss once in \d+ years \(main cause: gray failures\), ",
+        r"RF 3 with min ISR 1: data loss once in \d+ years \(main cause: half-dead brokers\), ",
         result_of("three_az_cloud", 1).summary,
     )
 

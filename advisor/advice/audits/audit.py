@@ -22,12 +22,12 @@ from advisor.advice.findings.checks import (
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.findings.missing_brokers import check_missing
+from advisor.advice.findings.owners import owner_of
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import sentence
 from advisor.advice.situation import Situation
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
-from advisor.decision import Verdict
 from advisor.decision.verdict import CRITICAL, SEVERITIES
 from advisor.errors import InputError, shown
 from advisor.progress import progress_bar
@@ -92,7 +92,7 @@ class Audit(AuditViews):
     >>> print(result.quick_verdict.headline)
     Keep RF 2, min ISR 1, acks=all.
     >>> [finding.code for finding in result.topics[0].findings]
-    ['KRA107', 'KRA101', 'KRA304']
+    ['KRA107', 'KRA101']
     """
 
     situation: Situation
@@ -156,21 +156,6 @@ class Audit(AuditViews):
     def findings(self) -> tuple[Finding, ...]:
         """All findings: broken, then risks, then notes; within these, worst topic first."""
         return by_weight([*self.general, *(f for topic in self.topics for f in topic.findings)])
-
-    @property
-    def verdict(self) -> Verdict:
-        """What every topic should be set to, and how sure that is; takes draws of the card."""
-        return self.decision.verdict
-
-    @property
-    def quick_verdict(self) -> Verdict:
-        """The verdict without how sure it is: the same settings and words, at no further cost."""
-        return self.decision.at_middle
-
-    @property
-    def below_verdict(self) -> tuple[str, ...]:
-        """The sentences below the verdict, without how sure it is."""
-        return self.quick_verdict.below
 
     @property
     def spread(self) -> str:
@@ -269,9 +254,9 @@ def audit(
         topics=tuple(audits),
         general=(
             *check_missing(now.presence),
-            *check_cluster(cluster),
+            *check_cluster(cluster, situation.version),
             *(check_version(stated, situation.mode) if stated else ()),
-            *_of_results(audits, goals, check_producer(producing, model)),
+            *_of_results(audits, situation, goals, check_producer(producing, model)),
         ),
         now=now,
         copysets=copysets(
@@ -283,13 +268,21 @@ def audit(
 
 
 def _of_results(
-    audits: Sequence[TopicAudit], goals: Goals, producer: Iterator[Finding]
+    audits: Sequence[TopicAudit],
+    situation: Situation,
+    goals: Goals,
+    producer: Iterator[Finding],
 ) -> Iterator[Finding]:
     """Yield the findings about replacements, the producer and its timeout."""
     yield from _once(audits, lambda r, topic: check_replacement(r, goals, topic))
     yield from producer
-    users = [each for each in audits if not each.topic.internal]
-    yield from _once(users, lambda r, topic: check_delivery_timeout(r, goals, topic=topic))
+    names, is_given = situation.cluster.topic_names, situation.load_is_given
+    # What Kafka and frameworks write is none of the producers that a user configures.
+    users = [audited for audited in audits if owner_of(audited.topic.name, names) is None]
+    yield from _once(
+        users,
+        lambda r, topic: check_delivery_timeout(r, goals, topic=topic, load_is_given=is_given),
+    )
 
 
 def _once(

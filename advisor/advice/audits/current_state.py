@@ -121,6 +121,7 @@ class CurrentState:
             "partitions": self.partitions,
             "brokers_missing": list(self.missing),
             "brokers_down": list(self.presence.down),
+            "brokers_with_failed_directories": list(self.presence.failed_directories),
             "out_of_sync": list(self.out_of_sync),
             "offline": list(self.offline),
             "under_min_isr": list(self.under_min_isr),
@@ -160,15 +161,15 @@ def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
     settings = {"acks": "all", **controller_of(cluster, kafka_version)}
     mode = str(Config(kafka_version=kafka_version, **settings).mode)
     observed = cluster.observed
-    state = CurrentState(kafka_version, mode, sum(len(t.partitions) for t in cluster.topics))
+    state = CurrentState(kafka_version, mode, sum(len(t.partitions) for t in cluster.elected))
     if observed is not None:
         servers, client = observed.bootstrap_servers, observed.command_config
         state = replace(state, bootstrap_servers=servers, command_config=client)
     reported = observed is not None and observed.down
-    if not reported and all(_healthy(p) for t in cluster.topics for p in t.partitions):
+    if not reported and all(_healthy(p) for t in cluster.elected for p in t.partitions):
         return state
     every = [
-        each for topic in cluster.topics for each in _described(topic, kafka_version, settings)
+        each for topic in cluster.elected for each in _described(topic, kafka_version, settings)
     ]
     broken = [d for d in every if not _healthy(d.partition)]
     presence = presence_of(cluster)

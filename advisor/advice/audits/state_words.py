@@ -8,16 +8,24 @@ from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import first_of, listed
 
 
-def state_lines(state: CurrentState) -> tuple[str, ...]:
-    """Return the state in up to three lines: now, next, first; none if all is in sync."""
+def state_lines(state: CurrentState, brief: bool = False) -> tuple[str, ...]:
+    """Return the state in up to three lines: now, next, first; none if all is in sync.
+
+    In brief without what the next failure would do. Where partitions are broken, which the verdict
+    names, also without their numbers, and without a missing broker that the last line names.
+    """
     if state.in_sync:
         return ()
     all_offline = len(state.offline) == state.partitions
-    lines = (_now(state), "" if all_offline else _next(state.worst_next), _first(state))
+    worst = "" if brief or all_offline else _next(state.worst_next)
+    lines = (_now(state, brief), worst, _first(state))
     return tuple(line for line in lines if line)
 
 
-def _now(state: CurrentState) -> str:
+def _now(state: CurrentState, brief: bool) -> str:
+    if brief and state.missing and (state.offline or state.under_min_isr or state.one_left):
+        named = state.missing == (state.start_first,)
+        return "" if named else f"Now: {_missing(state).removesuffix('; ')}."
     wrong = []
     if state.offline:
         one = len(state.offline) == 1
@@ -40,9 +48,13 @@ def _now(state: CurrentState) -> str:
 
 
 def _missing(state: CurrentState) -> str:
-    if not state.missing:
-        return "no broker is missing; "
-    return "".join(f"{words}; " for words in missing_words(state.presence))
+    failed = state.presence.failed_directories
+    words = missing_words(state.presence) if state.missing else ["no broker is missing"]
+    if failed:
+        names = first_of([str(broker) for broker in failed])
+        some = f"brokers {names} run" if len(failed) > 1 else f"broker {names} runs"
+        words.append(f"{some}, but not all of its log directories work")
+    return "".join(f"{text}; " for text in words)
 
 
 def _partitions(number: int) -> str:
@@ -64,7 +76,8 @@ def _next(worst: NextFailure | None) -> str:
         harm.append(f"{more} {refuses} acks=all")
     text = f"Next: the worst broker to lose now is {worst.broker}: {listed(harm)}"
     if worst.last_copies:
-        text += f", and its disk holds the only in-sync copy of {_partitions(worst.last_copies)}"
+        whose = _partitions(worst.last_copies)
+        text += f", and no other disk has the newest acknowledged records of {whose}"
     return f"{text}."
 
 
@@ -85,8 +98,12 @@ def _first(state: CurrentState) -> str:
     what = f"find out why broker {broker} is behind"
     if broker in state.presence.down:
         what = f"bring back broker {broker}"
-    elif broker in state.presence.unknown:
-        what = f"bring back broker {broker} (if it is up, its log says why it is not in sync)"
+    elif broker in state.presence.failed_directories:
+        what = f"repair the failed log directory of broker {broker}"
+    elif broker in state.presence.unknown and state.presence.part:
+        what = f"see whether broker {broker} runs, and why it is not in sync"
+    elif broker in (*state.presence.unknown, *state.presence.offline):
+        what = f"bring back broker {broker} (if it is up, see its log)"
     if state.offline:
         return (
             f"First: {what}, which offline partitions wait for; elect no other replica unless its "
@@ -94,11 +111,11 @@ def _first(state: CurrentState) -> str:
         )
     if state.under_min_isr:
         return (
-            f"First: {what}, and leave min.insync.replicas as it is. "
+            f"First: {what}; leave min.insync.replicas as it is. "
             f"Check: {tools.unhealthy('under-min-isr').text}"
         )
     return (
-        f"First: {what}, and restart no other broker until this prints nothing: "
+        f"First: {what}; restart no other broker until this prints nothing: "
         f"{tools.unhealthy('under-replicated').text}"
     )
 

@@ -29,12 +29,23 @@ class Finding:
         What was observed, in one sentence.
     partitions : tuple of int
         Partitions affected; empty if the finding is not about single partitions.
+    brokers : tuple of int
+        Brokers that are out of sync, of which the finding tells or follows; empty for others.
+    own_remedy : str
+        What to do in this case; "" if what the rule says.
     """
 
     rule: Rule
     topic: str
     detail: str
     partitions: tuple[int, ...] = ()
+    brokers: tuple[int, ...] = ()
+    own_remedy: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        return self.own_remedy or self.rule.remedy
 
     @property
     def code(self) -> str:
@@ -54,7 +65,7 @@ class Finding:
             "partitions": list(self.partitions),
             "detail": self.detail,
             "why": self.rule.why,
-            "remedy": self.rule.remedy,
+            "remedy": self.remedy,
         }
 
 
@@ -89,7 +100,8 @@ _RULES = (
         "A partition has no leader",
         "It can be neither read nor written until a broker that holds its records is back.",
         "Start the brokers of its ISR or ELR. If one of them is up, its log directory may have "
-        "failed: see its log. An unclean election is the last resort and loses records.",
+        "failed: see its log. An unclean election is the last resort: it loses records, and "
+        "consumers that read committed transactions may hang afterwards (see KRA302).",
     ),
     Rule(
         "KRA105",
@@ -104,8 +116,9 @@ _RULES = (
         BROKEN,
         "Fewer replicas are in sync than min.insync.replicas asks for",
         "acks=all writes are refused with NOT_ENOUGH_REPLICAS at this moment.",
-        "Bring the missing brokers back; do not lower min.insync.replicas unless you accept to "
-        "lose records. If it is above the number of replicas, see KRA103.",
+        "Bring back what is out of the ISR: start brokers that are down; the log of one that is up "
+        "says why it is behind. Do not lower min.insync.replicas unless you accept to lose "
+        "records. Where it is above the number of replicas, see KRA103.",
     ),
     Rule(
         "KRA107",
@@ -143,6 +156,15 @@ _RULES = (
         "acknowledged records may be lost with it.",
         "Bring the other replicas back before anything else; restart and move nothing until then.",
     ),
+    Rule(
+        "KRA111",
+        BROKEN,
+        "The leader or the ISR is outside the replicas",
+        "Kafka elects and counts only replicas: either the description was changed after it was "
+        "printed, or the controller's record of the partition is damaged.",
+        "Describe the topic again; if it says the same, restart the controller that is active and "
+        "look at its log before anything is moved. The partition is not judged.",
+    ),
     *CREATED_TOPIC_RULES,
     Rule(
         "KRA301",
@@ -158,8 +180,13 @@ _RULES = (
         RISK,
         "Unclean leader election is on",
         "When no in-sync replica is alive, Kafka elects the first replica that is, whatever it "
-        "has: the acknowledged records that it lacks are lost.",
-        "Set unclean.leader.election.enable=false, and elect uncleanly by hand where you must.",
+        "has: the acknowledged records that it lacks are lost. If it lacks the end of a "
+        "transaction, consumers with isolation.level=read_committed hang before that transaction "
+        "(KAFKA-20716).",
+        "Set unclean.leader.election.enable=false, and elect uncleanly by hand where you must. "
+        "Where transactions were used, look for hanging ones afterwards: kafka-transactions.sh "
+        "--bootstrap-server $BS find-hanging --topic T (3.0 and newer); its abort ends one, once "
+        "you know that no producer is still writing it.",
     ),
     Rule(
         "KRA304",

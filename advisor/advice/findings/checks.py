@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.findings.created_topic_checks import check_created_topics
+from advisor.advice.findings.owners import MIRRORED, Owner, owner_of
 from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import session_timeout
@@ -25,10 +25,10 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.results.reliability import Reliability
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
-_FRAMEWORKS = re.compile(
-    r".+-(changelog|repartition)|_schemas|_confluent-.+"
-    r"|(.+[-._])?connect([-._]cluster([-._]\d+)?)?[-._](configs?|offsets?|status(es)?)"
-    r"|mm2-(configs|offsets|status|offset-syncs)\..+\.internal|.+\.checkpoints\.internal"
+
+_MORE_REPLICAS = (
+    "Add replicas, three for min.insync.replicas=2: recommend writes the commands. No broker has "
+    "to come back for it. Where there is one broker, set min.insync.replicas to 1."
 )
 
 # A cause of losses is reported if it uses up this share of a goal for losses, or if it makes up
@@ -61,13 +61,28 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     partitions_of: dict[int, list[Partition]] = {}
     for partition in topic.partitions:
         partitions_of.setdefault(partition.replication_factor, []).append(partition)
-    yield from _copies_of(topic, config, partitions_of)
+    if topic.broken:
+        indexes = ", ".join(map(str, topic.broken))
+        detail = f"partition {indexes}: the leader or the ISR is outside the replicas."
+        yield finding("KRA111", detail, topic.name, topic.broken)
+    owner = owner_of(topic.name, cluster.topic_names)
+    risks = _copies_of(topic, config, partitions_of, owner not in (None, MIRRORED))
+    if owner is not None:
+        risks = _with_owner(risks, owner)
+    yield from risks
     yield from _health(topic, config, partitions_of)
     yield from _placement(topic, cluster)
     if config.unclean_leader_election_enable:
         stated = "unclean.leader.election.enable" in topic.configs
         why = "it is set" if stated else f"it is the default of Kafka {config.kafka_version}"
         yield finding("KRA302", f"unclean leader election is on ({why}).", topic.name)
+
+
+def _with_owner(risks: Iterator[Finding], owner: Owner) -> Iterator[Finding]:
+    """Yield findings about a topic's copies; the first says where new topics get theirs."""
+    for place, risk in enumerate(risks):
+        remedy = "Reassign it to three replicas." if risk.code == "KRA204" else risk.remedy
+        yield risk if place else replace(risk, own_remedy=f"{remedy} {owner.advice}")
 
 
 def _reported(topic: Topic, cluster: Cluster, name: str) -> bool:
@@ -85,10 +100,10 @@ def _shows_defaults(topic: Topic, config: Config) -> bool:
     return topic.topic_id is not None and parse_version(config.kafka_version) >= (3, 0)
 
 
-def check_cluster(cluster: Cluster) -> Iterator[Finding]:
+def check_cluster(cluster: Cluster, version: str | None = None) -> Iterator[Finding]:
     """Yield the findings about controllers, brokers, racks and topics that are still to come."""
     yield from _controllers(cluster)
-    yield from check_created_topics(cluster)
+    yield from check_created_topics(cluster, version)
     yield from _timers(cluster)
     unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
     sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)
@@ -174,7 +189,11 @@ def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
 
 
 def check_delivery_timeout(
-    result: Reliability, goals: Goals, refused: Mapping[int, float] | None = None, topic: str = ""
+    result: Reliability,
+    goals: Goals,
+    refused: Mapping[int, float] | None = None,
+    topic: str = "",
+    load_is_given: bool = True,
 ) -> Iterator[Finding]:
     """Yield a finding if producers give up more records than the goals accept.
 
@@ -193,6 +212,8 @@ def check_delivery_timeout(
         setting.
     topic : str
         Topic of the result; "" for all topics.
+    load_is_given : bool
+        Else no number of records is said, unless a goal is one.
     """
     timeout_ms = result.config.delivery_timeout_ms
     written = result.load.records_per_second * 3600.0 * HOURS_PER_YEAR
@@ -208,9 +229,14 @@ def check_delivery_timeout(
     if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
     whose = f" to {topic}" if topic else ""
+    timeout = f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: "
+    if not load_is_given and goals.records_refused_per_year is None:
+        share_failing = f"{percent(part)} of the sends{whose} fail that are made while writes are"
+        yield finding("KRA402", f"{timeout}{share_failing} refused.")
+        return
     yield finding(
         "KRA402",
-        f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: {significant(given_up)} "
+        f"{timeout}{significant(given_up)} "
         f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
         f"{_refused_by_timeout(refused or {})}",
     )
@@ -263,14 +289,14 @@ def _matters(share: float, result: Reliability, goals: Goals) -> bool:
 
 
 def _copies_of(
-    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]]
+    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]], owned: bool
 ) -> Iterator[Finding]:
     """Yield findings about replication factor and min ISR, for each factor of the partitions."""
     for factor, partitions in partitions_of.items():
         own = config
         if factor != config.replication_factor:
             own = config.changed(replication_factor=factor)
-        found = _copies(topic.name, own, topic.internal)
+        found = _copies(topic.name, own, topic.internal, owned)
         if len(partitions_of) == 1:
             yield from found
             continue
@@ -280,15 +306,15 @@ def _copies_of(
             yield replace(each, detail=f"{of} {each.detail}", partitions=indexes)
 
 
-def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Finding]:
+def _copies(
+    name: str, config: Config, internal: bool = False, owned: bool = False
+) -> Iterator[Finding]:
     """Yield findings about replication factor and min ISR; no name for any topic."""
     factor, min_isr = config.replication_factor, config.min_insync_replicas
     assert factor is not None
     assert min_isr is not None
     if factor == 1:
-        code = "KRA203" if internal else "KRA204"
-        if _FRAMEWORKS.fullmatch(name):
-            code = "KRA205"
+        code = "KRA203" if internal else "KRA205" if owned else "KRA204"
         yield finding(_ONE_REPLICA.get(name, code), "there is one replica only.", name)
     if not config.rules.min_isr_supported:
         return
@@ -324,23 +350,25 @@ def _health(
             if p.leader is None or len(p.isr) < in_sync or p.adding or p.removing
         ]
     unusual.sort(key=lambda p: p.index)
-    leaderless = [p.index for p in unusual if p.leader is None]
-    behind = [p.index for p in unusual if len(p.isr) < p.replication_factor]
+    leaderless = [p for p in unusual if p.leader is None]
+    behind = [p for p in unusual if len(p.isr) < p.replication_factor]
     led = [p for p in unusual if p.leader is not None]
     refusing = [p for p in led if len(p.isr) < needed[p.replication_factor]]
     if leaderless:
-        yield _of_partitions("KRA104", topic, leaderless, "without a leader")
+        yield _out_of_sync("KRA104", topic, leaderless, "without a leader")
     if refusing:
         sizes = sorted({needed[p.replication_factor] for p in refusing})
         below = f"below the min ISR of {listed([str(size) for size in sizes])}"
-        if all(needed[p.replication_factor] > p.replication_factor for p in refusing):
+        too_few = all(needed[p.replication_factor] > p.replication_factor for p in refusing)
+        if too_few:
             below += ", which is more than there are replicas (KRA103)"
-        yield _of_partitions("KRA106", topic, [p.index for p in refusing], below)
-    left = [p.index for p in led if len(p.isr) == 1 < p.replication_factor]
+        refused = _out_of_sync("KRA106", topic, refusing, below)
+        yield replace(refused, own_remedy=_MORE_REPLICAS) if too_few else refused
+    left = [p for p in led if len(p.isr) == 1 < p.replication_factor]
     if left:
-        yield _of_partitions("KRA110", topic, left, "with one in-sync replica left")
+        yield _out_of_sync("KRA110", topic, left, "with one in-sync replica left")
     if behind:
-        yield _of_partitions("KRA105", topic, behind, "with replicas out of sync")
+        yield _out_of_sync("KRA105", topic, behind, "with replicas out of sync")
     moving = [p.index for p in unusual if p.reassigning]
     if moving:
         yield _of_partitions("KRA109", topic, moving, "being reassigned")
@@ -353,7 +381,7 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
     """Yield findings about brokers and racks of the replicas."""
     racks: Mapping[int, str | None] = dict(cluster.brokers.items())
     factor = topic.replication_factor
-    if factor == len(racks) and factor > 1:
+    if factor == len(racks) and factor > 1 and not cluster.part:
         yield finding("KRA304", f"RF {factor} on {len(racks)} brokers.", topic.name)
     if factor < 2 or None in racks.values() or len(cluster.racks) < 2:
         return
@@ -375,6 +403,15 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
         yield _of_partitions("KRA307", topic, one_rack, "with all replicas in one rack")
     if uneven:
         yield _of_partitions("KRA308", topic, uneven, "with more replicas in a rack than need be")
+
+
+def _out_of_sync(code: str, topic: Topic, partitions: list[Partition], what: str) -> Finding:
+    """A finding about partitions, with the brokers that each of them lacks."""
+    lacking = {broker for p in partitions for broker in p.held if broker not in p.isr}
+    # Members of an ISR without a leader stay in it when they die.
+    lacking |= {broker for p in partitions if p.leader is None for broker in p.isr}
+    of_partitions = _of_partitions(code, topic, [p.index for p in partitions], what)
+    return replace(of_partitions, brokers=tuple(sorted(lacking)))
 
 
 def _of_partitions(code: str, topic: Topic, indexes: list[int], what: str) -> Finding:

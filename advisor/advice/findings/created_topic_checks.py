@@ -5,28 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from advisor.advice.findings.catalogue import Finding, finding
+from advisor.advice.findings.owners import owner_of
 from advisor.advice.phrases import listed
 from advisor.cluster import Cluster
 from advisor.parsing import whole_number
+from advisor.protocol.rules.versions import parse_version
 
 _AUTO = "auto.create.topics.enable"
 _DEFAULT_FACTOR = "default.replication.factor"
 # Topics that Kafka creates when they are first used, with three replicas unless set otherwise.
 _TRANSACTIONS = "__transaction_state"
+_SHARE_GROUPS, _SHARE_GROUPS_SINCE = "__share_group_state", (4, 2)
 _FACTOR_OF = {
-    "__consumer_offsets": "offsets.topic.replication.factor",
-    _TRANSACTIONS: "transaction.state.log.replication.factor",
+    name: owner.option
+    for name in ("__consumer_offsets", _TRANSACTIONS, _SHARE_GROUPS)
+    if (owner := owner_of(name))
 }
 _TRANSACTION_MIN_ISR = "transaction.state.log.min.isr"
 _USUAL, _USUAL_MIN_ISR = 3, 2
 
 
-def check_created_topics(cluster: Cluster) -> Iterator[Finding]:
-    """Yield findings about topics that do not exist yet, where the description has topics."""
+def check_created_topics(cluster: Cluster, version: str | None = None) -> Iterator[Finding]:
+    """Yield findings about topics that do not exist yet, where the description has topics.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    version : str, optional
+        Kafka's version. Default: what the description says.
+    """
     if not cluster.topics:
         return
-    names = {topic.name for topic in cluster.topics}
-    absent = {name: key for name, key in _FACTOR_OF.items() if name not in names}
+    absent = {name: key for name, key in _FACTOR_OF.items() if name not in cluster.topic_names}
+    stated = version or cluster.kafka_version
+    if stated is None or parse_version(stated) < _SHARE_GROUPS_SINCE:
+        absent.pop(_SHARE_GROUPS, None)
     brokers = len(cluster.brokers)
     lowest = {key: factor for key in absent.values() if (factor := _lowest(cluster, key))}
     single = [key for key, factor in lowest.items() if factor == 1]

@@ -41,12 +41,8 @@ CREATED_TOPIC_RULES = (
         "KRA205",
         RISK,
         "A framework's own topic has one replica",
-        "Connect, MirrorMaker, Streams or the schema registry keep their state in it: losing it "
-        "loses theirs.",
-        "Reassign it to three replicas. For topics to come, Streams has replication.factor (-1 "
-        "takes the brokers' default, 2.4 and newer), Connect {config,offset,status}.storage."
-        "replication.factor, MirrorMaker 2 {offset-syncs,checkpoints,heartbeats}.topic."
-        "replication.factor, the schema registry kafkastore.topic.replication.factor.",
+        "The framework keeps its state in it: losing it loses that.",
+        "Reassign it to three replicas, and set the framework's own option for topics to come.",
     ),
     Rule(
         "KRA206",
@@ -72,13 +68,15 @@ CREATED_TOPIC_RULES = (
         "KRA208",
         NOTE,
         "Kafka's own topics need more brokers than there are",
-        "Kafka creates __consumer_offsets and __transaction_state when they are first used, with "
-        "three replicas by default (its sample server.properties sets 1). With fewer brokers it "
-        "cannot (since 0.11): consumer groups find no coordinator, and InitProducerId of "
-        "transactional producers times out.",
-        "Add brokers; or set offsets.topic.replication.factor and "
-        "transaction.state.log.replication.factor to the number of brokers and "
-        "transaction.state.log.min.isr to one less, at least 1, in server.properties of every "
-        "broker, and restart them.",
+        "Kafka creates __consumer_offsets, __transaction_state and (4.2 and newer) "
+        "__share_group_state when they are first used, with three replicas by default (its sample "
+        "server.properties sets 1). With fewer brokers it cannot (since 0.11): consumer groups "
+        "find no coordinator, InitProducerId of transactional producers times out, and share "
+        "groups get no records.",
+        "Add brokers; or set offsets.topic.replication.factor, "
+        "transaction.state.log.replication.factor and share.coordinator.state.topic."
+        "replication.factor to the number of brokers, and transaction.state.log.min.isr and "
+        "share.coordinator.state.topic.min.isr to one less, at least 1, in server.properties of "
+        "every broker, and restart them.",
     ),
 )

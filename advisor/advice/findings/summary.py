@@ -1,14 +1,61 @@
-"""Findings for a screen: those that differ only in their topic as one, and of many the first."""
+"""Findings for a screen: as one what follows from a missing broker, or differs only in its topic.
+
+Of many, the first are shown.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from advisor.advice.findings.catalogue import Finding
-from advisor.advice.phrases import first_of
+from advisor.advice.phrases import first_of, listed
 
 MOST_OF_A_RULE = 10
+MISSING = "KRA318"
+_CONSEQUENCES = {
+    "KRA104": "without a leader",
+    "KRA106": "below min ISR, so that writes are refused",
+    "KRA110": "with one in-sync replica left",
+    "KRA105": "with replicas out of sync",
+}
+"""Rules that a missing broker makes true, the worst first."""
+
+
+def folded(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with those that follow from missing brokers as one, where the first stood.
+
+    A finding follows if all brokers that its partitions lack are among the missing ones.
+    """
+    missing = next((each for each in findings if each.code == MISSING), None)
+    if missing is None:
+        return list(findings)
+    gone = set(missing.brokers)
+    follow = {
+        place: each
+        for place, each in enumerate(findings)
+        if each.code in _CONSEQUENCES and each.brokers and gone.issuperset(each.brokers)
+    }
+    whole = replace(missing, detail=f"{missing.detail}{_consequences([*follow.values()])}")
+    first = min([findings.index(missing), *follow])
+    others = [
+        each for place, each in enumerate(findings) if place not in follow and each.code != MISSING
+    ]
+    before = sum(place not in follow for place in range(first))
+    return [*others[:before], whole, *others[before:]]
+
+
+def _consequences(follow: Sequence[Finding]) -> str:
+    """What missing brokers do to partitions: " That leaves 2 partitions without a leader (t)."""
+    parts: list[str] = []
+    for code, what in _CONSEQUENCES.items():
+        same = [each for each in follow if each.code == code]
+        if same:
+            number = sum(len(each.partitions) for each in same)
+            noun = "" if parts else f" partition{'' if number == 1 else 's'}"
+            parts.append(f"{number:,}{noun} {what} ({first_of([each.topic for each in same])})")
+    return f" That leaves {listed(parts)}." if parts else ""
 
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
@@ -20,11 +67,11 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
         First finding of each group, in order, and the topics of the group: five by name, then the
         number of the others; "" for a finding about no topic.
     """
-    topics: dict[tuple[str, str], list[str]] = {}
-    firsts: dict[tuple[str, str], Finding] = {}
+    topics: dict[tuple[str, str, str], list[str]] = {}
+    firsts: dict[tuple[str, str, str], Finding] = {}
     for each in findings:
-        firsts.setdefault((each.code, each.detail), each)
-        topics.setdefault((each.code, each.detail), []).append(each.topic)
+        firsts.setdefault((each.code, each.detail, each.remedy), each)
+        topics.setdefault((each.code, each.detail, each.remedy), []).append(each.topic)
     return [(first, first_of(topics[key])) for key, first in firsts.items()]
 
 
@@ -34,9 +81,10 @@ def shortened(findings: Sequence[Finding]) -> list[tuple[Finding, str, str]]:
     Returns
     -------
     list of (Finding, str, str)
-        As `grouped`; and for the last group of a rule how many more there are, else "".
+        As `grouped`, after `folded`; and for the last group of a rule how many more there are,
+        else "".
     """
-    groups = grouped(findings)
+    groups = grouped(folded(findings))
     number = Counter(finding.code for finding, _ in groups)
     seen: Counter[str] = Counter()
     shown = []

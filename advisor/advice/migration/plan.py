@@ -45,6 +45,7 @@ from advisor.advice.migration.tools import Tools
 from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
 from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster, Topic
+from advisor.cluster.managed_services import SERVICES
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
 from advisor.reliability.workload import Workload
@@ -68,12 +69,29 @@ _MOST_NAMES = 200
 
 @dataclass(frozen=True)
 class PlanLines:
-    """The shell lines of a plan, by purpose."""
+    """The shell lines of a plan, by purpose.
+
+    Every purpose is copied for itself: `variables` are what each of them sets first. `warnings`
+    are comments that come before everything.
+    """
 
     preflight: tuple[ShellLine, ...] = ()
     steps: tuple[ShellLine, ...] = ()
     verify: tuple[ShellLine, ...] = ()
     rollback: tuple[ShellLine, ...] = ()
+    variables: tuple[ShellLine, ...] = ()
+    warnings: tuple[ShellLine, ...] = ()
+
+    @property
+    def in_order(self) -> tuple[ShellLine, ...]:
+        """All lines but the rollback, as one script."""
+        lines = (*self.preflight, *self.steps, *self.verify)
+        return (*self.warnings, *self.alone(lines))
+
+    def alone(self, lines: Sequence[ShellLine]) -> tuple[ShellLine, ...]:
+        """Return lines with the variables that their commands need; comments need none."""
+        runs = any(not line.text.startswith("#") for line in lines)
+        return (*self.variables, *lines) if runs else tuple(lines)
 
 
 @dataclass(frozen=True)
@@ -110,22 +128,22 @@ class MigrationPlan:
     @property
     def preflight(self) -> tuple[str, ...]:
         """The lines that check whether the change can be made."""
-        return _texts(self.shell.preflight)
+        return _texts((*self.shell.warnings, *self.shell.alone(self.shell.preflight)))
 
     @property
     def steps(self) -> tuple[str, ...]:
         """The lines that make the change."""
-        return _texts(self.shell.steps)
+        return _texts(self.shell.alone(self.shell.steps))
 
     @property
     def verify(self) -> tuple[str, ...]:
         """The lines that check the result."""
-        return _texts(self.shell.verify)
+        return _texts(self.shell.alone(self.shell.verify))
 
     @property
     def rollback(self) -> tuple[str, ...]:
         """The lines that undo the change."""
-        return _texts(self.shell.rollback)
+        return _texts(self.shell.alone(self.shell.rollback))
 
     @property
     def files(self) -> dict[str, str]:
@@ -135,7 +153,7 @@ class MigrationPlan:
     @property
     def lines(self) -> list[str]:
         """All lines to run, in order, without the rollback."""
-        return [*self.preflight, *self.steps, *self.verify]
+        return list(_texts(self.shell.in_order))
 
     @property
     def scripts(self) -> dict[str, str]:
@@ -147,8 +165,8 @@ class MigrationPlan:
         """The same, as they are written."""
         lines = self.shell
         return {
-            "commands.sh": _script((*lines.preflight, *lines.steps, *lines.verify)),
-            "rollback.sh": _script(lines.rollback),
+            "commands.sh": _script(lines.in_order),
+            "rollback.sh": _script(lines.alone(lines.rollback)),
         }
 
 
@@ -207,21 +225,26 @@ def make_plan(
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
-    first = _comments(in_words(lowered), held_back_words(held_back), crowded)
+    service = "" if cluster.managed is None else SERVICES[cluster.managed].marked
+    first = _comments(service, in_words(lowered), held_back_words(held_back), crowded)
     lines = PlanLines(
-        preflight=(*first, *tools.variables, *_preflight(tools, config, bool(changes))),
+        preflight=tuple(_preflight(tools, config, bool(changes))),
         steps=(
-            *_steps(tools, changes, growing, moves, bytes_per_second, duration),
+            *_steps(
+                *(tools, changes, growing, moves, bytes_per_second, duration, planned.by_rules)
+            ),
             *_default_for_new(tools, for_new),
             *_kept(planned.kept, planned.factors),
+            *_by_rules(planned.by_rules, planned.targets),
         ),
         verify=tuple(_verification(tools, planned.topics)),
         rollback=(
-            *tools.variables,
             *_rollback(tools, changes, moves, bytes_per_second),
             *_inherited(tools, changes, cluster),
             *_default_rollback(tools, for_new),
         ),
+        variables=tools.variables,
+        warnings=first,
     )
     return MigrationPlan(
         lines,
@@ -246,11 +269,13 @@ def _plan_for_new_topic(
     files: dict[str, FileText],
 ) -> MigrationPlan:
     crowded = crowded_broker_words((), cluster, config)
+    service = "" if cluster.managed is None else SERVICES[cluster.managed].marked
     lines = PlanLines(
-        preflight=_comments(crowded),
-        steps=(*tools.variables, *_creation(tools, config, load)),
+        steps=tuple(_creation(tools, config, load)),
         verify=(tools.describe("my-topic"),),
         rollback=_comments("The topic is new: there is nothing to go back to."),
+        variables=tools.variables,
+        warnings=_comments(service, crowded),
     )
     topics = strimzi_topics([("my-topic", load.partitions)], config)
     files = {**files, "kafka-topics.yaml": topics}
@@ -317,10 +342,11 @@ def _steps(
     moves: Sequence[Move],
     bytes_per_second: int,
     duration: Iterable[str],
+    by_rules: Sequence[Topic],
 ) -> Iterator[ShellLine]:
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
-    if not changes and not moves:
+    if not changes and not moves and not by_rules:
         yield shell_comment("Nothing to change: every topic has these settings already.")
     yield from _alterations(tools, at_once)
     if moves:
@@ -442,6 +468,16 @@ def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLi
         yield shell_comment(
             f"{topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
             f"settings; {factors[topic.name]} would be enough."
+        )
+
+
+def _by_rules(topics: Sequence[Topic], targets: Mapping[str, Config]) -> Iterator[ShellLine]:
+    for topic in topics:
+        target = targets[topic.name]
+        yield shell_comment(
+            f"{topic.name} is not changed here: its replicas follow "
+            f"confluent.placement.constraints. State {target.replication_factor} replicas there, "
+            f"without the observers, and then min.insync.replicas={target.min_insync_replicas}."
         )
 
 

@@ -72,13 +72,17 @@ class OptionChange:
 
 @dataclass(frozen=True)
 class PlannedChanges:
-    """Topics to change, with target settings, moves and options; and topics kept as they are."""
+    """Topics to change, with target settings, moves and options; and topics kept as they are.
+
+    Those of `by_rules` are to be changed by their placement constraints.
+    """
 
     topics: tuple[Topic, ...]
     kept: tuple[Topic, ...]
     targets: Mapping[str, Config]
     moves: tuple[Move, ...]
     changes: tuple[OptionChange, ...]
+    by_rules: tuple[Topic, ...] = ()
 
     @classmethod
     def of(cls, cluster: Cluster, chosen: Sequence[Topic], config: Config) -> PlannedChanges:
@@ -95,10 +99,8 @@ class PlannedChanges:
             counted=cluster.topics,
             avoided=presence_of(cluster).missing,
         )
-        own = partial(_is_own, cluster)
-        changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
         same = tuple(t for t in chosen if t.name in kept)
-        return cls(topics, same, targets, moves, tuple(changes))
+        return cls._changing(cluster, topics, same, targets, moves)
 
     @classmethod
     def to(
@@ -106,9 +108,30 @@ class PlannedChanges:
     ) -> PlannedChanges:
         """Give each named topic its own settings, and make the moves decided on."""
         topics = tuple(topic for topic in cluster.topics if topic.name in targets)
+        return cls._changing(cluster, topics, (), targets, moves)
+
+    @classmethod
+    def _changing(
+        cls,
+        cluster: Cluster,
+        topics: tuple[Topic, ...],
+        kept: tuple[Topic, ...],
+        targets: Mapping[str, Config],
+        moves: tuple[Move, ...],
+    ) -> PlannedChanges:
+        """Leave out topics whose replicas would move and that placement constraints decide on.
+
+        A reassignment would make replicas of their observers, or drop them; and their min ISR is
+        for the replicas that they would have.
+        """
+        moving = {move.topic for move in moves}
+        by_rules = tuple(t for t in topics if t.placed_by_rules and t.name in moving)
+        left_out = {topic.name for topic in by_rules}
+        topics = tuple(topic for topic in topics if topic.name not in left_out)
+        moves = tuple(move for move in moves if move.topic not in left_out)
         own = partial(_is_own, cluster)
         changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
-        return cls(topics, (), targets, moves, tuple(changes))
+        return cls(topics, kept, targets, moves, tuple(changes), by_rules)
 
     @property
     def factors(self) -> dict[str, int]:

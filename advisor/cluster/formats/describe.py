@@ -11,10 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from advisor.cluster.completeness import part_shown
+from advisor.cluster.describe_layouts import layout_of
+from advisor.cluster.formats.pasted import rejoined
+from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
 from advisor.errors import InputError, shown
@@ -23,8 +28,11 @@ from advisor.parsing import whole_number
 PARTITION_LABELS = ("Partition", "Leader", "Replicas", "Isr")
 HEADER_LABELS = ("PartitionCount", "ReplicationFactor", "Configs")
 _PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
-# Confluent's tool prints replicas on failed disks, and observers, in columns of their own.
-_CONFLUENT = ("Offline", "Observers")
+# Confluent's tool prints offline replicas and observers in columns of their own (5.4 the latter as
+# LiveObservers): https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion
+_CONFLUENT = ("Offline", "Observers", "LiveObservers")
+_OBSERVER_COUNTS = re.compile(r'"observers":\[(.*?)\]')
+_COUNT = re.compile(r'"count":(\d{1,3})\b')
 _OTHERS = (
     *("Topic", "TopicId", "MarkedForDeletion", *_CONFLUENT),
     *(label for pair in _PAIRS for label in pair),
@@ -45,9 +53,12 @@ _PLAIN = re.compile(
     rf"(?:[ \t]+Elr:[ \t]*(N/A|{_IDS}|)[ \t]+LastKnownElr:[ \t]*(N/A|{_IDS}|))?",
     re.ASCII,
 )
+_LAST = re.compile(r"(?<!\S)topic:\s*(\S+)\s+partition:\s*(\d{1,9})\b", re.IGNORECASE)
+_LAST_CHARACTERS = 10_000
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
+_TO_FILE = "run kafka-topics.sh --bootstrap-server HOST:9092 --describe > FILE"
 _RETRY = "save the whole output of kafka-topics.sh --describe again"
 
 
@@ -72,7 +83,49 @@ class _Line(NamedTuple):
 
 def looks_like_describe(text: str) -> bool:
     """Whether a line of the text has labels of `kafka-topics.sh --describe`."""
+    if "\\tPartition: " in text:
+        return True  # tabs as JSON writes them
     return any(len(_LABEL.findall(line)) >= 2 for line in text.splitlines())
+
+
+def read_describe(text: str, source: str) -> Cluster:
+    """Return the cluster of a describe output: its topics, the brokers in them, and the layout.
+
+    Raises
+    ------
+    InputError
+        As of `parse_describe`.
+    """
+    is_ended = text.endswith(("\n", "\r"))
+    text = rejoined(text)
+    described = _described(text, source)
+    topics = described.topics
+    brokers = dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
+    try:
+        return Cluster(
+            brokers,
+            topics,
+            source=source,
+            layout=layout_of(text, topics),
+            part=part_shown(topics, described.with_headers, described.empty),
+            notes=() if is_ended else _cut_note(text, topics),
+        )
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
+    """Say that the ISR of a last line without a line end may have been longer."""
+    lines = [line for line in text[-_LAST_CHARACTERS:].splitlines() if line.strip()]
+    shown_last = _LAST.search(lines[-1]) if len(lines) > 1 else None
+    if shown_last is None:
+        return ()
+    name, index = shown_last[1], int(shown_last[2])
+    for topic in topics:
+        for partition in topic.partitions if topic.name == name else ():
+            if partition.index == index and not {*partition.isr} >= {*partition.held}:
+                return (f"The text ends without a line end: the ISR of {name}-{index} may be cut.",)
+    return ()
 
 
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
@@ -96,6 +149,18 @@ def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
     InputError
         If there is no topic, or a line is incomplete or contradicts itself or its header.
     """
+    return _described(text, source).topics
+
+
+class _Described(NamedTuple):
+    """Topics, whether they have header lines, and topics of which there is only a header line."""
+
+    topics: tuple[Topic, ...]
+    with_headers: bool
+    empty: tuple[str, ...]
+
+
+def _described(text: str, source: str) -> _Described:
     headers: dict[str, _Line] = {}
     partitions: dict[str, list[_Line]] = {}
     for line in _lines(text, source):
@@ -113,7 +178,16 @@ def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
         raise InputError(
             f"{source}: there is no topic in it; give the output of kafka-topics.sh --describe"
         )
-    return tuple(_topic(name, headers.get(name), lines) for name, lines in partitions.items())
+    empty = tuple(name for name, lines in partitions.items() if not lines)
+    if len(empty) == len(partitions):
+        raise InputError(
+            f"{headers[empty[0]].where}: topic {empty[0]} has no line of a partition, nor has any "
+            "other, as with --topics-with-overrides; leave that out: kafka-topics.sh --describe"
+        )
+    topics = tuple(
+        _topic(name, headers.get(name), lines) for name, lines in partitions.items() if lines
+    )
+    return _Described(topics, bool(headers), empty)
 
 
 def _lines(text: str, source: str) -> Iterator[_Line]:
@@ -127,7 +201,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
     for number, line, end in _join_wrapped_lines(lines):
         cut = ends_in_line and end == last
         parsed = None if cut else _plain_line(line, source, number)
-        parsed = parsed or _parse_line(line, source, number)
+        parsed = parsed or _parse_line(line, source, number, is_last=end == last)
         if parsed is not None:
             if cut:
                 _check_isr_not_cut(parsed)
@@ -186,7 +260,7 @@ def _plain_ids(text: str) -> tuple[int, ...]:
     return tuple(map(_plain_id, text.split(","))) if text else ()
 
 
-def _parse_line(line: str, source: str, number: int) -> _Line | None:
+def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | None:
     """Parse the labels of one line; None if it is prose, a prompt or a comment."""
     where = f"{source}:{number}"
     matches = list(_LABEL.finditer(line))
@@ -210,13 +284,15 @@ def _parse_line(line: str, source: str, number: int) -> _Line | None:
         if label in values:
             raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
         values[label] = line[match.end() : end].strip()
-    _check_labels(values, where)
+    _check_labels(values, where, is_last)
+    if _LABEL.search(values.get("Configs", "")):
+        raise InputError(f"{where}: another line runs into the Configs of this one; {_RETRY}")
     if not TOPIC_NAME.fullmatch(values["Topic"]):
         raise InputError(f"{where}: {shown(values['Topic'])} is not the name of a topic; {_RETRY}")
     return _Line(source, number, values["Topic"], values, has_elr="Elr" in values)
 
 
-def _check_labels(values: dict[str, str], where: str) -> None:
+def _check_labels(values: dict[str, str], where: str, is_last: bool) -> None:
     is_partition = any(label in values for label in PARTITION_LABELS)
     required = list(PARTITION_LABELS if is_partition else HEADER_LABELS)
     for pair in _PAIRS:
@@ -224,53 +300,116 @@ def _check_labels(values: dict[str, str], where: str) -> None:
         if any(label in values for label in pair):
             required.extend(pair)
     for label in required:
-        if label not in values:
+        if label not in values and is_last:
             raise InputError(f"{where}: the line is cut, it has no {label}; {_RETRY}")
+        if label not in values:
+            raise InputError(
+                f"{where}: the line has no {label}, which kafka-topics.sh --describe prints on "
+                f"each: another tool wrote it, or a screen cut it; {_TO_FILE}"
+            )
 
 
 def _check_isr_not_cut(line: _Line) -> None:
     """Reject a last line truncated in its ISR: the leader is always in the ISR."""
     if line.header or line.has_elr:
         return
-    leader = line.values["Leader"]
-    if leader.isdigit() and leader not in [part.strip() for part in line.values["Isr"].split(",")]:
+    leader, isr = line.values["Leader"], _id_list(line, "Isr")
+    unled = leader.isdigit() and leader not in map(str, isr)
+    if unled or not {*isr} <= {*_id_list(line, "Replicas")}:
         raise InputError(f"{line.where}: the line is cut in its Isr; {_RETRY}")
 
 
 def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
     where = header.where if header is not None else lines[0].where
-    if not lines:
-        raise InputError(f"{where}: topic {name} has no line of a partition; {_RETRY}")
-    if header is not None:
-        stated = _number(header, "PartitionCount")
-        if stated != len(lines):
-            raise InputError(
-                f"{where}: topic {name} says PartitionCount {stated} but {len(lines)} partition "
-                f"line{'s' * (len(lines) != 1)} can be read; {_RETRY}"
-            )
+    stated = None if header is None else _number(header, "PartitionCount")
+    if stated is not None and stated < len(lines):
+        raise InputError(
+            f"{where}: topic {name} says PartitionCount {stated} but {len(lines)} partition "
+            f"line{'s' * (len(lines) != 1)} can be read; keep one output in a file"
+        )
     _check_elr_columns(lines)
-    partitions = tuple(line.partition or _partition(line) for line in lines)
-    first_seen: dict[int, _Line] = {}
-    for partition, line in zip(partitions, lines, strict=True):
-        first = first_seen.setdefault(partition.index, line)
-        if first is not line:
-            raise InputError(
-                f"{line.where}: partition {partition.index} of topic {name} was already described "
-                f"at {first.where}; keep one output in a file"
-            )
+    values = header.values if header is not None else {}
+    configs = parse_configs(values.get("Configs", ""), where)
+    _check_numbers(name, lines)
+    observers = _stated_observers(configs)
+    outside = [line for line in lines if line.partition is None and _outside(line, observers)]
+    if len(outside) == len(lines):
+        raise InputError(_outside(lines[0], observers))
+    broken = {_number(line, "Partition") for line in outside}
+    partitions = tuple(
+        _partition(line, observers)
+        if line.partition is None
+        else _without_observers(line.partition, observers)
+        for line in lines
+        if line.partition is not None or _number(line, "Partition") not in broken
+    )
     if header is not None:
         _check_replication_factor(header, partitions)
-    values = header.values if header is not None else {}
     try:
         return Topic(
             name=name,
             partitions=partitions,
-            configs=parse_configs(values.get("Configs", ""), where),
+            configs=configs,
             topic_id=values.get("TopicId") or None,
             marked_for_deletion=values.get("MarkedForDeletion", "").lower() == "true",
+            broken=tuple(sorted(broken)),
+            stated_partitions=None if stated == len(lines) else stated,
         )
     except InputError as error:
         raise _located(error, where) from None
+
+
+def _check_numbers(name: str, lines: list[_Line]) -> None:
+    """Reject a partition that is described twice."""
+    first_seen: dict[int, _Line] = {}
+    for line in lines:
+        index = _number(line, "Partition") if line.partition is None else line.partition.index
+        first = first_seen.setdefault(index, line)
+        if first is not line:
+            raise InputError(
+                f"{line.where}: partition {index} of topic {name} was already described "
+                f"at {first.where}; keep one output in a file"
+            )
+
+
+def _stated_observers(configs: Mapping[str, str]) -> int:
+    """Number of observers that Confluent's placement constraints state for each partition."""
+    constraints = configs.get("confluent.placement.constraints", "").replace(" ", "")
+    lists = _OBSERVER_COUNTS.findall(constraints)
+    return sum(int(count) for stated in lists for count in _COUNT.findall(stated))
+
+
+def _outside(line: _Line, observers: int) -> str:
+    """Say that a leader or in-sync replica is none of the replicas; "" if all are."""
+    members = [("Isr", broker) for broker in _id_list(line, "Isr")]
+    leader = _leader(line)
+    members += [] if leader is None else [("Leader", leader)]
+    replicas, _ = _copies(line, observers)
+    if not replicas or len(set(replicas)) < len(replicas):
+        return ""  # another mistake, which has a sentence of its own
+    for label, broker in members:
+        if broker not in replicas:
+            return (
+                f"{line.where}: partition {_number(line, 'Partition')} has broker {broker} as "
+                f"{label} but not in its Replicas {line.values['Replicas']}; {_RETRY}"
+            )
+    return ""
+
+
+def _copies(line: _Line, stated_observers: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the replicas that acknowledge and are elected, and the asynchronous observers.
+
+    An observer in the ISR was promoted and counts as a replica. Without a column of observers they
+    are the last ones, as many as the constraints state.
+    """
+    listed, isr = _id_list(line, "Replicas"), _id_list(line, "Isr")
+    named = {*_id_list(line, "Observers"), *_id_list(line, "LiveObservers")}
+    if not {"Observers", "LiveObservers"} & line.values.keys() and stated_observers:
+        named = set(listed[-stated_observers:])
+    serving = {*isr, _leader(line)}
+    observers = tuple(broker for broker in listed if broker in named and broker not in serving)
+    replicas = tuple(broker for broker in listed if broker not in observers)
+    return (replicas, observers) if replicas else (listed, ())
 
 
 def _check_elr_columns(lines: list[_Line]) -> None:
@@ -287,26 +426,44 @@ def _check_replication_factor(header: _Line, partitions: tuple[Partition, ...]) 
     if any(partition.adding or partition.removing for partition in partitions):
         return
     stated = _number(header, "ReplicationFactor")
-    if all(partition.replication_factor != stated for partition in partitions):
+    factors = {p.replication_factor + len(p.observers) for p in partitions}
+    if stated not in factors:
         raise InputError(
             f"{header.where}: topic {header.topic} says ReplicationFactor {stated} but its "
             f"partitions have {partitions[0].replication_factor} replicas; {_RETRY}"
         )
 
 
-def _partition(line: _Line) -> Partition:
+def _without_observers(partition: Partition, stated_observers: int) -> Partition:
+    """Return a partition without its last replicas, if constraints make them observers."""
+    serving = {*partition.isr, partition.leader}
+    last = partition.replicas[len(partition.replicas) - stated_observers :]
+    observers = tuple(broker for broker in last if broker not in serving)
+    replicas = tuple(broker for broker in partition.replicas if broker not in observers)
+    if not observers or not replicas:
+        return partition
+    return replace(partition, replicas=replicas, observers=observers)
+
+
+def _leader(line: _Line) -> int | None:
     leader = line.values["Leader"]
-    absent = leader.lower() == "none" or leader == "-1"
+    return None if leader.lower() == "none" or leader == "-1" else _number(line, "Leader")
+
+
+def _partition(line: _Line, stated_observers: int) -> Partition:
+    replicas, observers = _copies(line, stated_observers)
     try:
         partition = Partition(
             index=_number(line, "Partition"),
-            leader=None if absent else _number(line, "Leader"),
-            replicas=_id_list(line, "Replicas"),
+            leader=_leader(line),
+            replicas=replicas,
             isr=_id_list(line, "Isr"),
             elr=_optional_ids(line, "Elr"),
             last_known_elr=_optional_ids(line, "LastKnownElr"),
             adding=_id_list(line, "Adding Replicas"),
             removing=_id_list(line, "Removing Replicas"),
+            observers=observers,
+            offline=tuple(b for b in _id_list(line, "Offline") if b in (*replicas, *observers)),
         )
     except InputError as error:
         raise _located(error, line.where) from None

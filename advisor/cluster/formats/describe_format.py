@@ -93,7 +93,9 @@ def _header(topic: Topic, numbers: tuple[int, ...]) -> str:
     # Before 2.5 the tool also counted the replicas being added.
     first = topic.partitions[0]
     factor = topic.replication_factor if numbers >= (2, 5) else len(first.replicas)
-    fields.append(("PartitionCount", str(len(topic.partitions))))
+    factor += len(first.observers)
+    partitions = topic.stated_partitions or len(topic.partitions)
+    fields.append(("PartitionCount", str(partitions)))
     fields.append(("ReplicationFactor", str(factor)))
     fields.append(("Configs", ",".join(f"{key}={value}" for key, value in topic.configs.items())))
     if topic.marked_for_deletion and numbers >= (0, 11):
@@ -107,7 +109,7 @@ def _line(topic: Topic, partition: Partition, numbers: tuple[int, ...]) -> str:
         ("Topic", topic.name),
         ("Partition", str(partition.index)),
         ("Leader", _leader(partition)),
-        ("Replicas", _ids(partition.replicas)),
+        ("Replicas", _ids((*partition.replicas, *partition.observers))),
         ("Isr", _ids(partition.isr)),
     ]
     if numbers >= (2, 6) and (partition.adding or partition.removing):
@@ -116,4 +118,8 @@ def _line(topic: Topic, partition: Partition, numbers: tuple[int, ...]) -> str:
     if numbers >= (3, 8):
         for label, ids in (("Elr", partition.elr), ("LastKnownElr", partition.last_known_elr)):
             fields.append((label, "N/A" if ids is None else _ids(ids)))
+    if partition.observers or partition.offline:
+        # As Confluent's tool prints them.
+        fields.append(("Offline", _ids(partition.offline)))
+        fields.append(("Observers", _ids(partition.observers)))
     return "".join(f"\t{label}: {value}" for label, value in fields)

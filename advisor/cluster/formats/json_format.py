@@ -76,6 +76,8 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         mode=_text_or_none(document, "mode"),
         eligible_leader_replicas=document.get("eligible_leader_replicas"),
         layout=_text_or_none(document, "layout"),
+        part=_text_or_none(document, "part") or "",
+        managed=_text_or_none(document, "managed"),
         broker_settings=_mapping(document.get("broker_settings", {}), "broker_settings"),
     )
 
@@ -107,6 +109,8 @@ def _topic(table: Mapping[str, Any]) -> Topic:
         configs={str(key): str(value) for key, value in configs.items()},
         topic_id=_text_or_none(table, "topic_id"),
         marked_for_deletion=table.get("marked_for_deletion") is True,
+        broken=_ids(table, "broken", f"topic {name}") or (),
+        stated_partitions=table.get("stated_partitions"),
     )
 
 
@@ -125,6 +129,8 @@ def _partition(row: Mapping[str, Any], name: str) -> Partition:
         adding=_ids(row, "adding", where) or (),
         removing=_ids(row, "removing", where) or (),
         leader_epoch=_epoch(row.get("leader_epoch"), where),
+        observers=_ids(row, "observers", where) or (),
+        offline=_ids(row, "offline", where) or (),
     )
 
 

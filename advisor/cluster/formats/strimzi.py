@@ -1,32 +1,35 @@
 """Parse Strimzi's Kubernetes resources: `Kafka`, `KafkaNodePool` and `KafkaTopic`.
 
 API versions `kafka.strimzi.io/v1beta2` and `v1`, hand-written or saved with
-`kubectl get kafka,kafkanodepool,kafkatopic -o yaml`. Brokers are the node pools with the role
-broker, or `spec.kafka.replicas` without pools; controllers are the node pools with the role
-controller, or `spec.zookeeper.replicas`. Node ids are those of `status.nodeIds`, otherwise numbered
-as the operator numbers a new cluster. Scalars are read as text: 3.10 is not 3.1.
+`kubectl get kafka,kafkanodepool,kafkatopic -o yaml` (or `-o json`). Brokers are the node pools with
+the role broker, or `spec.kafka.replicas` without pools; controllers are the node pools with the
+role controller, or `spec.zookeeper.replicas`. Node ids are those of `status.nodeIds`, otherwise
+numbered as the operator numbers a new cluster.
 """
 
 from __future__ import annotations
 
-import re
-import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import yaml
-
 from advisor.cluster.formats.describe_format import version_numbers
+from advisor.cluster.formats.kubernetes import (
+    cut_note,
+    integer,
+    name_of,
+    nested,
+    node_count,
+    resources_in,
+    settings_of,
+)
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import broker_id, moved
 from advisor.cluster.topic import Topic, check_partitions
 from advisor.errors import InputError
-from advisor.parsing import MOST_DEPTH, check_document, without_duplicates
 
-MAX_BROKERS = 10_000
-_MOST_CHARACTERS = 4_000_000
 _DEFAULTS = {"num.partitions": "1", "default.replication.factor": "1"}
 _OTHER_DEFAULTS = {"auto.create.topics.enable": "true"}
 # Options of brokers that topics without a value of their own follow, under the same name.
@@ -40,7 +43,7 @@ def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None
     Parameters
     ----------
     text : str
-        YAML, several documents or a `List`.
+        YAML or JSON, several documents or a `List`.
     source : str
         Name for error messages, usually the file name.
     racks : mapping of int to (str or None), optional
@@ -56,67 +59,13 @@ def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None
     InputError
         If it is not YAML, has no brokers or two clusters, or a topic is invalid.
     """
-    resources = list(_resources(text, source))
+    resources = list(resources_in(text, source))
     try:
-        return _cluster(resources, source, racks or {})
+        cluster = _cluster(resources, source, racks or {})
+        return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
     except InputError as error:
         prefix = "" if str(error).startswith(source) else f"{source}: "
         raise InputError(f"{prefix}{error}") from None
-
-
-def _resources(text: str, source: str) -> Iterator[Mapping[str, Any]]:
-    try:
-        documents = list(_documents(text))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f":{mark.line + 1}" if mark is not None else ""
-        raise InputError(f"{source}{line}: this is not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        first = str(error).split("\n", 1)[0]
-        raise InputError(f"{source}: this is not YAML: {first}") from None
-    for document in documents:
-        if document in ("", None):
-            continue
-        items = document.get("items") if isinstance(document, Mapping) else None
-        for item in items if isinstance(items, list) else [document]:
-            if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
-                raise InputError(
-                    f"{source}: a document has no kind; give Strimzi's Kafka, KafkaNodePool and "
-                    "KafkaTopic resources"
-                )
-            yield item
-
-
-def _documents(text: str) -> Iterator[Any]:
-    """Yield the documents with scalars as text and without aliases, which can grow without end."""
-    if len(text) > _MOST_CHARACTERS:
-        raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
-    # libyaml is ten times faster.
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    open_nodes: list[list[Any]] = []
-    for event in yaml.parse(text, Loader=loader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("an alias (*) is not supported")
-        if isinstance(event, yaml.DocumentStartEvent | yaml.CollectionStartEvent):
-            open_nodes.append([type(event)])
-            if len(open_nodes) > MOST_DEPTH:
-                raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
-        elif isinstance(event, yaml.ScalarEvent):
-            open_nodes[-1].append(event.value)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            kind, *values = open_nodes.pop()
-            if kind is yaml.MappingStartEvent:
-                keys = values[::2]
-                if not all(isinstance(key, str) for key in keys):
-                    raise ValueError("a key is not a text")
-                pairs = list(zip(keys, values[1::2], strict=True))
-                open_nodes[-1].append(without_duplicates(pairs))
-            else:
-                open_nodes[-1].append(values)
-        elif isinstance(event, yaml.DocumentEndEvent):
-            document = open_nodes.pop()[1]
-            check_document(document)
-            yield document
 
 
 def _cluster(
@@ -124,31 +73,31 @@ def _cluster(
 ) -> Cluster:
     kafkas = _of_kind(resources, "Kafka")
     if len(kafkas) > 1:
-        names = " and ".join(_name(kafka) for kafka in kafkas)
+        names = " and ".join(name_of(kafka) for kafka in kafkas)
         raise InputError(f"there are several clusters, {names}; keep one in a file")
     kafka = kafkas[0] if kafkas else {}
-    cluster_name = _name(kafka) if kafkas else None
-    spec = _nested(kafka, "spec", "kafka")
+    cluster_name = name_of(kafka) if kafkas else None
+    spec = nested(kafka, "spec", "kafka")
     pools = _of_cluster(_of_kind(resources, "KafkaNodePool"), cluster_name)
     brokers, voters, notes = _nodes(spec, pools)
     mode = None if voters is None else "kraft"
     if voters is None:
-        if _nested(kafka, "spec", "zookeeper"):
+        if nested(kafka, "spec", "zookeeper"):
             mode = "zookeeper"
-        voters, numbered = _zookeeper(_nested(kafka, "spec", "zookeeper"), brokers)
+        voters, numbered = _zookeeper(nested(kafka, "spec", "zookeeper"), brokers)
         notes += numbered
     unknown = sorted(racks.keys() - brokers.keys() - (voters or {}).keys())
     if unknown:
         raise InputError(f"racks: broker {unknown[0]} is not one of the node pools' brokers")
     brokers, voters = moved(brokers, voters, racks)
     if not racks:
-        key = _nested(spec, "rack").get("topologyKey")
+        key = nested(spec, "rack").get("topologyKey")
         spread = f"Brokers are spread by {key}, but which is where" if key else "Where brokers are"
         notes.append(f"{spread} is unknown; give racks.")
     version = spec.get("version")
     if version is not None:
         version_numbers(version)
-    configs = {**_DEFAULTS, **_settings(_nested(spec, "config"))}
+    configs = {**_DEFAULTS, **settings_of(nested(spec, "config"))}
     topics: list[Topic] = []
     partitions = 0
     for order, resource in enumerate(_of_cluster(_of_kind(resources, "KafkaTopic"), cluster_name)):
@@ -182,7 +131,7 @@ def _nodes(
     if not pools:
         if "replicas" not in spec:
             raise InputError("there are no brokers; add the KafkaNodePool resources")
-        return dict.fromkeys(range(_node_count(spec["replicas"], "Kafka"))), None, []
+        return dict.fromkeys(range(node_count(spec["replicas"], "Kafka"))), None, []
     stated = [_stated_ids(pool) for pool in pools]
     taken = {node for nodes in stated for node in nodes}
     if len(taken) < sum(map(len, stated)):
@@ -190,13 +139,13 @@ def _nodes(
     ids: dict[str, list[int]] = {"broker": [], "controller": []}
     assumed: list[str] = []
     for pool, nodes in zip(pools, stated, strict=True):
-        name = _name(pool)
-        count = _node_count(_nested(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
+        name = name_of(pool)
+        count = node_count(nested(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
         if not nodes:
             nodes = _free_ids(count, taken)
             taken.update(nodes)
             assumed.append(name)
-        roles = _nested(pool, "spec").get("roles", [])
+        roles = nested(pool, "spec").get("roles", [])
         for role, found in ids.items():
             if isinstance(roles, list) and role in roles:
                 found.extend(nodes)
@@ -215,7 +164,7 @@ def _zookeeper(
     spec: Mapping[str, Any], brokers: Mapping[int, str | None]
 ) -> tuple[dict[int, str | None] | None, list[str]]:
     """Return the servers of the ensemble, numbered after the brokers so that no id is shared."""
-    count = _node_count(spec["replicas"], "zookeeper") if "replicas" in spec else 0
+    count = node_count(spec["replicas"], "zookeeper") if "replicas" in spec else 0
     if not count:
         return None, []
     first = max(brokers, default=-1) + 1
@@ -224,10 +173,10 @@ def _zookeeper(
 
 
 def _stated_ids(pool: Mapping[str, Any]) -> list[int]:
-    stated = _nested(pool, "status").get("nodeIds")
+    stated = nested(pool, "status").get("nodeIds")
     if not isinstance(stated, list):
         return []
-    return [broker_id(node, f"KafkaNodePool {_name(pool)}: nodeIds") for node in stated]
+    return [broker_id(node, f"KafkaNodePool {name_of(pool)}: nodeIds") for node in stated]
 
 
 def _free_ids(count: int, taken: set[int]) -> list[int]:
@@ -241,9 +190,9 @@ def _free_ids(count: int, taken: set[int]) -> list[int]:
 
 
 def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> CountedTopic:
-    spec = _nested(resource, "spec")
-    name = spec.get("topicName", _name(resource))
-    own = _settings(_nested(spec, "config"))
+    spec = nested(resource, "spec")
+    name = spec.get("topicName", name_of(resource))
+    own = settings_of(nested(spec, "config"))
     for option in _INHERITED:
         if option in configs:
             own.setdefault(option, configs[option])
@@ -257,8 +206,8 @@ def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> Counted
     ]
     return CountedTopic(
         name=str(name),
-        partitions=_integer(counts[0], f"KafkaTopic {name}: partitions"),
-        replication_factor=_integer(counts[1], f"KafkaTopic {name}: replicas"),
+        partitions=integer(counts[0], f"KafkaTopic {name}: partitions"),
+        replication_factor=integer(counts[1], f"KafkaTopic {name}: replicas"),
         configs=own,
     )
 
@@ -277,42 +226,5 @@ def _of_cluster(resources: list[Mapping[str, Any]], cluster: str | None) -> list
     return [
         resource
         for resource in resources
-        if cluster is None
-        or _nested(resource, "metadata", "labels").get(_LABEL, cluster) == cluster
+        if cluster is None or nested(resource, "metadata", "labels").get(_LABEL, cluster) == cluster
     ]
-
-
-def _nested(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return the mapping under nested keys; empty if absent."""
-    for key in keys:
-        below = table.get(key)
-        if below in (None, ""):
-            return {}
-        if not isinstance(below, Mapping):
-            raise InputError(f"{key} is {reprlib.repr(below)}, which is not a mapping")
-        table = below
-    return table
-
-
-def _name(resource: Mapping[str, Any]) -> str:
-    name = _nested(resource, "metadata").get("name")
-    if not isinstance(name, str) or not name:
-        raise InputError(f"a {resource['kind']} has no metadata.name")
-    return name
-
-
-def _settings(config: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in config.items()}
-
-
-def _node_count(value: object, where: str) -> int:
-    count = _integer(value, f"{where}: replicas")
-    if not 0 <= count <= MAX_BROKERS:
-        raise InputError(f"{where}: replicas is {count}; give 0 to {MAX_BROKERS}")
-    return count
-
-
-def _integer(value: object, where: str) -> int:
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
-        return int(value)
-    raise InputError(f"{where} is {reprlib.repr(value)}, which is not a whole number")

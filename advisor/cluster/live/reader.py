@@ -16,8 +16,10 @@ from advisor.cluster.live.client_properties import ClientProperties, load_proper
 from advisor.cluster.live.deadline import run_with_timeout
 from advisor.cluster.live.reachability import first_reachable
 from advisor.cluster.live.tls import tls_context
+from advisor.cluster.managed_services import EVENT_HUBS, EVENT_HUBS_WORDS, service_of
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS, Observed, Setting
+from advisor.cluster.other_systems import refuse_other_systems
 from advisor.cluster.topic import MAX_ID, Partition, Topic
 from advisor.errors import InputError, MissingExtraError, shown
 from advisor.parsing import whole_number
@@ -99,8 +101,15 @@ def cluster_from_answers(
     Raises
     ------
     InputError
-        If the responses contain no broker.
+        If the responses contain no broker, or show that it is not Apache Kafka.
     """
+    refuse_other_systems(
+        (key for rows in answers.settings.values() for key in rows),
+        (str(topic["name"]) for topic in answers.topics),
+        source,
+    )
+    if EVENT_HUBS.search(source):
+        raise InputError(f"{source}: {EVENT_HUBS_WORDS}")
     described = [topic for topic in answers.topics if not topic["error_code"]]
     topics = tuple(
         _topic(topic, answers) for topic in sorted(described, key=lambda topic: str(topic["name"]))
@@ -122,6 +131,7 @@ def cluster_from_answers(
             command_config=None if client_properties is None else os.fspath(client_properties),
         ),
         controllers=_controllers(answers),
+        managed=service_of(source, (topic.name for topic in topics)),
     )
 
 
@@ -163,6 +173,7 @@ def _partition(topic: str, row: Mapping[str, Any], answers: Answers) -> Partitio
         adding=adding,
         removing=removing,
         leader_epoch=None if epoch is None or epoch < 0 else epoch,
+        offline=tuple(row.get("offline_replicas") or ()),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.axes import Axes
 
 from advisor.advice.candidate import Candidate
 from advisor.advice.recommendations.recommendation import Recommendation
+from advisor.advice.situation import usual_share
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.figures.curves import Marks, draw_curves, keys
@@ -20,6 +22,7 @@ from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.sensitivity import compute_intervals
 
 MOST_REPLICAS_WITH_INTERVALS = 3
+_MAJORITY = 0.5
 
 
 def has_interval(recommendation: Recommendation, choice: Candidate) -> bool:
@@ -62,8 +65,17 @@ def marks(recommendation: Recommendation) -> Marks:
     """Return the recommended setting and, if known, the present one, with their markers."""
     marked = [(style.RECOMMENDED, _point(recommendation, recommendation.best))]
     if recommendation.current is not None:
-        marked.append((style.CURRENT, _point(recommendation, recommendation.current)))
+        today = replace(style.CURRENT, word=today_words(recommendation))
+        marked.append((today, _point(recommendation, recommendation.current)))
     return marked
+
+
+def today_words(recommendation: Recommendation) -> str:
+    """Return how many partitions have the present setting: not "most" where a minority has it."""
+    share = usual_share(recommendation.situation.topics)
+    if share == 1.0:
+        return style.CURRENT.word
+    return "most partitions today" if share > _MAJORITY else "the most frequent today"
 
 
 def in_words(points: Sequence[Point], marked: Marks) -> str:

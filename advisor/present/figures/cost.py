@@ -9,7 +9,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from matplotlib.transforms import offset_copy
 
 from advisor.advice.prices import Prices, monthly_cost
 from advisor.formatting import years
@@ -26,7 +25,6 @@ _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
     (_REFUSED, "Availability: writes refused", style.AVAILABILITY, time_per_year_label),
 )
 _SAME = 1.15  # values closer than this factor share a label
-_APART = 7.0  # points between dots of the same cost
 # A label nearer to the dashed line than this factor is moved up by this many points.
 _NEAR, _ABOVE = 1.5, 7.0
 
@@ -34,7 +32,7 @@ _NEAR, _ABOVE = 1.5, 7.0
 def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: float = 1.0) -> Chart:
     """Draw losses and refused writes over their cost a month, a dot for each setting.
 
-    Up is better in both panels. Settings of the same cost stand side by side. Lines are 95 %
+    Up is better in both panels. Settings of the same cost stand above one another. Lines are 95 %
     intervals. The dashed line is the best floor of the results (`beyond_settings`): no setting
     with as many replicas is better.
 
@@ -74,8 +72,7 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
         for ax, panel in zip((upper, lower), _PANELS, strict=True):
             _draw(ax, panel, results, dollars)
         upper.tick_params(labelbottom=False)
-        moved = "\ndots of the same cost are moved apart" * (len(set(dollars)) < len(dollars))
-        lower.set_xlabel(f"USD a month ({prices.source}){moved}", fontsize=8)
+        lower.set_xlabel(f"USD a month ({prices.source})", fontsize=8)
         lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: short(value)))
     return Chart(figure, "cost-a-month", _in_words(results, dollars))
 
@@ -88,25 +85,21 @@ def _draw(
 ) -> None:
     measure, title, colour, _ = panel
     labels: list[tuple[float, float, str]] = []
-    figure = ax.get_figure(root=True)
-    for result, usd, aside in zip(results, dollars, _aside(dollars), strict=True):
+    floor = _floor(results, measure)
+    for result, usd in zip(results, dollars, strict=True):
         value, low, high = _measured(result, measure)
-        lines = ax.plot([usd, usd], [low, high], color=colour, alpha=0.3, linewidth=3)
-        lines += ax.plot([usd], [value], "o", color=colour, markersize=6)
-        for line in lines:
-            line.set_transform(offset_copy(ax.transData, figure, aside, units="points"))
+        ax.plot([usd, usd], [low, high], color=colour, alpha=0.3, linewidth=3)
+        ax.plot([usd], [value], "o", color=colour, markersize=6)
         name = f"{result.config.replication_factor}/{result.config.min_insync_replicas}"
-        _add_label(labels, usd, value, name)
+        near = max(value, floor) < _NEAR * min(value, floor)
+        _add_label(labels, usd, floor if near else value, name)
     # On a ground of their own, so that no line crosses a name.
     ground = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0}
     look: dict[str, Any] = {"textcoords": "offset points", "va": "center", "bbox": ground}
-    widest = dict(zip(dollars, _aside(dollars), strict=True))
-    floor = _floor(results, measure)
     for usd, value, names in labels:
         # On the free side of the dashed line, not across it.
-        near = max(value, floor) < _NEAR * min(value, floor)
-        at, up = (floor, _ABOVE) if near else (value, 0.0)
-        ax.annotate(names, (usd, at), xytext=(9 + widest[usd], up), fontsize=8, **look)
+        up = _ABOVE if value == floor else 0.0
+        ax.annotate(names, (usd, value), xytext=(9, up), fontsize=8, **look)
     if 0.0 < floor < math.inf:
         ax.axhline(floor, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     style.log_scale(ax, _TICKS[measure])
@@ -114,14 +107,6 @@ def _draw(
         ax.invert_yaxis()
     ax.margins(x=0.25)
     ax.set_title(f"{title} (RF / min ISR)", pad=5)
-
-
-def _aside(dollars: list[float]) -> list[float]:
-    """Return how many points to the right of its cost each dot stands: equal costs side by side."""
-    return [
-        _APART * (dollars[:place].count(usd) - (dollars.count(usd) - 1) / 2)
-        for place, usd in enumerate(dollars)
-    ]
 
 
 def _add_label(labels: list[tuple[float, float, str]], usd: float, value: float, name: str) -> None:

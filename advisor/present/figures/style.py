@@ -132,7 +132,7 @@ class Mark:
         )
 
 
-CURRENT = Mark("most partitions today", "s", TODAY, 11.5)
+CURRENT = Mark("today", "s", TODAY, 11.5)
 RECOMMENDED = Mark("recommended", "D", BEST, 8.5)
 CHOSEN = Mark("chosen", "D", BEST, 8.5)
 

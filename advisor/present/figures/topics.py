@@ -8,7 +8,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
-from advisor.advice import Audit, Goals
+from advisor.advice import Audit, Goals, TopicAudit
+from advisor.advice.candidate import goals_for
+from advisor.decision.verdict import OK
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.labels import per_year, time_per_year_label
@@ -21,11 +23,9 @@ _MOST_NAMES = 8
 # Beside the marker, else above or below, else askew.
 _BESIDE = ((8, 0, 0.0), (-8, 0, 1.0), (0, 13, 0.5), (0, -14, 0.5))
 _OFFSETS = (*_BESIDE, (7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0))
-_ENTRIES = (
-    ("o", style.DURABILITY, "meets the goals"),
-    ("D", _MISSED, "misses a goal; the worst are named"),
-    ("s", style.MUTED, "grey area: worse than a goal allows"),
-)
+_DRAWN = ("loss_probability_per_year", "write_unavailability")
+_WELL, _TROUBLE = ("o", style.DURABILITY), ("D", _MISSED)
+_GREY = ("s", style.MUTED, "grey area: worse than a goal allows")
 Place = tuple[float, float]
 
 
@@ -50,21 +50,35 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     with style.look():
         if figure is not None:
             ax = figure.add_axes((0.22, 0.14, 0.74, 0.66))
-            style.key(figure, 0.22, _ENTRIES)
+            style.key(figure, 0.22, _entries(audit.goals))
         assert ax is not None
         _draw(ax, audit)
     return ax
 
 
+def _entries(goals: Goals) -> list[tuple[str, str, str]]:
+    """The markers and what they mean; of goals only where some were given."""
+    given = bool(goals.limits or goals.survive)
+    well = "stays as it is" + ", and meets the goals" * given
+    trouble = "to change or repair" + ", or misses a goal" * given
+    entries = [(*_WELL, well), (*_TROUBLE, f"{trouble}; the worst are named")]
+    return [*entries, _GREY] if set(_DRAWN) & set(goals.limits) else entries
+
+
+def _is_well(topic: TopicAudit) -> bool:
+    return topic.ok and topic.severity == OK
+
+
 def _in_words(audit: Audit) -> Iterator[str]:
-    """Describe the chart: the goals, and the worst topics with their numbers."""
+    """Describe the chart: the headline, and the worst topics with their numbers."""
     yield f"Topics: durability against write availability. {audit.quick_verdict.headline}"
     for topic in audit.topics[:MOST_ROWS]:
         result = topic.choice.reliability
         lost = per_year(result.loss_probability_per_year)
         refused = time_per_year_label(result.write_unavailability)
-        goals = "meets the goals" if topic.ok else "misses a goal"
-        yield f"{topic.topic.name} {goals}: data loss {lost}, writes refused {refused}."
+        missed = f", misses {goals_for(topic.choice)}" if topic.choice.unmet else ""
+        state = f"{topic.severity}{', broken now' if topic.broken else ''}{missed}"
+        yield f"{topic.topic.name} ({state}): data loss {lost}, writes refused {refused}."
     yield more_rows(audit.topics, "topics", "to_frame()")
 
 
@@ -83,16 +97,16 @@ def _draw(ax: Axes, audit: Audit) -> None:
     ax.tick_params(axis="both", length=0)
     ax.set_title("Topics: durability against write availability", pad=5)
     ax.set_xlabel("write availability, better to the right", labelpad=3)
-    for ok in (True, False):
-        chosen = [at for at, t in zip(places, audit.topics, strict=True) if t.ok == ok]
-        marker, colour, _ = _ENTRIES[0 if ok else 1]
+    for marker, colour in (_WELL, _TROUBLE):
+        well = (marker, colour) == _WELL
+        chosen = [at for at, t in zip(places, audit.topics, strict=True) if _is_well(t) == well]
         xs, ys = [x for x, _ in chosen], [y for _, y in chosen]
         look: dict[str, Any] = {"color": colour, "markeredgecolor": style.PAPER, "alpha": 0.8}
         ax.plot(xs, ys, marker, markersize=6.5, zorder=4, clip_on=False, **look)
     named = [
         (topic.topic.name, at)
         for at, topic in zip(places, audit.topics, strict=True)
-        if not topic.ok
+        if not _is_well(topic)
     ]
     _name(ax, named[:_MOST_NAMES], places, _shade_missed(ax, across, upwards, goals))
 

@@ -30,5 +30,5 @@ def _drawn(scenario: str, title: str) -> Html | None:
     """The logs after each step; None where the loss could not be replayed."""
     if not scenario:
         return None
-    drawn: Html = play(scenario).story(title=f"{title}, step by step").at_loss
+    drawn: Html = play(scenario).story(title=f"{title}, step by step").at_loss.rendered
     return drawn

@@ -291,6 +291,7 @@ def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, A
         "best": choice is recommendation.best,
         "measures": [(outcome.brief, outcome.interval) for outcome in measures],
         "cost": _cost(choice),
+        "judged": bool(choice.meets),
         "unmet": _unmet(choice),
     }
 
@@ -394,7 +395,7 @@ def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[
             "code": finding.code,
             "topic": topics or _subject_of(finding),
             "what": " ".join(filter(None, [finding.detail, more])),
-            "why": f"{finding.rule.why} {finding.rule.remedy}",
+            "why": f"{finding.rule.why} {finding.remedy}",
         }
         for finding, topics, more in shortened(found)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from advisor.errors import InputError, shown
@@ -80,6 +80,8 @@ class Story:
     steps : tuple of Step
     key : str
         What the signs of the drawings mean.
+    first : int
+        The step that is shown first.
 
     See Also
     --------
@@ -89,6 +91,7 @@ class Story:
     title: str
     steps: tuple[Step, ...] = field(repr=False)
     key: str = field(repr=False)
+    first: int = field(default=0, repr=False)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -96,16 +99,19 @@ class Story:
     @cached_property
     def html(self) -> str:
         """One fragment for any page: the steps, and a slider that needs no kernel or network."""
-        return self._from(0).text
+        return self.rendered.text
 
     @property
-    def at_loss(self) -> Html:
-        """The same for a page, at first with the step at which records are lost."""
-        return self._from(next((n for n, step in enumerate(self.steps) if step.loss), 0))
-
-    def _from(self, first: int) -> Html:
+    def rendered(self) -> Html:
+        """The same, for a page."""
         steps = [(_command(step.commands), step.rendered) for step in self.steps]
-        return fragment(self.title, steps, self.key, first)
+        return fragment(self.title, steps, self.key, self.first)
+
+    @property
+    def at_loss(self) -> Story:
+        """The same, at first with the step at which records are lost."""
+        lossy = (number for number, step in enumerate(self.steps) if step.loss)
+        return replace(self, first=next(lossy, 0))
 
     def _repr_html_(self) -> str:
         return self.html

@@ -299,6 +299,13 @@ class PickedBrokers:
         survival = {
             p: np.log1p(-np.minimum(some, LARGEST_PROBABILITY)) for p, some in chances.items()
         }
+        if share == 1.0:
+            log_survival = math.fsum(
+                float(of_sets[-1]) * len(self._sets[pattern])
+                for pattern, of_sets in survival.items()
+            )
+            probability = -math.expm1(log_survival)
+            return AnyPicked(probability, total, 0.0, max(min(total, 1.0) - probability, 0.0))
         odds = binomial(self._brokers, share)
         if self._brokers <= _ENUMERATED:
             lost = -np.expm1(np.minimum(self._by_choice(survival), 0.0))

@@ -190,7 +190,7 @@ _ENTRIES = (
         "broker.gray",
         BrokerEvent.LIMP,
         Strikes.IN_SYNC,
-        "gray failures",
+        "half-dead brokers",
         numbers=(
             PER_YEAR.measured(
                 "leaders that shrink most of their ISRs to themselves while the followers are well"
@@ -297,7 +297,7 @@ _ENTRIES = (
         "cluster.crash",
         BrokerEvent.CRASH,
         Strikes.RUNNING,
-        "common-cause crashes",
+        "brokers crashing together",
         numbers=(
             PER_YEAR.measured(
                 "outages in which brokers of several racks stopped at once, over cluster-years"
@@ -350,7 +350,7 @@ _ENTRIES = (
         "cluster.wiped",
         BrokerEvent.DESTROY,
         Strikes.STANDING,
-        "wiped logs",
+        "deleted broker data",
         numbers=(
             PER_YEAR,
             _BROKERS,

@@ -180,17 +180,16 @@ def test_what_to_do_first_names_a_broker_and_a_command() -> None:
     """The broker that helps most comes first, with the command that lists what waits for it."""
     offline = said(topic("dead", (2,), (3,), (3,), leader=False), topic("t", (1,)))
     assert offline[0].startswith(
-        "Now: brokers 2 and 3 are in no ISR (down, or behind everywhere); "
+        "Now: brokers 2 and 3 are not serving replicas (down, or with failed log directories); "
     )
     assert offline[2].startswith(
-        "First: bring back broker 3 (if it is up, its log says why it is not in sync), which "
-        "offline partitions wait for"
+        "First: bring back broker 3 (if it is up, see its log), which offline partitions wait for"
     )
     assert offline[2].endswith(
         "kafka-topics.sh --bootstrap-server $BS --describe --unavailable-partitions"
     )
     refused = said(topic("t", (1,), least=2), topic("u", (1, 2), (2, 1), least=2))
-    assert "not in sync), and leave min.insync.replicas as it is" in refused[2]
+    assert "its log); leave min.insync.replicas as it is" in refused[2]
     assert refused[2].endswith("--under-min-isr-partitions")
     old = said(topic("t", (1,), least=2), version="2.1")
     assert old[2].endswith(
@@ -199,6 +198,73 @@ def test_what_to_do_first_names_a_broker_and_a_command() -> None:
     behind = said(topic("t", (1, 2), (1, 2, 3)))
     assert "no broker is missing" in behind[0]
     assert "First: find out why broker 3 is behind" in behind[2]
+
+
+def shown_by_confluent(*more: str) -> Cluster:
+    """A topic on brokers 1, 2 and 3 as Confluent's tool prints it, and one that is in sync."""
+    lines = [f"Topic: t\tPartition: {number}\t{rest}" for number, rest in enumerate(more)]
+    lines += ["Topic: u\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tOffline: "]
+    return advisor.load_cluster("\n".join(lines) + "\n")
+
+
+def test_an_offline_replica_of_a_broker_that_is_in_sync_elsewhere_is_a_failed_directory() -> None:
+    """Broker 2 runs: its log directory is repaired, and nobody brings the broker back."""
+    cluster = shown_by_confluent("Leader: 1\tReplicas: 1,2,3\tIsr: 1,3\tOffline: 2")
+    state = current_state(cluster, "3.7")
+    assert (state.missing, state.presence.failed_directories) == ((), (2,))
+    lines = state_lines(state)
+    assert "broker 2 runs, but not all of its log directories work" in lines[0]
+    assert lines[2].startswith("First: repair the failed log directory of broker 2")
+    assert state.to_dict()["brokers_with_failed_directories"] == [2]
+
+
+def test_an_offline_replica_of_a_broker_that_is_in_sync_nowhere_may_be_down() -> None:
+    """The column does not say which: the broker, or all of its directories."""
+    cluster = shown_by_confluent("Leader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: 3")
+    state = current_state(cluster, "3.7")
+    assert (state.presence.offline, state.presence.unknown) == ((3,), ())
+    assert state.start_first == 3
+    assert "First: bring back broker 3 (if it is up" in state_lines(state)[2]
+
+
+def test_the_last_isr_of_an_offline_partition_is_not_contradicted() -> None:
+    """As in https://kugarocks.com: replica 100 alone, in the ISR, and no leader."""
+    text = "".join(
+        f"Topic: t\tPartition: {n}\tLeader: {leader}\tReplicas: {b}\tIsr: {b}\n"
+        for n, (leader, b) in enumerate([("0", 0), ("none", 100), ("0", 0)])
+    )
+    state = current_state(advisor.load_cluster(text), "3.7")
+    assert (state.presence.offline, state.presence.unknown) == ((100,), ())
+    lines = state_lines(state)
+    assert "no ISR" not in " ".join(lines)
+    assert lines[2].startswith("First: bring back broker 100")
+
+
+def test_observers_are_neither_behind_nor_missing() -> None:
+    """As in https://github.com/confluentinc/examples/pull/402: two replicas and two observers."""
+    healthy = "Leader: 1\tReplicas: 1,2,3,4\tIsr: 1,2\tOffline: \tObservers: 3,4"
+    state = current_state(shown_by_confluent(healthy), "3.7")
+    assert state.in_sync
+    assert state_lines(state) == ()
+    behind = healthy.replace("Isr: 1,2", "Isr: 1")
+    state = current_state(shown_by_confluent(behind), "3.7")
+    assert (state.out_of_sync, state.missing) == (("t-0",), ())
+    # A promoted observer is in the ISR: it counts as a replica that acknowledges.
+    promoted = healthy.replace("Isr: 1,2", "Isr: 1,2,3")
+    (partition,) = shown_by_confluent(promoted).topic("t").partitions
+    assert (partition.replicas, partition.observers) == ((1, 2, 3), (4,))
+
+
+def test_of_a_part_nothing_is_said_of_brokers_that_may_be_in_sync_elsewhere() -> None:
+    """The same line among others, and alone."""
+    behind = "Topic: t\tPartition: {}\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\n"
+    in_sync = "Topic: u\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    for text, words in (
+        (behind.format(0) + in_sync, "bring back broker 3"),
+        (behind.format(0), "see whether broker 3 runs"),
+        (behind.format(7) + in_sync, "see whether broker 3 runs"),
+    ):
+        assert f"First: {words}" in state_lines(current_state(advisor.load_cluster(text), "4.1"))[2]
 
 
 def test_a_broker_that_may_lead_and_does_not_has_a_failed_disk_or_no_controller() -> None:
@@ -223,15 +289,21 @@ def test_audit_recommend_and_report_begin_with_it(
     cluster = advisor.load_cluster(PUBLISHED)
     first = state_lines(current_state(cluster, "3.5"))[0]
     assert first == (
-        "Now: brokers 1 and 2 are in no ISR (down, or behind everywhere); of 5 partitions 5 have "
-        "one in-sync replica left."
+        "Now: brokers 1 and 2 are in no ISR of what is shown (down, or behind there); of 5 "
+        "partitions 5 have one in-sync replica left."
     )
     card = tmp_path / "card.toml"
     card.write_text(f"[broker.destroyed]\nper_year = {OWN}\nhours = {OWN}\n")
     for verb in ("audit", "recommend"):
         arguments = [verb, PUBLISHED, "--model", str(card), "--kafka-version", "3.5"]
         assert main(arguments) == (verb == "audit")
-        assert capsys.readouterr().out.startswith(first)
+        said_first, *others = capsys.readouterr().out.split("\n\n")
+        assert said_first.startswith("Broken now: testp3: 5 of 5 partitions with one in-sync")
+        assert "  Now: brokers 1 and 2 are in no ISR of what is" in said_first
+        assert "  First: see whether broker 1 runs, " in said_first
+        assert not any("broker 1" in block for block in others)
+        assert main([*arguments, "--explain"]) == (verb == "audit")
+        assert first in " ".join(capsys.readouterr().out.split())
     answer = recommend(cluster, CARD, kafka_version="3.5")
     for result in (answer, audit(cluster, CARD, kafka_version="3.5")):
         now = result.to_dict()["now"]
@@ -261,7 +333,7 @@ def test_what_a_running_cluster_reports_is_said_as_proven() -> None:
     """A broker that is fenced is down; one that runs and is in no ISR is behind."""
     lagging = topic("t", (1, 2), least=2)
     for down, seen, do in (
-        ((3,), "broker 3 is down", "bring back broker 3, and"),
+        ((3,), "broker 3 is down", "bring back broker 3;"),
         ((), "broker 3 is running, but in no ISR", "find out why broker 3 is behind"),
     ):
         observed = Observed(mode="kraft", down=down)

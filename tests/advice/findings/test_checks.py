@@ -51,6 +51,7 @@ TOPICS = [
     ("KRA108", with_min_isr(2, partition(0), partition(1, (1, 2)))),
     ("KRA109", with_min_isr(2, partition(replicas=(1, 2, 3, 4), adding=(4,), removing=(1,)))),
     ("KRA110", with_min_isr(1, partition(isr=(1,)))),
+    ("KRA111", replace(with_min_isr(2), broken=(7,))),
     ("KRA201", with_min_isr(1, ONE, name="__consumer_offsets")),
     ("KRA202", with_min_isr(1, ONE, name="__transaction_state")),
     ("KRA203", with_min_isr(1, ONE, name="__share_group_state")),

@@ -77,12 +77,17 @@ def test_first_version_of_bootstrap_server_in_each_tool() -> None:
 
 @pytest.mark.parametrize("version", ["0.8.2", "0.10.1", "1.1", "2.1", "2.3", "2.5", "2.8", "4.1"])
 def test_every_variable_used_is_set(version: str) -> None:
-    """A plan uses only shell variables that its first lines set."""
-    made = plan(topic("t", (1,)), config=WANTED.changed(kafka_version=version))
-    lines = [line for line in (*made.lines, *made.rollback) if not line.startswith("#")]
-    for name in ("BS", "ZK"):
-        used = any(f"${name}" in line for line in lines)
-        assert not used or any(line.startswith(f"{name}=") for line in made.preflight)
+    """Each block, which is copied for itself, sets the shell variables that it uses; once."""
+    changed = plan(topic("t", (1,)), config=WANTED.changed(kafka_version=version))
+    created = make_plan(Cluster(SIX), WANTED.changed(kafka_version=version), Workload())
+    for made in (changed, created):
+        blocks = made.preflight, made.steps, made.verify, made.rollback, tuple(made.lines)
+        for lines in blocks:
+            for name in ("BS", "ZK"):
+                uses = [n for n, s in enumerate(lines) if f"${name}" in s and s[0] != "#"]
+                sets = [n for n, line in enumerate(lines) if line.startswith(f"{name}=")]
+                assert len(sets) <= 1
+                assert not uses or (sets and sets[0] < uses[0]), (name, lines)
 
 
 def test_a_new_topic_is_created() -> None:

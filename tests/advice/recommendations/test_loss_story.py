@@ -91,7 +91,7 @@ def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
     )
     told = likeliest(limps)
     assert told is not None
-    first = "One broker stops serving its followers (gray failures), then "
+    first = "One broker stops serving its followers (half-dead brokers), then "
     assert told.said.startswith(f"{first}the host of that broker dies: ")
     assert "\nlimp 1\n" in told.scenario
     assert "\npower-off 1\n" in told.scenario

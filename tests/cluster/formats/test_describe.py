@@ -122,8 +122,67 @@ def test_columns_of_confluent_are_read():
     line = "Topic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2{more}\n"
     plain = parse_describe(line.format(more=""), "x")
     assert parse_describe(line.format(more="\tOffline: "), "x") == plain
-    assert parse_describe(line.format(more="\tOffline: 3"), "x") == plain
-    assert parse_describe(line.format(more="\tOffline: \tObservers: 3"), "x") == plain
+    (topic,) = parse_describe(line.format(more="\tOffline: 3"), "x")
+    assert (topic.partitions[0].replicas, topic.partitions[0].offline) == ((1, 2, 3), (3,))
+    for label in ("Observers", "LiveObservers"):
+        (topic,) = parse_describe(line.format(more=f"\tOffline: \t{label}: 3"), "x")
+        (partition,) = topic.partitions
+        assert (partition.replicas, partition.observers, partition.offline) == ((1, 2), (3,), ())
+
+
+# https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion/docs/multiregion.rst
+CONSTRAINTS = (
+    'confluent.placement.constraints={"version":1,"replicas":[{"count":2,"constraints":'
+    '{"rack":"west"}}],"observers":[{"count":2,"constraints":{"rack":"east"}}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("rest", "leader", "replicas", "observers", "offline"),
+    [
+        ("Isr: 2,1\tOffline: \tObservers: 3,4", 2, (2, 1), (3, 4), ()),
+        ("Isr: 1\tOffline: 2,1\tLiveObservers: 3,4", None, (2, 1), (3, 4), (2, 1)),
+        ("Isr: 2,1,3\tOffline: \tObservers: 3,4", 2, (2, 1, 3), (4,), ()),
+        ("Isr: 3,4\tOffline: 2,1\tObservers: 3,4", 3, (2, 1, 3, 4), (), (2, 1)),
+        ("Isr: 2,1", 2, (2, 1), (3, 4), ()),
+        ("Isr: 2,1\tOffline: ", 2, (2, 1), (3, 4), ()),
+        ("Isr: 2,1\tOffline: 4\tObservers: 3,4", 2, (2, 1), (3, 4), (4,)),
+    ],
+)
+def test_observers_are_no_replicas(rest, leader, replicas, observers, offline):
+    """By their column or by the constraints; one in the ISR was promoted. It is written back."""
+    head = f"Topic: t\tPartitionCount: 1\tReplicationFactor: 4\tConfigs: {CONSTRAINTS}\n"
+    text = f"{head}\tTopic: t\tPartition: 0\tLeader: {leader or 'none'}\tReplicas: 2,1,3,4\t{rest}"
+    (topic,) = parse_describe(text + "\n", "x")
+    (partition,) = topic.partitions
+    assert (partition.leader, partition.replicas) == (leader, replicas)
+    assert (partition.observers, partition.offline) == (observers, offline)
+    assert topic.brokers() == {1, 2, 3, 4}
+    assert topic.placed_by_rules
+    (again,) = parse_describe(format_describe(topic, "2.7"), "x")
+    assert set(again.partitions[0].replicas) == set(replicas)
+    assert set(again.partitions[0].observers) == set(observers)
+
+
+@pytest.mark.parametrize("version", ["0.8.0", "2.1", "2.7", "3.7", "3.9", "4.1"])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2025-01-02T10:00:00.000Z stdout F ",
+        "[2025-01-02 10:00:00,000] INFO ",
+        "kafka-0 | ",
+        "Jan 02 10:00:00 host kafka[812]: ",
+        "> ",
+    ],
+)
+def test_the_version_is_guessed_behind_a_prefix_too(version, prefix):
+    """A log's or container's prefix changes neither the columns nor what they prove."""
+    text = SAMPLES[version]
+    prefixed = "".join(prefix + line.lstrip() + "\n" for line in text.splitlines())
+    log = "[2025-01-02 10:00:00] started\n" * 5_000
+    plain = load_cluster(text)
+    for other in (load_cluster(prefixed), load_cluster(log + prefixed)):
+        assert (other.layout, other.topics) == (plain.layout, plain.topics)
 
 
 def test_several_topics_and_any_order_are_read():
@@ -167,8 +226,6 @@ GOOD = (
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("Isr: 2,3,1\n", "Isr: 2,3,9\n", r"x\.txt:3: .*broker 9 as Isr but not in its Replicas"),
-        ("Leader: 2", "Leader: 9", r"x\.txt:3: .*broker 9 as Leader"),
         ("Partition: 1", "Partition: 0", r"x\.txt:3: partition 0 of topic t was already .*txt:2"),
         ("Replicas: 1,2,3", "Replicas: 1,2,2", r"x\.txt:2: .*twice in Replicas"),
         ("Replicas: 1,2,3", "Replicas: 1,b,3", r"x\.txt:2: Replicas '1,b,3' is not a list"),
@@ -179,13 +236,13 @@ GOOD = (
         ("Partition: 1", "Partition: 4000000000", r"'4000000000' has a number larger than Kafka"),
         ("Leader: 1", "Leader: x", r"x\.txt:2: Leader 'x' is not a number"),
         ("Isr: 1,2,3", "Isr: ", r"x\.txt:2: .*leader 1 and an empty Isr"),
-        ("Count: 2", "Count: 5", r"x\.txt:1: .*PartitionCount 5 but 2 partition lines"),
+        ("Count: 2", "Count: 1", r"x\.txt:1: .*PartitionCount 1 but 2 partition lines"),
         ("Count: 2", "Count: two", r"x\.txt:1: PartitionCount 'two' is not a number"),
         ("Factor: 3", "Factor: 2", r"x\.txt:1: .*ReplicationFactor 2 but .* 3 replicas"),
-        ("\tReplicas: 1,2,3", "", r"x\.txt:2: the line is cut, it has no Replicas"),
-        ("\tIsr: 1,2,3", "", r"x\.txt:2: the line is cut, it has no Isr"),
-        ("\tConfigs: ", "", r"x\.txt:1: the line is cut, it has no Configs"),
-        ("Isr: 1,2,3", "Isr: 1,2,3\tElr: 1", r"x\.txt:2: the line is cut, it has no LastKnownElr"),
+        ("\tReplicas: 1,2,3", "", r"x\.txt:2: the line has no Replicas, which"),
+        ("\tIsr: 1,2,3", "", r"x\.txt:2: the line has no Isr, which"),
+        ("\tConfigs: ", "", r"x\.txt:1: the line has no Configs, which"),
+        ("Isr: 1,2,3", "Isr: 1,2,3\tElr: 1", r"x\.txt:2: the line has no LastKnownElr, which"),
         ("Isr: 2,3,1", "Isr: 2,3,1\tElr: \tLastKnownElr: ", r"x\.txt:3: some lines .* have Elr"),
         ("Leader: 1", "Leader: 1\tLeader: 1", r"x\.txt:2: this line has Leader twice"),
         ("\tTopic: t\tPartition: 0", "\tion: 0", r"x\.txt:2: this line has Leader but no Topic"),
@@ -230,7 +287,7 @@ def test_lines_in_the_usual_form_mean_the_same(text, data):
 
 def test_labels_are_of_ascii_letters():
     """Without case, the long s equals an s: such a line used to end in a KeyError."""
-    with pytest.raises(InputError, match=r"x\.txt:2: the line is cut, it has no Isr"):
+    with pytest.raises(InputError, match=r"x\.txt:2: the line has no Isr, which"):
         parse_describe(GOOD.replace("Isr", "I\u017fr", 1), "x.txt")
 
 
@@ -256,7 +313,9 @@ def test_truncated_output_is_rejected_or_equal(version):
             read = parse_describe(text[:end], "x")
         except InputError:
             continue
-        if read != whole:
+        if len(read[0].partitions) < len(whole[0].partitions):
+            assert read[0].stated_partitions == len(whole[0].partitions)
+        elif read != whole:
             # An old line has no label after the ISR (or the list of removing replicas, or the
             # ELR) that could be found missing.
             assert text[:end].rstrip()[-1].isdigit() or text[:end].endswith((" ", ":"))

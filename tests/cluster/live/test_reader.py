@@ -17,7 +17,7 @@ from advisor.cluster import Cluster, load_cluster
 from advisor.cluster.live.client import BROKER, TOPIC, Answers, parse_setting
 from advisor.cluster.live.deadline import run_with_timeout
 from advisor.cluster.live.reader import cluster_from_answers, format_topic_id
-from advisor.cluster.observed import Observed, Quorum, Setting
+from advisor.cluster.observed import DEFAULT, Observed, Quorum, Setting
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
@@ -377,3 +377,42 @@ def test_the_election_tool_has_its_own_option(version: str, option: str) -> None
     assert (
         f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f").text
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "source", "system"),
+    [
+        (
+            {"settings": {(TOPIC, "orders"): {"redpanda.remote.read": Setting("false", DEFAULT)}}},
+            "b:9092",
+            "Redpanda",
+        ),
+        (
+            {"settings": {(BROKER, "1"): {"automq.zonerouter.channels": Setting("", DEFAULT)}}},
+            "b:9092",
+            "AutoMQ",
+        ),
+        ({}, "shop.servicebus.windows.net:9093", "Azure Event Hubs"),
+    ],
+)
+def test_what_answers_like_kafka_and_is_not_is_refused(
+    changes: dict[str, Any], source: str, system: str
+) -> None:
+    """A running cluster shows its marks in default values, too."""
+    with pytest.raises(InputError, match=rf"{system}.*no verdict"):
+        cluster_from_answers(answers(**changes), source)
+
+
+def test_a_managed_service_is_known_by_its_addresses() -> None:
+    """The remark names it, as for a pasted output."""
+    source = "b-1.shop.wm1fi5.c23.kafka.us-east-1.amazonaws.com:9094"
+    assert cluster_from_answers(answers(), source).managed == "Amazon MSK"
+    assert cluster_from_answers(answers(), "b:9092").managed is None
+
+
+def test_offline_replicas_of_a_broker_that_runs_are_a_failed_directory() -> None:
+    """The metadata lists them; the broker is in sync elsewhere and not reported as down."""
+    rows = partition(0, isr_nodes=[1, 3], offline_replicas=[2]), partition(1, isr_nodes=[1, 2, 3])
+    cluster = cluster_from_answers(answers(topics=[topic("orders", *rows)]), "b:9092")
+    state = current_state(cluster, "4.1")
+    assert (state.missing, state.presence.failed_directories) == ((), (2,))

@@ -193,5 +193,5 @@ def test_a_report_shows_the_step_of_the_loss_first():
     """The slider stands where the first acknowledged record is lost, in notebooks at the start."""
     told = advisor.play(LOSS).story()
     lost = [n for n, step in enumerate(told.steps) if step.loss]
-    assert f'data-first="{lost[0]}"' in told.at_loss.text
+    assert f'data-first="{lost[0]}"' in told.at_loss.html
     assert 'data-first="0"' in told.html

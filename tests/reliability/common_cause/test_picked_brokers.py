@@ -93,6 +93,15 @@ def test_sampled_choices_agree_with_all_of_them(
     assert sampled == any_picked(sets, chances, share)
 
 
+@pytest.mark.parametrize("brokers", [9, 40])
+def test_an_event_that_strikes_every_broker_is_counted_at_once(brokers: int) -> None:
+    """Each set has all of its brokers struck: no choice is left to enumerate or to draw."""
+    sets = some_sets(brokers, 30, 7)
+    answer = any_picked(sets, GRADED, 1.0)
+    assert answer.probability == pytest.approx(1.0 - (1.0 - GRADED[-1]) ** len(sets), rel=1e-12)
+    assert (answer.total, answer.error) == (pytest.approx(GRADED[-1] * len(sets)), 0.0)
+
+
 @pytest.mark.parametrize("brokers", [1, 6, 30, 1500])
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.3, 1.0])
 def test_the_number_of_picked_brokers_is_binomial(brokers: int, share: float) -> None:

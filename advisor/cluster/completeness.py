@@ -1,0 +1,62 @@
+"""Whether a description shows a whole cluster, as far as one sees, or a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor.cluster.topic import Partition, Topic
+from advisor.formatting import counted
+
+_ALL = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
+
+
+def part_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str] = ()) -> str:
+    """Say in one sentence which part of a cluster is shown; "" if it seems to be all of it.
+
+    Parameters
+    ----------
+    topics : sequence of Topic
+        At least one.
+    with_headers : bool
+        Whether the topics' sizes and settings are shown, too.
+    empty : sequence of str
+        Names of topics of which no partition is shown.
+    """
+    missing = _not_shown(topics, with_headers, empty)
+    if missing:
+        return (
+            f"This is a part of the cluster ({missing}): nothing is concluded about what does not "
+            f"occur in it; give the output of {_ALL}."
+        )
+    if len(topics) > 1:
+        return ""
+    return (
+        f"Of this cluster one topic is shown, {topics[0].name}: nothing is concluded about brokers "
+        "without a replica of it; name them with --racks, or describe all topics."
+    )
+
+
+def _not_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]) -> str:
+    missing = [(topic, partitions) for topic in topics if (partitions := _missing(topic))]
+    unhealthy = all(_unhealthy(p) for topic in topics for p in topic.partitions)
+    if not with_headers and unhealthy:
+        return "only partitions that are not in sync, as with --under-replicated-partitions"
+    if missing:
+        topic, partitions = missing[0]
+        of = counted(len(topic.partitions) + len(topic.broken) + partitions, "partition")
+        more = f" and so with {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        return f"{partitions:,} of {of} of {topic.name} not shown{more}"
+    if empty:
+        more = f" and {len(empty) - 1:,} more" if len(empty) > 1 else ""
+        return f"no partition of {empty[0]}{more}"
+    return ""
+
+
+def _missing(topic: Topic) -> int:
+    """How many partitions are not shown, by the topic's stated size or gaps in their numbers."""
+    numbers = {*topic.broken, *(partition.index for partition in topic.partitions)}
+    return max(topic.stated_partitions or 0, max(numbers) + 1) - len(numbers)
+
+
+def _unhealthy(partition: Partition) -> bool:
+    return partition.leader is None or not set(partition.isr).issuperset(partition.held)

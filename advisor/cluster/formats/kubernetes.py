@@ -1,0 +1,160 @@
+"""Read Kubernetes resources: YAML of any number of documents, JSON, and lists of resources.
+
+Scalars are read as text: 3.10 is not 3.1. What operators make of the resources is in `strimzi` and
+`confluent_operator`.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from advisor.errors import InputError
+from advisor.parsing import MOST_DEPTH, check_document, read_json, without_duplicates
+
+MAX_BROKERS = 10_000
+_MOST_CHARACTERS = 4_000_000
+
+
+def resources_in(text: str, source: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the resources of a text, also those inside of lists.
+
+    Parameters
+    ----------
+    text : str
+        YAML, or JSON as of `kubectl get -o json`.
+    source : str
+        Name for error messages, usually the file name.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or something has no kind.
+    """
+    try:
+        documents = _of_json(text) if _is_json(text) else list(_documents(text))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise InputError(f"{source}{line}: this is not YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        first = str(error).split("\n", 1)[0]
+        raise InputError(f"{source}: this is not YAML: {first}") from None
+    for document in documents:
+        if document in ("", None):
+            continue
+        items = document.get("items") if isinstance(document, Mapping) else None
+        for item in items if isinstance(items, list) else [document]:
+            if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
+                raise InputError(
+                    f"{source}: a document has no kind; give the resources Kafka, "
+                    "KafkaNodePool and KafkaTopic"
+                )
+            yield item
+
+
+def _documents(text: str) -> Iterator[Any]:
+    """Yield the documents with scalars as text and without aliases, which can grow without end."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
+    # libyaml is ten times faster.
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    open_nodes: list[list[Any]] = []
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("an alias (*) is not supported")
+        if isinstance(event, yaml.DocumentStartEvent | yaml.CollectionStartEvent):
+            open_nodes.append([type(event)])
+            if len(open_nodes) > MOST_DEPTH:
+                raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+        elif isinstance(event, yaml.ScalarEvent):
+            open_nodes[-1].append(event.value)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            kind, *values = open_nodes.pop()
+            if kind is yaml.MappingStartEvent:
+                keys = values[::2]
+                if not all(isinstance(key, str) for key in keys):
+                    raise ValueError("a key is not a text")
+                pairs = list(zip(keys, values[1::2], strict=True))
+                open_nodes[-1].append(without_duplicates(pairs))
+            else:
+                open_nodes[-1].append(values)
+        elif isinstance(event, yaml.DocumentEndEvent):
+            document = open_nodes.pop()[1]
+            check_document(document)
+            yield document
+
+
+def cut_note(text: str) -> tuple[str, ...]:
+    """Say that the last resource of YAML may be cut, where the last line has no end."""
+    if _is_json(text) or "\n" not in text or text.endswith(("\n", "\r")):
+        return ()
+    return ("The text ends without a line end: its last resource may be cut.",)
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip().startswith(("{", "["))
+
+
+def _of_json(text: str) -> list[Any]:
+    try:
+        document = read_json(text)
+    except ValueError as error:
+        raise ValueError(f"as JSON, {error}") from None
+    texts = _as_text(document)
+    return texts if isinstance(texts, list) else [texts]
+
+
+def _as_text(value: Any) -> Any:
+    """Return JSON as YAML is read here: numbers and truth values are texts."""
+    if isinstance(value, Mapping):
+        return {key: _as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_text(inner) for inner in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if value is None else str(value)
+
+
+def nested(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """Return the mapping under nested keys; empty if absent."""
+    for key in keys:
+        below = table.get(key)
+        if below in (None, ""):
+            return {}
+        if not isinstance(below, Mapping):
+            raise InputError(f"{key} is {reprlib.repr(below)}, which is not a mapping")
+        table = below
+    return table
+
+
+def name_of(resource: Mapping[str, Any]) -> str:
+    """Return the name of a resource."""
+    name = nested(resource, "metadata").get("name")
+    if not isinstance(name, str) or not name:
+        raise InputError(f"a {resource['kind']} has no metadata.name")
+    return name
+
+
+def settings_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings as texts."""
+    return {str(key): str(value) for key, value in config.items()}
+
+
+def node_count(value: object, where: str) -> int:
+    """Return a number of nodes, 0 to `MAX_BROKERS`."""
+    count = integer(value, f"{where}: replicas")
+    if not 0 <= count <= MAX_BROKERS:
+        raise InputError(f"{where}: replicas is {count}; give 0 to {MAX_BROKERS}")
+    return count
+
+
+def integer(value: object, where: str) -> int:
+    """Return a whole number from its digits."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
+        return int(value)
+    raise InputError(f"{where} is {reprlib.repr(value)}, which is not a whole number")

@@ -1,0 +1,447 @@
+"""Counts that a person types, and incidents with their times: read into `ClusterHistory`.
+
+A mapping, or the same as TOML or JSON::
+
+    {"brokers": 12, "years": 3, "racks": 3,
+     "events": {"broker.power": 4, "cluster.crash": [{"minutes": 40}]}}
+
+`docs/learn.md` says what may stand there. CSV has counts (`mechanism,events,...`) or incidents
+(`start,end,what,brokers`), a row each. Anything else is refused, with the place and the nearest
+word: a misspelt mechanism would silently count nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from advisor.errors import InputError, shown
+from advisor.files import read_input
+from advisor.formatting import HOURS_PER_YEAR, as_given
+from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
+from advisor.learning.metric_outages import history_of
+from advisor.learning.prometheus import Answer, answer_of, is_answer, samples_of
+from advisor.learning.typed_events import (
+    TIMES,
+    TypedEvents,
+    amount,
+    moment,
+    near,
+    whole_number,
+)
+from advisor.parsing import MOST_JSON_CHARACTERS, read_json, read_toml
+from advisor.reliability.failures.mechanism import per_hour
+from advisor.reliability.failures.mechanisms import Mechanism, Scope, table
+
+_KEYS = (
+    *("name", "brokers", "racks", "years", "months", "days", "since", "until", "mode"),
+    *("events", "incidents", "refused_minutes"),
+)
+_INCIDENTS = "incidents"
+_CLUSTERS = "clusters"
+_LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
+_COUNT = "events"
+MOST_BROKERS, MOST_YEARS = 100_000, 30.0
+"""More than any Kafka cluster has, and longer than Kafka exists: taken for typos."""
+# More than one an hour, of one broker, is no outage.
+_MOST_PER_YEAR = HOURS_PER_YEAR
+_COUNT_COLUMNS = ("mechanism", "events")
+_INCIDENT_COLUMNS = ("start", "what")
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a source may leave out, because it is said beside it.
+
+    Attributes
+    ----------
+    brokers, racks : int or None
+        Of the cluster that was described.
+    mode : str
+    since, until : datetime or None
+    """
+
+    brokers: int | None = None
+    racks: int | None = None
+    mode: str = "kraft"
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHistory, ...]:
+    """Read sources, each one or several clusters.
+
+    Raises
+    ------
+    InputError
+        Anything that is misspelt, missing, negative, NaN, or more than there can be.
+    """
+    histories: list[ClusterHistory] = []
+    answers: list[Answer] = []
+    files = [file for source in sources for file in _files(source)]
+    for number, source in enumerate(files, 1):
+        where = f"source {number}" if len(files) > 1 else "counts"
+        read = _read_source(source, where, window)
+        # Answers about different metrics, or months, are of the same clusters.
+        if isinstance(read, Answer):
+            answers.append(read)
+        else:
+            histories += read
+    if answers:
+        histories += _of_answers(answers, window)
+    names = [history.name for history in histories]
+    if len(set(names)) < len(names):
+        histories = [replace(h, name=f"cluster {n}") for n, h in enumerate(histories, 1)]
+    return tuple(histories)
+
+
+def _files(source: Any) -> list[Any]:
+    """The JSON files of a folder, or the source itself."""
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        files = sorted(Path(source).glob("*.json"))
+        if not files:
+            raise InputError(f"{source}: the folder has no .json file of Prometheus' answers.")
+        return list(files)
+    return [source]
+
+
+def _of_answers(answers: Sequence[Answer], window: Window) -> list[ClusterHistory]:
+    """Read what Prometheus answered, in the time that was said."""
+    since = window.since.timestamp() if window.since else -math.inf
+    until = window.until.timestamp() if window.until else math.inf
+    inside = []
+    for series in (row for answer in answers for row in answer.series):
+        kept = (series.times >= since) & (series.times < until)
+        inside.append(replace(series, times=series.times[kept], values=series.values[kept]))
+    all_samples = samples_of(inside, "Prometheus' answers")
+    return [
+        replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
+        for samples in all_samples
+    ]
+
+
+def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory] | Answer:
+    if is_answer(source):
+        return answer_of(source, where)
+    if isinstance(source, Mapping):
+        return _of_document(source, where, window)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"{where}: give a mapping of counts or a file, not {shown(source)}.")
+    path = os.fspath(source)
+    if "://" in path:
+        raise InputError(
+            f"{path}: an address cannot be asked yet; count the events (docs/learn.md has the "
+            "queries) and give the counts."
+        )
+    text = _text(path)
+    suffix = Path(path).suffix.lower()
+    if suffix == ".csv":
+        return _of_csv(text, path, window)
+    reader = read_json if suffix == ".json" else read_toml
+    try:
+        document = reader(text)
+    except ValueError as error:
+        kind = "JSON" if suffix == ".json" else "TOML"
+        raise InputError(
+            f"{path}: not valid {kind} ({error}); counts are .toml, .json or .csv."
+        ) from None
+    if is_answer(document):
+        return answer_of(document, path)
+    if not isinstance(document, Mapping):
+        raise InputError(f"{path}: give a table with brokers, years and events.")
+    return _of_document(document, path, window, Path(path).parent)
+
+
+def _text(path: str) -> str:
+    try:
+        return read_input(path, MOST_JSON_CHARACTERS).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start}).") from None
+    except ValueError:
+        raise InputError(f"{shown(path)} is not a path.") from None
+
+
+# A mapping
+
+
+def _of_document(
+    document: Mapping[Any, Any], where: str, window: Window, folder: Path | None = None
+) -> list[ClusterHistory]:
+    if _CLUSTERS not in document:
+        return [_history(document, where, window, folder)]
+    clusters = document[_CLUSTERS]
+    if len(document) > 1 or not isinstance(clusters, list | tuple) or not clusters:
+        raise InputError(f"{where}: `{_CLUSTERS}` stands alone, and is a list of tables.")
+    tables = enumerate(clusters, 1)
+    return [_history(entry, f"{where}: cluster {n}", window, folder) for n, entry in tables]
+
+
+def _history(raw: Any, where: str, window: Window, folder: Path | None = None) -> ClusterHistory:
+    if not isinstance(raw, Mapping):
+        raise InputError(f"{where}: give a table with brokers, years and events.")
+    for key in raw:
+        if key not in _KEYS:
+            raise InputError(f"{where}: {shown(key)} is no key of counts; {near(key, _KEYS)}")
+    history = _frame(raw, where, window)
+    if _COUNT not in raw and _INCIDENTS not in raw:
+        raise InputError(
+            f'{where}: give events, such as {{"broker.power": 4}}, or a file of incidents.'
+        )
+    events = raw.get(_COUNT, {})
+    if not isinstance(events, Mapping):
+        raise InputError(f'{where}: events is a table, such as {{"broker.power": 4}}.')
+    typed = _with_events(history, dict(_by_mechanism(events, where)), where)
+    if _INCIDENTS not in raw:
+        return typed
+    path = raw[_INCIDENTS]
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{where}: incidents names a CSV file, not {shown(path)}.")
+    named = os.fspath(path if folder is None else folder / path)
+    listed = _with_csv(history, _text(named), named)
+    for name in typed.seen:
+        if name in listed.seen:
+            raise InputError(f"{where}: {name} is in events and in {named}; count it once.")
+    return replace(
+        typed,
+        seen={**typed.seen, **listed.seen},
+        outages=tuple(sorted((*typed.outages, *listed.outages), key=_start)),
+    )
+
+
+def _frame(raw: Mapping[Any, Any], where: str, window: Window) -> ClusterHistory:
+    """The cluster and the time in which it was watched, without events."""
+    brokers = raw.get("brokers", window.brokers)
+    if brokers is None:
+        raise InputError(f"{where}: say how many brokers there were (brokers).")
+    racks = raw.get("racks", window.racks)
+    count = whole_number(brokers, f"{where}: brokers", 1, MOST_BROKERS)
+    mode = raw.get("mode", window.mode)
+    if mode not in ("kraft", "zookeeper"):
+        raise InputError(f"{where}: mode is kraft or zookeeper, not {shown(mode)}.")
+    name = raw.get("name", where)
+    if not isinstance(name, str):
+        raise InputError(f"{where}: name is a text, not {shown(name)}.")
+    refused = raw.get("refused_minutes")
+    years, since, until = _watched(raw, where, window)
+    history = ClusterHistory(
+        name=name,
+        brokers=count,
+        years=years,
+        racks=None if racks is None else whole_number(racks, f"{where}: racks", 1, count),
+        mode=mode,
+        since=since,
+        until=until,
+    )
+    if refused is None:
+        return history
+    minutes = amount(refused, f"{where}: refused_minutes")
+    if minutes > years * HOURS_PER_YEAR * 60.0:
+        raise InputError(f"{where}: refused_minutes is more than all the time that was watched.")
+    return replace(history, refused=Refused(minutes, years))
+
+
+def _watched(
+    raw: Mapping[Any, Any], where: str, window: Window
+) -> tuple[float, datetime | None, datetime | None]:
+    stated = [key for key in _LONG if key in raw]
+    since = moment(raw["since"], f"{where}: since") if "since" in raw else window.since
+    until = moment(raw["until"], f"{where}: until") if "until" in raw else window.until
+    if stated:
+        if len(stated) > 1 or "since" in raw or "until" in raw:
+            raise InputError(f"{where}: give years, months or days, or since and until: one way.")
+        (key,) = stated
+        years = amount(raw[key], f"{where}: {key}") * _LONG[key]
+        since = until = None
+    elif since is None or until is None:
+        raise InputError(f"{where}: say for how long was counted: years, or since and until.")
+    else:
+        years = (until - since).total_seconds() / 3600.0 / HOURS_PER_YEAR
+    if not 0.0 < years <= MOST_YEARS:
+        raise InputError(
+            f"{where}: {as_given(years)} years were watched; it must be more than 0 and at most "
+            f"{MOST_YEARS:g}."
+        )
+    return years, since, until
+
+
+def _by_mechanism(events: Mapping[Any, Any], where: str) -> Iterator[tuple[Mechanism, Any]]:
+    """Mechanisms and what is said of each; in TOML their names may be nested tables."""
+    known = table()
+    groups = {name.partition(".")[0] for name in known.names}
+    for key, raw in events.items():
+        if key in groups and isinstance(raw, Mapping):
+            for inner, content in raw.items():
+                yield mechanism_of(f"{key}.{inner}", where), content
+        else:
+            yield mechanism_of(key, where), raw
+
+
+def mechanism_of(name: Any, where: str) -> Mechanism:
+    """Return the mechanism of a name, or of what sentences call it.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message has the nearest name.
+    """
+    known = table()
+    if isinstance(name, str):
+        said = name.strip().lower()
+        if said in known:
+            return known[said]
+        for entry in known.entries:
+            if said in (entry.words, entry.words.removesuffix("s")):
+                return entry
+    raise InputError(f"{where}: no mechanism {shown(name)}; {near(name, known.names)}")
+
+
+def _with_events(
+    history: ClusterHistory, events: Mapping[Mechanism, Any], where: str
+) -> ClusterHistory:
+    seen: dict[str, Seen] = {}
+    outages: list[Outage] = []
+    for entry, raw in events.items():
+        here = f"{where}: {entry.name}"
+        if entry.scope is Scope.RACK and history.racks is None:
+            raise InputError(f"{here} is counted in rack-years: say how many racks there are.")
+        seen[entry.name], dated = TypedEvents(entry, history, here).read(raw)
+        outages += dated
+        _check_often(entry, seen[entry.name], history, here)
+    return replace(history, seen=seen, outages=tuple(sorted(outages, key=_start)))
+
+
+def _start(outage: Outage) -> datetime:
+    return outage.start
+
+
+def _check_often(entry: Mechanism, seen: Seen, history: ClusterHistory, where: str) -> None:
+    exposure = history.exposure_years(entry.scope)
+    if seen.events > max(1.0, _MOST_PER_YEAR * exposure):
+        raise InputError(
+            f"{where}: {seen.events:,} events in {as_given(exposure)} {entry.scope.value}-years "
+            "are more than one an hour; check events, brokers and years."
+        )
+
+
+# CSV
+
+
+def _of_csv(text: str, path: str, window: Window) -> list[ClusterHistory]:
+    """Read a CSV of incidents in the cluster that was described, or of counts in one or several."""
+    columns, rows = _rows(text, path)
+    if "mechanism" not in columns:
+        frame = _frame({"name": Path(path).stem}, path, window)
+        return [_with_csv(frame, text, path)]
+    clusters: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    for line, row in rows:
+        clusters.setdefault(row.get("cluster", ""), []).append((line, row))
+    histories = []
+    for name, members in clusters.items():
+        stated: dict[str, Any] = {"name": name or Path(path).stem}
+        for key in ("brokers", "racks", "mode", *_LONG, "since", "until"):
+            said = {row[key] for _, row in members if row.get(key)}
+            if len(said) > 1:
+                raise InputError(f"{path}: {key} of one cluster is {' and '.join(sorted(said))}.")
+            if said:
+                (text_of_key,) = said
+                stated[key] = (
+                    text_of_key if key in ("mode", "since", "until") else _cell(text_of_key)
+                )
+        histories.append(_with_counts(_frame(stated, path, window), members, path))
+    return histories
+
+
+def _with_csv(history: ClusterHistory, text: str, path: str) -> ClusterHistory:
+    columns, rows = _rows(text, path)
+    if "mechanism" in columns:
+        return _with_counts(history, rows, path)
+    if history.since is None or history.until is None:
+        raise InputError(
+            f"{path}: incidents have dates; say since and until, so that it is known which of them "
+            "were in the time that was watched."
+        )
+    events: dict[Mechanism, list[dict[str, Any]]] = {}
+    for line, row in rows:
+        entry = mechanism_of(row["what"], f"{path}:{line}")
+        event: dict[str, Any] = {key: row[key] for key in TIMES if row.get(key)}
+        event["where"] = f"{path}:{line}"
+        brokers = row.get("brokers", "").replace(",", " ").replace(";", " ").split()
+        if brokers:
+            event["brokers"] = [_cell(broker) for broker in brokers]
+        if row.get("racks"):
+            event["racks"] = _cell(row["racks"])
+        events.setdefault(entry, []).append(event)
+    return _with_events(history, events, path)
+
+
+def _with_counts(
+    history: ClusterHistory, rows: Sequence[tuple[int, dict[str, str]]], path: str
+) -> ClusterHistory:
+    events: dict[Mechanism, dict[str, Any]] = {}
+    frame = {"cluster", "mechanism", "brokers", "racks", "mode", *_LONG, "since", "until"}
+    for line, row in rows:
+        entry = mechanism_of(row["mechanism"], f"{path}:{line}")
+        if entry in events:
+            raise InputError(f"{path}:{line}: {entry.name} was counted in an earlier row, too.")
+        typed: dict[str, Any] = {}
+        for key, cell in row.items():
+            if cell and key not in frame:
+                parts = [_cell(part) for part in cell.replace(";", " ").split()]
+                typed[key] = parts if per_hour(key) else parts[0]
+        typed["where"] = f"{path}:{line}"
+        events[entry] = typed
+    return _with_events(history, events, path)
+
+
+def _rows(text: str, path: str) -> tuple[tuple[str, ...], list[tuple[int, dict[str, str]]]]:
+    """Columns and rows of a CSV, with their lines; lines that begin with # are comments."""
+    lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if _says(line)]
+    if not lines:
+        raise InputError(f"{path}: it is empty; give a header and rows.")
+    try:
+        table_rows = [next(csv.reader(StringIO(line), strict=True)) for _, line in lines]
+    except csv.Error as error:
+        raise InputError(f"{path}: not valid CSV ({error}).") from None
+    columns = tuple(cell.strip().lower() for cell in table_rows[0])
+    for wanted in (_COUNT_COLUMNS, _INCIDENT_COLUMNS):
+        if set(wanted) <= set(columns):
+            break
+    else:
+        raise InputError(
+            f"{path}: the first line must name the columns: mechanism,events,... for counts, or "
+            f"start,end,what,brokers for incidents; it has {shown(','.join(columns))}."
+        )
+    if len(set(columns)) < len(columns):
+        raise InputError(f"{path}: a column is there twice.")
+    rows = []
+    for (line, _), cells in zip(lines[1:], table_rows[1:], strict=True):
+        if len(cells) != len(columns):
+            raise InputError(
+                f"{path}:{line}: {len(cells)} fields, but {len(columns)} columns; put fields with "
+                "commas into quotes."
+            )
+        stripped = (cell.strip() for cell in cells)
+        rows.append((line, dict(zip(columns, stripped, strict=True))))
+    return columns, rows
+
+
+def _says(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _cell(text: str) -> Any:
+    """A number of a CSV, or the text if it is none, which is then refused where it stands."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number

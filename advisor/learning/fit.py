@@ -1,0 +1,405 @@
+"""From what clusters have seen, and a card as the prior, to a card of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from advisor import catalog
+from advisor.formatting import as_given, counted
+from advisor.learning.evidence import ClusterHistory, Seen, Teaches, evidence_of
+from advisor.learning.posterior import (
+    Counted,
+    Lengths,
+    Range,
+    Share,
+    cluster_posteriors,
+    length_likelihood,
+    posterior,
+    product_posterior,
+    rate_likelihood,
+    share_likelihood,
+    struck_posterior,
+)
+from advisor.reliability.calendar import RATE_PATH
+from advisor.reliability.failures.card import Quantity
+from advisor.reliability.failures.card_origin import OWN_EVIDENCE
+from advisor.reliability.failures.distributions import range_of
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, Scope, table
+
+# What a card shows of a number that was computed.
+_DIGITS = 4
+NAME = "learned"
+
+
+@dataclass(frozen=True)
+class CountRow:
+    """A mechanism that was counted.
+
+    Attributes
+    ----------
+    mechanism : str
+    number : str
+        Dotted path of its rate in the card.
+    events : int
+    broker_years, rack_years, cluster_years : float or None
+        In which they were counted; one of them.
+    prior, posterior : Range
+        Events per year of one broker, rack or cluster: value, low and high. Of a fleet, its centre.
+    """
+
+    mechanism: str
+    number: str
+    events: int
+    broker_years: float | None
+    rack_years: float | None
+    cluster_years: float | None
+    prior: Range
+    posterior: Range
+
+    @property
+    def exposure_years(self) -> float:
+        """The years of whichever it strikes."""
+        return self.broker_years or self.rack_years or self.cluster_years or 0.0
+
+    @property
+    def counted_words(self) -> str:
+        """How many in how long."""
+        (kind,) = (k for k in Scope if getattr(self, f"{k.value}_years") is not None)
+        years = as_given(float(f"{self.exposure_years:.3g}"))
+        return f"{self.events:,} in {years} {kind.value}-year{'' if years == '1' else 's'}"
+
+
+@dataclass(frozen=True)
+class NumberRow:
+    """A number of the card that was learned.
+
+    Attributes
+    ----------
+    number : str
+        Dotted path.
+    evidence : str
+        What was seen.
+    prior, posterior : Range
+    """
+
+    number: str
+    evidence: str
+    prior: Range
+    posterior: Range
+
+    @property
+    def moved(self) -> float:
+        """How much was learned: by which factor the value moved, and the range narrowed."""
+        pairs = zip(self.prior, self.posterior, strict=True)
+        return sum(abs(math.log(after / before)) for before, after in pairs if before and after)
+
+
+@dataclass
+class Fit:
+    """A card with what was learned; and what was learned, number by number.
+
+    Attributes
+    ----------
+    prior : FailureModel
+    quantities : dict of str to Quantity
+        Those that changed.
+    counts : list of CountRow
+    numbers : list of NumberRow
+    notes : list of str
+        What could not be learned, a sentence each.
+    own_rates : dict of str to dict of str to Quantity
+        Of a fleet: each cluster's own rate, by path and name.
+    """
+
+    prior: FailureModel
+    quantities: dict[str, Quantity] = field(default_factory=dict)
+    counts: list[CountRow] = field(default_factory=list)
+    numbers: list[NumberRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    own_rates: dict[str, dict[str, Quantity]] = field(default_factory=dict)
+
+    def model(
+        self, name: str = NAME, changed: Mapping[str, Quantity] | None = None
+    ) -> FailureModel:
+        """Return the card with what was learned, as it reads back from a file."""
+        numbers = self.quantities if changed is None else changed
+        quantities = {
+            path: _with_source(numbers.get(path, quantity), self.prior.name)
+            for path, quantity in self.prior.quantities.items()
+        }
+        times = {
+            path: replace(t, evidence=_source(t.evidence, self.prior.name))
+            for path, t in self.prior.times.items()
+        }
+        title = f"{self.prior.title}, with what was counted"
+        learned = replace(self.prior, name=name, title=title, quantities=quantities, times=times)
+        return FailureModel.from_dict(learned.to_dict(), name)
+
+
+def fit(prior: FailureModel, histories: Sequence[ClusterHistory]) -> Fit:
+    """Learn every number that something was seen of; the others keep the prior."""
+    result = Fit(prior)
+    for entry in table().entries:
+        seen = [(h, h.seen[entry.name]) for h in histories if entry.name in h.seen]
+        if seen:
+            _Learning(entry, seen, result).learn()
+    return result
+
+
+@dataclass(frozen=True)
+class _Learning:
+    """Learns the numbers of one mechanism."""
+
+    entry: Mechanism
+    seen: Sequence[tuple[ClusterHistory, Seen]]
+    result: Fit
+
+    def learn(self) -> None:
+        entry, prior = self.entry, self.result.prior
+        if entry.name not in prior.mechanisms:
+            self.result.notes.append(
+                f"The card {prior.name} has no {entry.name}; what was counted of it is not used."
+            )
+            return
+        lengths = self._lengths()
+        for mode, path in self._rate_paths():
+            members = [(h, s) for h, s in self.seen if mode in ("", h.mode)]
+            if members:
+                self._learn_rate(path, members, lengths)
+        for path, found in lengths.items():
+            if path not in self.result.quantities:
+                self._learn_length(path, found)
+        self._learn_shares()
+
+    def _rate_paths(self) -> list[tuple[str, str]]:
+        """The rates by the mode of the clusters that they hold for; "" for all."""
+        usual = f"{self.entry.name}.{PER_YEAR.key}"
+        other = self.entry.path(self.entry.with_zookeeper)
+        if other in self.result.prior.quantities:
+            return [("kraft", usual), ("zookeeper", other)]
+        return [("", usual)]
+
+    # Lengths
+
+    def _lengths(self) -> dict[str, Lengths]:
+        """What was seen of each mean length, where the card's outages are gamma or exponential."""
+        found: dict[str, Lengths] = {}
+        for key, kind in evidence_of(self.entry).items():
+            if kind is not Teaches.LENGTH:
+                continue
+            rows = [seen.lengths[key] for _, seen in self.seen if key in seen.lengths]
+            ended = tuple(length for row in rows for length in row.ended)
+            ongoing = tuple(length for row in rows for length in row.ongoing)
+            path = f"{self.entry.name}.{key}"
+            if (ended or ongoing) and self._is_learnable(path):
+                found[path] = Lengths(ended, ongoing)
+        return found
+
+    def _is_learnable(self, path: str) -> bool:
+        """Whether the card has a range at a path, and its times are such that counts say it."""
+        prior, (name, _, key) = self.result.prior, path.rpartition(".")
+        rate = evidence_of(self.entry)[key] in (Teaches.RATE, Teaches.ZOOKEEPER_RATE)
+        times = prior.times.get(f"{name}.{'lifetime' if rate else 'duration'}")
+        length = evidence_of(self.entry)[key] is Teaches.LENGTH
+        number = prior.quantities.get(path)
+        why = ""
+        if number is None:
+            why = f"the card {prior.name} does not give it"
+        elif path == RATE_PATH and prior.calendar is not None:
+            why = "it follows from the calendar"
+        elif (rate or length) and times is not None:
+            why = f"its times are {times}, and counts are read as exponential"
+        elif not number.is_range:
+            why = f"the card {prior.name} says it without a range, as exact"
+        if why:
+            self.result.notes.append(f"{path} stays as it was: {why}.")
+        return not why
+
+    def _shape(self) -> Quantity | None:
+        return self.result.prior.quantities.get(f"{self.entry.name}.{SHAPE.key}")
+
+    def _learn_length(self, path: str, lengths: Lengths) -> None:
+        number = self.result.prior.quantities[path]
+        found = posterior(number, length_likelihood(lengths, self._shape()))
+        self._keep(path, found, _length_words(lengths))
+
+    # Rates
+
+    def _learn_rate(
+        self,
+        path: str,
+        members: Sequence[tuple[ClusterHistory, Seen]],
+        lengths: Mapping[str, Lengths],
+    ) -> None:
+        number = self.result.prior.quantities[path]
+        clusters = [Counted(s.events, h.exposure_of(self.entry)) for h, s in members]
+        if not self._is_learnable(path):
+            self._count(path, clusters, _range_of(number), _range_of(number))
+            return
+        if number.minutes_per_year is not None:
+            self._learn_product(path, members, clusters, lengths)
+            return
+        if number.events is not None and number.exposure_years is not None and len(members) == 1:
+            (seen,) = clusters
+            events, years = number.events + seen.events, number.exposure_years + seen.exposure_years
+            found = Range(*range_of(events, years))
+            row = self._count(path, clusters, _range_of(number), found)
+            evidence = _evidence(row.counted_words, number, self.result.prior.name)
+            self.result.quantities[path] = Quantity(*found, evidence, events, years)
+            self.result.numbers.append(NumberRow(path, row.counted_words, _range_of(number), found))
+        else:
+            found = posterior(number, rate_likelihood(clusters))
+            row = self._count(path, clusters, _range_of(number), found)
+            self._keep(path, found, row.counted_words)
+        self._own_rates(path, members, clusters, number)
+
+    def _learn_product(
+        self,
+        path: str,
+        members: Sequence[tuple[ClusterHistory, Seen]],
+        clusters: Sequence[Counted],
+        lengths: Mapping[str, Lengths],
+    ) -> None:
+        """Learn a rate of which the card knows the product with its minutes, and these minutes."""
+        number = self.result.prior.quantities[path]
+        assert number.minutes_per_year is not None
+        beside = f"{self.entry.name}.minutes"
+        minutes = self.result.prior.quantities[beside]
+        product = Quantity(*number.minutes_per_year)
+        before = product_posterior(product, minutes, None, None)
+        long = lengths.get(beside)
+        found = product_posterior(
+            product,
+            minutes,
+            rate_likelihood(clusters),
+            None if long is None else length_likelihood(long, self._shape()),
+        )
+        row = self._count(path, clusters, before.rate, found.rate)
+        said = row.counted_words
+        if beside not in self.result.quantities:
+            self._keep(beside, found.minutes, _length_words(long) if long else said)
+        if found.keeps_product:
+            evidence = _evidence(said, number, self.result.prior.name)
+            kept = self.result.quantities[beside]
+            self.result.quantities[path] = _divided(_rounded(found.product), kept, evidence)
+            self.result.numbers.append(NumberRow(path, said, before.rate, found.rate))
+        else:
+            self._keep(path, found.rate, said, before.rate)
+        self._own_rates(path, members, clusters, Quantity(*before.rate))
+
+    def _count(
+        self, path: str, clusters: Sequence[Counted], before: Range, after: Range
+    ) -> CountRow:
+        exposure = sum(cluster.exposure_years for cluster in clusters)
+        years = {scope: exposure if scope is self.entry.scope else None for scope in Scope}
+        row = CountRow(
+            mechanism=self.entry.name,
+            number=path,
+            events=sum(cluster.events for cluster in clusters),
+            broker_years=years[Scope.BROKER],
+            rack_years=years[Scope.RACK],
+            cluster_years=years[Scope.CLUSTER],
+            prior=before,
+            posterior=after,
+        )
+        self.result.counts.append(row)
+        return row
+
+    def _own_rates(
+        self,
+        path: str,
+        members: Sequence[tuple[ClusterHistory, Seen]],
+        clusters: Sequence[Counted],
+        number: Quantity,
+    ) -> None:
+        if len(clusters) < 2:
+            return
+        own: dict[str, Quantity] = {}
+        rows = zip(members, clusters, cluster_posteriors(number, clusters), strict=True)
+        for (history, seen), cluster, found in rows:
+            years = as_given(float(f"{cluster.exposure_years:.3g}"))
+            said = f"{seen.events:,} in {years} {self.entry.scope.value}-years, and the fleet's"
+            evidence = _evidence(said, number, self.result.prior.name)
+            own[history.name] = Quantity(*_rounded(found), evidence)
+        self.result.own_rates[path] = own
+
+    # Probabilities
+
+    def _learn_shares(self) -> None:
+        for path, share in self._shares():
+            number = self.result.prior.quantities[path]
+            found = posterior(number, share_likelihood(share), 1.0)
+            self._keep(path, found, f"{share.happened:,} of {share.of:,}")
+        struck = [pair for _, seen in self.seen for pair in seen.struck]
+        if struck:
+            self._learn_struck(struck)
+
+    def _shares(self) -> Iterator[tuple[str, Share]]:
+        for key in evidence_of(self.entry):
+            rows = [seen.shares[key] for _, seen in self.seen if key in seen.shares]
+            share = Share(sum(row.happened for row in rows), sum(row.of for row in rows))
+            path = f"{self.entry.name}.{key}"
+            if share.of and self._is_learnable(path):
+                yield path, share
+
+    def _learn_struck(self, struck: Sequence[tuple[int, int]]) -> None:
+        entry, given = self.entry, self.result.prior.quantities
+        every, brokers = entry.path(entry.every), entry.share_path
+        if not self._is_learnable(brokers):
+            return
+        both = every in given and self._is_learnable(every)
+        whole, own = struck_posterior(given[every] if both else None, given[brokers], struck)
+        said = "; ".join(f"{count:,} of {among:,}" for count, among in struck[:3])
+        said += f" and {len(struck) - 3:,} more" if len(struck) > 3 else ""
+        if whole is not None:
+            self._keep(every, whole, f"brokers struck: {said}")
+        self._keep(brokers, own, f"brokers struck: {said}")
+
+    def _keep(self, path: str, found: Range, said: str, before: Range | None = None) -> None:
+        number = self.result.prior.quantities[path]
+        evidence = _evidence(said, number, self.result.prior.name)
+        self.result.quantities[path] = Quantity(*_rounded(found), evidence)
+        prior = before or _range_of(number)
+        self.result.numbers.append(NumberRow(path, said, prior, found))
+
+
+def _divided(product: Range, minutes: Quantity, evidence: str) -> Quantity:
+    value, low, high = (end / minutes.value for end in product)
+    return Quantity(value, low, high, evidence, minutes_per_year=(*product,))
+
+
+def _range_of(number: Quantity) -> Range:
+    return Range(number.value, number.low, number.high)
+
+
+def _rounded(found: Range) -> Range:
+    return Range(*(float(f"{end:.{_DIGITS - 1}e}") for end in found))
+
+
+def _length_words(lengths: Lengths) -> str:
+    ended, ongoing = len(lengths.ended), len(lengths.ongoing)
+    words = counted(ended, "outage")
+    if ended:
+        words += f", {as_given(float(f'{sum(lengths.ended) / ended:.3g}'))} on average"
+    return words + (f", and {ongoing:,} cut off" if ongoing else "")
+
+
+def _evidence(said: str, number: Quantity, name: str) -> str:
+    """What a card says of a number that was learned: what was seen, and what was believed."""
+    # Of a card that was learned itself, what it says is not said again.
+    known = f", {number.evidence}" if number.evidence in catalog.evidence() else ""
+    return f"{OWN_EVIDENCE} {said}; before {number} ({name}{known})"
+
+
+def _with_source(number: Quantity, name: str) -> Quantity:
+    return replace(number, evidence=_source(number.evidence, name))
+
+
+def _source(evidence: str, name: str) -> str:
+    """Evidence that a card file may cite."""
+    if evidence.startswith(OWN_EVIDENCE) or evidence in catalog.evidence():
+        return evidence
+    return f"{OWN_EVIDENCE} {evidence or 'given without evidence'} ({name})"

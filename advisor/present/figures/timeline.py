@@ -1,0 +1,156 @@
+"""The timeline of what was learned from: outages of brokers, and common causes as bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.ticker import FixedFormatter, FixedLocator
+
+from advisor.formatting import counted
+from advisor.learning import Learned
+from advisor.learning.evidence import ClusterHistory, Outage
+from advisor.learning.metric_outages import BROKER_DOWN
+from advisor.present.figures import style
+from advisor.present.figures.chart import ShownFigure, shown_figure
+from advisor.reliability.failures.mechanisms import Scope, table, words
+
+_MARKERS = "osD^vP*Xhdp<>"
+_COLOURS = (style.DURABILITY, style.BEST, style.AVAILABILITY, style.TODAY, style.INK)
+_ANY = "a broker"
+_MOST_ROWS = 40
+_ROW_INCHES, _ROOM_INCHES = 0.24, 1.5
+
+
+def plot_timeline(learned: Learned) -> ShownFigure:
+    """Draw the outages of each broker over time, and what struck several as a band over all.
+
+    Grey is what was not watched.
+
+    Parameters
+    ----------
+    learned : Learned
+        With at least one outage whose times are known.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Axes for each cluster with such outages.
+
+    Raises
+    ------
+    MissingExtraError
+        On import, if matplotlib (extra "report") is not installed.
+
+    See Also
+    --------
+    plot_patching : Rolling restarts.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> event = {"start": "2025-03-01 10:00", "end": "2025-03-01 10:40", "brokers": [4]}
+    >>> counts = {"brokers": 12, "since": "2025-01-01", "until": "2026-01-01"}
+    >>> learned = advisor.learn(
+    ...     {**counts, "events": {"broker.power": [event]}}, prior="three_az_cloud"
+    ... )
+    >>> advisor.present.plot_timeline(learned).axes[0].get_yticklabels()[0].get_text()
+    '4'
+    """
+    histories = [history for history in learned.histories if history.outages]
+    rows = [_rows(history.outages) for history in histories]
+    mechanisms = list(dict.fromkeys(outage.mechanism for outage in learned.outages))
+    inches = [_ROOM_INCHES + _ROW_INCHES * len(names) for names in rows]
+    figure = shown_figure(7.6, sum(inches))
+    with style.look():
+        grid = figure.subplots(
+            len(histories), 1, squeeze=False, gridspec_kw={"height_ratios": inches}
+        )
+        for ax, history, names in zip(grid[:, 0], histories, rows, strict=True):
+            _draw(ax, history, names, mechanisms)
+            if len(histories) > 1:
+                ax.set_title(history.name, loc="left")
+        figure.subplots_adjust(left=0.12, right=0.97, top=1 - 0.35 / figure.get_figheight())
+        figure.subplots_adjust(bottom=0.75 / figure.get_figheight(), hspace=0.5)
+        handles, labels = _key(grid[-1, 0], mechanisms)
+        figure.legend(handles, labels, loc="lower left", ncols=3, frameon=False, fontsize=8)
+    figure.describe(*_in_words(learned, mechanisms))
+    return figure
+
+
+def _rows(outages: Sequence[Outage]) -> list[str]:
+    """Brokers that have a row: those that were struck, and one for unknown ones."""
+    struck = {broker for outage in outages for broker in outage.brokers}
+    known = sorted(struck, key=lambda broker: (isinstance(broker, str), broker))
+    of_unknown = any(_is_of_broker(outage) and not outage.brokers for outage in outages)
+    names = [*map(str, known[:_MOST_ROWS]), *([_ANY] if of_unknown else [])]
+    return names or [_ANY]
+
+
+def _is_of_broker(outage: Outage) -> bool:
+    if outage.mechanism not in table():
+        return outage.mechanism == BROKER_DOWN
+    return table()[outage.mechanism].scope is Scope.BROKER
+
+
+def _draw(
+    ax: Axes, history: ClusterHistory, names: Sequence[str], mechanisms: Sequence[str]
+) -> None:
+    for gap in history.gaps:
+        if gap.broker in names:
+            place = names.index(gap.broker)
+            ends = [_number(gap.start), _number(gap.end)]
+            ax.plot(ends, [place, place], color=style.FAINT, linewidth=7.0, solid_capstyle="butt")
+    last = history.until or max(outage.end or outage.start for outage in history.outages)
+    for outage in history.outages:
+        marker, colour = _look(mechanisms, outage.mechanism)
+        start, end = _number(outage.start), _number(outage.end or last)
+        if not _is_of_broker(outage):
+            ax.axvspan(start, end, color=colour, alpha=0.25, linewidth=1.5)
+        struck = [str(broker) for broker in outage.brokers] or [_ANY]
+        for name in struck:
+            if name in names:
+                place = names.index(name)
+                ax.plot([start, end], [place, place], color=colour, linewidth=3.0)
+                ax.plot(start, place, marker=marker, color=colour, markersize=6)
+    since = history.since or min(outage.start for outage in history.outages)
+    ax.set_xlim(_number(since), max(_number(last), _number(since) + 1e-3))
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.yaxis.set_major_locator(FixedLocator(list(range(len(names)))))
+    ax.yaxis.set_major_formatter(FixedFormatter(list(names)))
+    ax.set_ylabel("broker")
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    ax.grid(axis="y", color=style.FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+
+
+def _number(moment: datetime) -> float:
+    # matplotlib has no types for its dates.
+    return float(date2num(moment))  # type: ignore[no-untyped-call]
+
+
+def _look(mechanisms: Sequence[str], name: str) -> tuple[str, str]:
+    place = mechanisms.index(name)
+    return _MARKERS[place % len(_MARKERS)], _COLOURS[place % len(_COLOURS)]
+
+
+def _key(ax: Axes, mechanisms: Sequence[str]) -> tuple[list[Artist], list[str]]:
+    handles: list[Artist] = []
+    for name in mechanisms:
+        marker, colour = _look(mechanisms, name)
+        handles += ax.plot([], [], marker=marker, color=colour, linestyle="none")
+    return handles, [*map(words, mechanisms)]
+
+
+def _in_words(learned: Learned, mechanisms: Sequence[str]) -> list[str]:
+    counts = dict.fromkeys(mechanisms, 0)
+    for outage in learned.outages:
+        counts[outage.mechanism] += 1
+    said = [f"{words(name)} {number}" for name, number in counts.items()]
+    return [f"{counted(len(learned.outages), 'outage')} over time: {', '.join(said)}."]

@@ -1,0 +1,117 @@
+"""A part of a cluster is said to be one; a damaged partition does not hide the others."""
+
+import json
+
+import pytest
+
+from advisor.advice import audit
+from advisor.advice.findings.checks import check_topic
+from advisor.advice.topic_settings import config_of
+from advisor.cluster import load_cluster
+from advisor.errors import InputError
+from advisor.reliability.failures.failure_model import FailureModel
+
+CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1e-3, "hours": 12}}})
+HEADER = "Topic: {}\tPartitionCount: {}\tReplicationFactor: 3\tConfigs: min.insync.replicas=2\n"
+LINE = "\tTopic: {}\tPartition: {}\tLeader: 1\tReplicas: 1,2,3\tIsr: {}\n"
+
+
+def topic(name: str, *shown: int, stated: int | None = None) -> str:
+    header = "" if stated is None else HEADER.format(name, stated)
+    return header + "".join(LINE.format(name, number, "1,2,3") for number in shown)
+
+
+WHOLE = topic("a", 0, 1, stated=2) + topic("b", 0, stated=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (WHOLE, ""),
+        (topic("a", 0, 1) + topic("b", 0), ""),
+        (WHOLE + topic("c", 0, 2, stated=3), "1 of 3 partitions of c not shown"),
+        (WHOLE + topic("c", 0, stated=12), "11 of 12 partitions of c not shown"),
+        (
+            topic("a", 0, stated=2) + topic("b", 5, stated=9),
+            "1 of 2 partitions of a not shown and so with 1 more",
+        ),
+        (topic("a", 0, 1) + topic("b", 4, 6), "5 of 7 partitions of b not shown"),
+        (WHOLE + HEADER.format("c", 3), "no partition of c"),
+        (
+            LINE.format("a", 0, "1,2") + LINE.format("b", 0, "1"),
+            "only partitions that are not in sync",
+        ),
+        # As kafka-topics.sh --describe --unavailable-partitions prints.
+        (
+            "\tTopic: a\tPartition: 3\tLeader: none\tReplicas: 1,2\tIsr: 2\n",
+            "only partitions that are not in sync",
+        ),
+        (topic("a", 0, 1, stated=2), "one topic is shown, a"),
+    ],
+)
+def test_a_part_of_the_whole_is_said(text, said):
+    """Counts, gaps, headers without partitions, and what options of the tool leave out."""
+    cluster = load_cluster(text)
+    assert bool(cluster.part) == bool(said)
+    assert said in cluster.part
+    again = load_cluster(json.dumps(cluster.to_dict()) + "\n")
+    assert (again.part, again.topics) == (cluster.part, cluster.topics)
+
+
+def test_headers_alone_say_which_option_to_leave_out():
+    """As --topics-with-overrides prints."""
+    with pytest.raises(InputError, match=r"x has no line of a partition, .*leave that out"):
+        load_cluster(HEADER.format("x", 3) + HEADER.format("y", 1))
+
+
+def test_nothing_is_concluded_about_brokers_that_do_not_occur():
+    """Three brokers of one topic are not all brokers of the cluster."""
+    whole, part = load_cluster(WHOLE), load_cluster(topic("a", 0, 1, stated=2))
+    for cluster, codes in ((whole, {"KRA304"}), (part, set())):
+        found = check_topic(cluster.topics[0], cluster, config_of(cluster.topics[0], "4.1", {}))
+        assert {finding.code for finding in found} == codes
+
+
+@pytest.mark.parametrize(
+    ("racks", "limited"), [(None, True), ("1=a,2=b,3=c", False), ("1=a,2=b", True)]
+)
+def test_advice_that_ends_at_the_brokers_shown_says_so(racks, limited):
+    """Of two brokers in a part nobody knows whether there are more, unless they are named."""
+    line = "Topic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    cluster = load_cluster(line, racks=racks)
+    said = [remark for remark in cluster.remarks if "as there are brokers in it, 2." in remark]
+    assert len(said) == limited
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        LINE.format("a", 1, "1,2,9"),
+        LINE.format("a", 1, "1,2,3").replace("Leader: 1", "Leader: 9"),
+    ],
+)
+def test_a_damaged_partition_is_reported_and_the_others_are_judged(damaged):
+    """An ISR or a leader outside the replicas: a finding, and an audit that fails."""
+    text = HEADER.format("a", 2) + LINE.format("a", 0, "1,2,3") + damaged + topic("b", 0, stated=1)
+    cluster = load_cluster(text)
+    broken = cluster.topic("a")
+    assert ([p.index for p in broken.partitions], broken.broken) == ([0], (1,))
+    assert cluster.part == ""
+    audited = audit(cluster, CARD)
+    assert [f.partitions for f in audited.findings if f.code == "KRA111"] == [(1,)]
+    assert [t.topic.name for t in audited.topics if t.fails("critical")] == ["a"]
+    again = load_cluster(json.dumps(cluster.to_dict()) + "\n")
+    assert again.topics == cluster.topics
+
+
+def test_a_topic_of_which_every_partition_is_damaged_is_refused():
+    """There is nothing left to judge; the sentence names line, partition and broker."""
+    with pytest.raises(InputError, match=r":2: partition 0 has broker 9 as Isr but not in its Rep"):
+        load_cluster(HEADER.format("a", 1) + LINE.format("a", 0, "1,2,9"))
+
+
+def test_a_last_line_that_is_cut_in_its_isr_is_no_damaged_partition():
+    """Broker 1 of "Isr: 1,2,10" would be none of the replicas."""
+    line = "\tTopic: a\tPartition: 1\tLeader: 20\tReplicas: 20,30\tIsr: 20,3"
+    with pytest.raises(InputError, match="the line is cut in its Isr"):
+        load_cluster(HEADER.format("a", 2) + LINE.format("a", 0, "1,2,3") + line)
