@@ -26,6 +26,7 @@ from advisor.cluster.formats.printed_objects import (
 from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
+from advisor.cluster.formats.topics_as_code import parse_julie, parse_terraform
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError
 
@@ -63,6 +64,8 @@ class Source:
         For a declined one: why, and what to run instead, as the end of a sentence.
     example : str
         A short text of this kind, which a test takes through all doors.
+    needs_racks : bool
+        Whether it says nothing of brokers, so that they are those of the racks that the user gives.
     suffix : str
         End of the names of such files (".toml"): settles which one it is where several, or none,
         recognise a text.
@@ -75,6 +78,7 @@ class Source:
     place: Callable[[str, str, RackOf], Cluster] | None = None
     instead: str = ""
     example: str = ""
+    needs_racks: bool = False
     suffix: tuple[str, ...] = ()
 
     def cluster_in(self, text: str, name: str, rack_of: RackOf) -> Cluster:
@@ -87,6 +91,11 @@ class Source:
         """
         if self.read is not None:
             return self.read(text, name)
+        if self.needs_racks and not rack_of:
+            raise InputError(
+                f"{name}: this is {self.name}, which say nothing of brokers: name them with "
+                f"--racks 1=a,2=b,3=c, or run {DESCRIBE}"
+            )
         if self.place is not None:
             return self.place(text, name, rack_of)
         raise InputError(f"{name}: this is {self.name}: {self.instead}")
@@ -256,6 +265,54 @@ SOURCES: tuple[Source, ...] = (
         instead=f"it has sizes of logs, and neither leaders nor ISR; run {DESCRIBE}",
         example='Querying brokers for log directories information\n{"version":1,"brokers":'
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
+    ),
+    Source(
+        name="topics of Terraform",
+        recognise=has(r'^[ \t]*resource +"kafka_topic" +"'),
+        carries="counts of partitions and replicas, and settings; the brokers are those given",
+        needs_racks=True,
+        place=parse_terraform,
+        example='resource "kafka_topic" "orders" {\n  name               = "orders"\n  partitions  '
+        "       = 3\n  replication_factor = 3\n}\n",
+        suffix=(".tf",),
+    ),
+    Source(
+        name="topics of Terraform on Confluent Cloud",
+        recognise=has(r'^[ \t]*resource +"confluent_kafka_topic" +"'),
+        instead="on Confluent Cloud every topic has RF 3, a topic's min.insync.replicas is 1 or 2, "
+        f"and brokers are not shown: there is nothing to choose from a file; run {DESCRIBE}",
+        example='resource "confluent_kafka_topic" "orders" {\n  topic_name       = "orders"\n  '
+        "partitions_count = 6\n}\n",
+    ),
+    Source(
+        name="a topology of JulieOps",
+        recognise=has(r"^ *projects:[ \t]*$"),
+        carries="counts of partitions and replicas, and settings; the brokers are those given",
+        needs_racks=True,
+        place=parse_julie,
+        example='context: "shop"\nprojects:\n  - name: "bills"\n    topics:\n'
+        '      - name: "orders"\n        config:\n          replication.factor: "3"\n'
+        '          num.partitions: "3"\n',
+        suffix=(".yaml", ".yml"),
+    ),
+    Source(
+        name="a file of docker compose",
+        recognise=has(r"^services:[ \t]*$"),
+        instead="it says how brokers are started, and has no topics; once they run, give the "
+        f"output of {DESCRIBE}",
+        example="services:\n  kafka-1:\n    image: apache/kafka:4.1.0\n    environment:\n"
+        "      KAFKA_NODE_ID: 1\n",
+        suffix=(".yaml", ".yml"),
+    ),
+    Source(
+        name="values of a Helm chart",
+        recognise=has(
+            r"^(kafka|broker|controller|zookeeper|kraft|provisioning):[ \t]*$|^replicaCount: *\d"
+        ),
+        instead="it says how brokers are started, and not where replicas are; once they run, give "
+        f"the output of {DESCRIBE}",
+        example="controller:\n  replicaCount: 3\nkraft:\n  enabled: true\n",
+        suffix=(".yaml", ".yml"),
     ),
     Source(
         name="resources of Confluent for Kubernetes",
