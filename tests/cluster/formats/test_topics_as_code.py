@@ -107,9 +107,7 @@ def test_what_terraform_computes_is_refused(old, new, words):
     """A variable, an expression, a missing count and a cut block are named, not guessed."""
     text = TERRAFORM.replace(old, new, 1).split('resource "kafka_topic" "metrics"')[0]
     with pytest.raises(InputError) as caught:
-        load_cluster(
-            TERRAFORM.replace(old, new, 1).split('resource "kafka_topic" "metrics"')[0], RACKS
-        )
+        load_cluster(text, racks=RACKS)
     assert words in str(caught.value)
     assert "kafka_topic.orders" in str(caught.value)
 
