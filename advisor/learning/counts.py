@@ -13,6 +13,7 @@ word: a misspelt mechanism would silently count nothing.
 from __future__ import annotations
 
 import csv
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,9 @@ from typing import Any
 from advisor.errors import InputError, shown
 from advisor.files import read_input
 from advisor.formatting import HOURS_PER_YEAR, as_given
-from advisor.learning.evidence import ClusterHistory, Outage, Seen
+from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
+from advisor.learning.metric_outages import history_of
+from advisor.learning.prometheus import Answer, answer_of, is_answer, samples_of
 from advisor.learning.typed_events import (
     TIMES,
     TypedEvents,
@@ -81,16 +84,52 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
         Anything that is misspelt, missing, negative, NaN, or more than there can be.
     """
     histories: list[ClusterHistory] = []
-    for number, source in enumerate(sources, 1):
-        where = f"source {number}" if len(sources) > 1 else "counts"
-        histories += _histories(source, where, window)
+    answers: list[Answer] = []
+    files = [file for source in sources for file in _files(source)]
+    for number, source in enumerate(files, 1):
+        where = f"source {number}" if len(files) > 1 else "counts"
+        read = _read_source(source, where, window)
+        # Answers about different metrics, or months, are of the same clusters.
+        if isinstance(read, Answer):
+            answers.append(read)
+        else:
+            histories += read
+    if answers:
+        histories += _of_answers(answers, window)
     names = [history.name for history in histories]
     if len(set(names)) < len(names):
         histories = [replace(h, name=f"cluster {n}") for n, h in enumerate(histories, 1)]
     return tuple(histories)
 
 
-def _histories(source: Any, where: str, window: Window) -> list[ClusterHistory]:
+def _files(source: Any) -> list[Any]:
+    """The JSON files of a folder, or the source itself."""
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        files = sorted(Path(source).glob("*.json"))
+        if not files:
+            raise InputError(f"{source}: the folder has no .json file of Prometheus' answers.")
+        return list(files)
+    return [source]
+
+
+def _of_answers(answers: Sequence[Answer], window: Window) -> list[ClusterHistory]:
+    """Read what Prometheus answered, in the time that was said."""
+    since = window.since.timestamp() if window.since else -math.inf
+    until = window.until.timestamp() if window.until else math.inf
+    inside = []
+    for series in (row for answer in answers for row in answer.series):
+        kept = (series.times >= since) & (series.times < until)
+        inside.append(replace(series, times=series.times[kept], values=series.values[kept]))
+    all_samples = samples_of(inside, "Prometheus' answers")
+    return [
+        replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
+        for samples in all_samples
+    ]
+
+
+def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory] | Answer:
+    if is_answer(source):
+        return answer_of(source, where)
     if isinstance(source, Mapping):
         return _of_document(source, where, window)
     if not isinstance(source, str | os.PathLike):
@@ -113,6 +152,8 @@ def _histories(source: Any, where: str, window: Window) -> list[ClusterHistory]:
         raise InputError(
             f"{path}: not valid {kind} ({error}); counts are .toml, .json or .csv."
         ) from None
+    if is_answer(document):
+        return answer_of(document, path)
     if not isinstance(document, Mapping):
         raise InputError(f"{path}: give a table with brokers, years and events.")
     return _of_document(document, path, window, Path(path).parent)
@@ -205,7 +246,7 @@ def _frame(raw: Mapping[Any, Any], where: str, window: Window) -> ClusterHistory
     minutes = amount(refused, f"{where}: refused_minutes")
     if minutes > years * HOURS_PER_YEAR * 60.0:
         raise InputError(f"{where}: refused_minutes is more than all the time that was watched.")
-    return replace(history, refused_minutes=minutes)
+    return replace(history, refused=Refused(minutes, years))
 
 
 def _watched(
@@ -313,7 +354,7 @@ def _of_csv(text: str, path: str, window: Window) -> list[ClusterHistory]:
             if said:
                 (text_of_key,) = said
                 stated[key] = (
-                    text_of_key if key in ("mode", "since", "until") else _read(text_of_key)
+                    text_of_key if key in ("mode", "since", "until") else _cell(text_of_key)
                 )
         histories.append(_with_counts(_frame(stated, path, window), members, path))
     return histories
@@ -335,9 +376,9 @@ def _with_csv(history: ClusterHistory, text: str, path: str) -> ClusterHistory:
         event["where"] = f"{path}:{line}"
         brokers = row.get("brokers", "").replace(",", " ").replace(";", " ").split()
         if brokers:
-            event["brokers"] = [_read(broker) for broker in brokers]
+            event["brokers"] = [_cell(broker) for broker in brokers]
         if row.get("racks"):
-            event["racks"] = _read(row["racks"])
+            event["racks"] = _cell(row["racks"])
         events.setdefault(entry, []).append(event)
     return _with_events(history, events, path)
 
@@ -354,7 +395,7 @@ def _with_counts(
         typed: dict[str, Any] = {}
         for key, cell in row.items():
             if cell and key not in frame:
-                parts = [_read(part) for part in cell.replace(";", " ").split()]
+                parts = [_cell(part) for part in cell.replace(";", " ").split()]
                 typed[key] = parts if per_hour(key) else parts[0]
         typed["where"] = f"{path}:{line}"
         events[entry] = typed
@@ -397,7 +438,7 @@ def _says(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
-def _read(text: str) -> Any:
+def _cell(text: str) -> Any:
     """A number of a CSV, or the text if it is none, which is then refused where it stands."""
     try:
         number = float(text)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import NamedTuple
 
 from advisor.learning.posterior import Lengths, Share
 from advisor.reliability.failures.mechanism import per_hour
@@ -99,8 +100,8 @@ class Outage:
     Attributes
     ----------
     mechanism : str
-    brokers : tuple of int
-        Those that are known to have been struck.
+    brokers : tuple of int or str
+        Those that are known to have been struck: ids, or names of scraped targets.
     start : datetime
         In UTC.
     end : datetime or None
@@ -111,11 +112,39 @@ class Outage:
     """
 
     mechanism: str
-    brokers: tuple[int, ...]
+    brokers: tuple[int | str, ...]
     start: datetime
     end: datetime | None
     evidence: str
     cluster: str = ""
+
+
+class Gap(NamedTuple):
+    """A time in which a broker was not watched."""
+
+    broker: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Writes that were refused, as they really were.
+
+    Attributes
+    ----------
+    minutes : float
+        That a partition could not be written to, on average over the partitions.
+    years : float
+        In which that was watched.
+    partition_minutes, any_minutes : float or None
+        Minutes added up over all partitions; and those in which any partition refused writes.
+    """
+
+    minutes: float
+    years: float
+    partition_minutes: float | None = None
+    any_minutes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,8 +165,13 @@ class ClusterHistory:
         Those whose times are known.
     since, until : datetime or None
         The time that was watched, if its dates are known.
-    refused_minutes : float or None
-        Minutes without writes that a partition really had on average, if stated.
+    refused : Refused or None
+        Minutes without writes that there really were, if known.
+    exposures : mapping of str to float
+        Years of targets in which a mechanism was watched, where that is not all the time.
+    gaps : tuple of Gap
+    notes : tuple of str
+        What was seen and proves nothing, a sentence each.
     """
 
     name: str
@@ -149,7 +183,14 @@ class ClusterHistory:
     outages: tuple[Outage, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
-    refused_minutes: float | None = None
+    refused: Refused | None = None
+    exposures: Mapping[str, float] = field(default_factory=dict)
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def exposure_of(self, entry: Mechanism) -> float:
+        """Return the years of targets in which a mechanism was watched."""
+        return self.exposures.get(entry.name, self.exposure_years(entry.scope))
 
     def exposure_years(self, scope: Scope) -> float:
         """Return the years of all brokers, of all racks, or of the cluster."""

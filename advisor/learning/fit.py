@@ -225,17 +225,6 @@ class _Learning:
         number = self.result.prior.quantities[path]
         found = posterior(number, length_likelihood(lengths, self._shape()))
         self._keep(path, found, _length_words(lengths))
-        self._follow_minutes(path)
-
-    def _follow_minutes(self, path: str) -> None:
-        """Divide products that are known by the new minutes."""
-        minutes = self.result.quantities[path]
-        for rate in (p for _, p in self._rate_paths()):
-            number = self.result.prior.quantities[rate]
-            is_own = rate.rpartition(".")[0] + ".minutes" == path
-            known = number.minutes_per_year
-            if known is not None and is_own and rate not in self.result.quantities:
-                self.result.quantities[rate] = _divided(Range(*known), minutes, number.evidence)
 
     # Rates
 
@@ -246,7 +235,7 @@ class _Learning:
         lengths: Mapping[str, Lengths],
     ) -> None:
         number = self.result.prior.quantities[path]
-        clusters = [Counted(s.events, h.exposure_years(self.entry.scope)) for h, s in members]
+        clusters = [Counted(s.events, h.exposure_of(self.entry)) for h, s in members]
         if not self._is_learnable(path):
             self._count(path, clusters, _range_of(number), _range_of(number))
             return
@@ -299,7 +288,6 @@ class _Learning:
             self.result.numbers.append(NumberRow(path, said, before.rate, found.rate))
         else:
             self._keep(path, found.rate, said, before.rate)
-        self._follow_minutes(beside)
         self._own_rates(path, members, clusters, Quantity(*before.rate))
 
     def _count(

@@ -22,7 +22,7 @@ from advisor.errors import InputError, ModelError, expect, shown
 from advisor.formatting import as_given, counted, significant
 from advisor.learning.card_file import write_card
 from advisor.learning.counts import Window, read_histories
-from advisor.learning.evidence import ClusterHistory, Outage
+from advisor.learning.evidence import ClusterHistory, Gap, Outage
 from advisor.learning.fit import CountRow, Fit, NumberRow, fit
 from advisor.learning.observed import Observed, observe
 from advisor.learning.posterior import Range
@@ -51,6 +51,8 @@ class Coverage:
     racks : int or None
     years : float
     since, until : datetime or None
+    gaps : tuple of Gap
+        Times in which brokers were not watched, where metrics show it.
     """
 
     cluster: str
@@ -59,6 +61,7 @@ class Coverage:
     years: float
     since: datetime | None
     until: datetime | None
+    gaps: tuple[Gap, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,7 +120,8 @@ class Learned:
     def coverage(self) -> tuple[Coverage, ...]:
         """What was watched, a row for each cluster."""
         return tuple(
-            Coverage(h.name, h.brokers, h.racks, h.years, h.since, h.until) for h in self.histories
+            Coverage(h.name, h.brokers, h.racks, h.years, h.since, h.until, h.gaps)
+            for h in self.histories
         )
 
     @property
@@ -454,12 +458,15 @@ def _said(found: Range) -> str:
 
 
 def _plain(row: Any) -> dict[str, Any]:
-    data = {}
-    for name, value in vars(row).items():
-        if isinstance(value, Range):
-            value = value._asdict()
-        data[name] = value.isoformat() if isinstance(value, datetime) else value
-    return data
+    return {name: _plain_value(value) for name, value in vars(row).items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Range | Gap):
+        return {name: _plain_value(inner) for name, inner in value._asdict().items()}
+    if isinstance(value, tuple):
+        return list(map(_plain_value, value))
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 @names_checked
@@ -477,7 +484,9 @@ def learn(
     ----------
     source : mapping, str, path, or a list of these
         Counts as a mapping, or a TOML, JSON or CSV file of counts, or a CSV of incidents;
-        ``docs/learn.md`` has the keys and columns. Several are several clusters of a fleet.
+        ``docs/learn.md`` has the keys and columns. Several are several clusters of a fleet. Or
+        answers of Prometheus' ``query_range``, JSON files or a folder of them, which are put
+        together, by the label of the cluster if they have one.
     prior : FailureModel, str or path
         What was believed before; a card's name or path is read by `advisor.load_model`.
     cluster : Cluster, str or path, optional
@@ -528,7 +537,7 @@ def learn(
         numbers=tuple(found.numbers),
         histories=histories,
         clusters=_own_cards(found, histories),
-        notes=tuple(dict.fromkeys(found.notes)),
+        notes=tuple(dict.fromkeys((*found.notes, *(n for h in histories for n in h.notes)))),
         _given=given,
     )
 

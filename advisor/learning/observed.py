@@ -8,7 +8,7 @@ the scatter is rather too wide than too narrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,9 @@ class Observed:
         What each card predicts for that time: value, low and high.
     prior_tail, posterior_tail : float
         Probability of at least as many minutes, or of at most as many, whichever is less.
+    refused_partition_minutes, any_refused_minutes : float or None
+        Minutes added up over all partitions; and those in which any partition refused writes. None
+        where only counts were typed.
     """
 
     refused_minutes: float
@@ -51,9 +54,16 @@ class Observed:
     posterior: Range
     prior_tail: float
     posterior_tail: float
+    refused_partition_minutes: float | None = None
+    any_refused_minutes: float | None = None
 
     def __str__(self) -> str:
         real = f"Your cluster refused {significant(self.refused_minutes)} minutes"
+        if self.refused_partition_minutes is not None and self.any_refused_minutes is not None:
+            real += (
+                f" a partition ({significant(self.refused_partition_minutes)} partition-minutes, "
+                f"{significant(self.any_refused_minutes)} minutes with any refused)"
+            )
         return (
             f"{real}; the card before expects {_said(self.prior)}, the card now "
             f"{_said(self.posterior)}. {_verdict(self.posterior_tail)}"
@@ -84,11 +94,11 @@ def observe(
 
     None if no history states them.
     """
-    stated = [history for history in histories if history.refused_minutes is not None]
+    stated = [history.refused for history in histories if history.refused is not None]
     if not stated:
         return None
-    years = sum(history.years for history in stated)
-    minutes = sum(history.refused_minutes or 0.0 for history in stated)
+    years = sum(refused.years for refused in stated)
+    minutes = sum(refused.minutes for refused in stated)
     usual = config or usual_config(cluster.topics, cluster.kafka_version or Config().kafka_version)
     asked = cluster, usual or Config(), load or Workload()
     before, now = (_predicted(card, years, *asked) for card in (prior, posterior))
@@ -97,9 +107,17 @@ def observe(
         years=years,
         prior=_range(before),
         posterior=_range(now),
+        refused_partition_minutes=_sum(refused.partition_minutes for refused in stated),
+        any_refused_minutes=_sum(refused.any_minutes for refused in stated),
         prior_tail=_tail(before, minutes),
         posterior_tail=_tail(now, minutes),
     )
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    """The sum; None if one is not known."""
+    known = list(amounts)
+    return None if None in known else sum(amount or 0.0 for amount in known)
 
 
 def _predicted(

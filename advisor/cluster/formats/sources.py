@@ -253,6 +253,14 @@ SOURCES: tuple[Source, ...] = (
         suffix=(".json",),
     ),
     Source(
+        name="the output of Confluent's kafka-topics --describe",
+        recognise=has(r"\sIsr:.*\s(Offline|Observers|LiveObservers):"),
+        carries="leaders, replicas, ISR, observers, offline replicas and settings; no racks",
+        read=read_describe,
+        example="Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: \t"
+        "Observers: 3",
+    ),
+    Source(
         name="the output of kafka-topics.sh --describe",
         recognise=looks_like_describe,
         carries="leaders, replicas, ISR and settings; no racks",

@@ -13,9 +13,10 @@ from matplotlib.ticker import FixedFormatter, FixedLocator
 from advisor.formatting import counted
 from advisor.learning import Learned
 from advisor.learning.evidence import ClusterHistory, Outage
+from advisor.learning.metric_outages import BROKER_DOWN
 from advisor.present.figures import style
 from advisor.present.figures.chart import ShownFigure, shown_figure
-from advisor.reliability.failures.mechanisms import Scope, table
+from advisor.reliability.failures.mechanisms import Scope, table, words
 
 _MARKERS = "osD^vP*Xhdp<>"
 _COLOURS = (style.DURABILITY, style.BEST, style.AVAILABILITY, style.TODAY, style.INK)
@@ -26,6 +27,8 @@ _ROW_INCHES, _ROOM_INCHES = 0.24, 1.5
 
 def plot_timeline(learned: Learned) -> ShownFigure:
     """Draw the outages of each broker over time, and what struck several as a band over all.
+
+    Grey is what was not watched.
 
     Parameters
     ----------
@@ -80,19 +83,27 @@ def plot_timeline(learned: Learned) -> ShownFigure:
 
 def _rows(outages: Sequence[Outage]) -> list[str]:
     """Brokers that have a row: those that were struck, and one for unknown ones."""
-    known = sorted({broker for outage in outages for broker in outage.brokers})
+    struck = {broker for outage in outages for broker in outage.brokers}
+    known = sorted(struck, key=lambda broker: (isinstance(broker, str), broker))
     of_unknown = any(_is_of_broker(outage) and not outage.brokers for outage in outages)
     names = [*map(str, known[:_MOST_ROWS]), *([_ANY] if of_unknown else [])]
     return names or [_ANY]
 
 
 def _is_of_broker(outage: Outage) -> bool:
+    if outage.mechanism not in table():
+        return outage.mechanism == BROKER_DOWN
     return table()[outage.mechanism].scope is Scope.BROKER
 
 
 def _draw(
     ax: Axes, history: ClusterHistory, names: Sequence[str], mechanisms: Sequence[str]
 ) -> None:
+    for gap in history.gaps:
+        if gap.broker in names:
+            place = names.index(gap.broker)
+            ends = [_number(gap.start), _number(gap.end)]
+            ax.plot(ends, [place, place], color=style.FAINT, linewidth=7.0, solid_capstyle="butt")
     last = history.until or max(outage.end or outage.start for outage in history.outages)
     for outage in history.outages:
         marker, colour = _look(mechanisms, outage.mechanism)
@@ -134,12 +145,12 @@ def _key(ax: Axes, mechanisms: Sequence[str]) -> tuple[list[Artist], list[str]]:
     for name in mechanisms:
         marker, colour = _look(mechanisms, name)
         handles += ax.plot([], [], marker=marker, color=colour, linestyle="none")
-    return handles, [table()[name].words for name in mechanisms]
+    return handles, [*map(words, mechanisms)]
 
 
 def _in_words(learned: Learned, mechanisms: Sequence[str]) -> list[str]:
     counts = dict.fromkeys(mechanisms, 0)
     for outage in learned.outages:
         counts[outage.mechanism] += 1
-    said = [f"{table()[name].words} {number}" for name, number in counts.items()]
+    said = [f"{words(name)} {number}" for name, number in counts.items()]
     return [f"{counted(len(learned.outages), 'outage')} over time: {', '.join(said)}."]

@@ -1,0 +1,234 @@
+"""Saved answers of Prometheus' HTTP API (`query_range`, as JSON): what brokers reported, and when.
+
+One MBean has many spellings, by the rules of the exporter. A metric is known by the end of its
+name, without case and punctuation. So ``kafka_server_ReplicaManager_UnderMinIsrPartitionCount``,
+``kafka_server_replicamanager_underminisrpartitioncount_value`` and
+``kafka_server_replicamanager_value`` with the label ``name="UnderMinIsrPartitionCount"`` are one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.errors import InputError, shown
+
+Array = NDArray[np.float64]
+
+
+class Metric(Enum):
+    """A metric, by the end of its name: small letters and digits only."""
+
+    UP = "up"
+    """Whether the target answered; Prometheus' own."""
+    START = "processstarttimeseconds"
+    """When the process began; the exporter's, of every JVM."""
+    UNDER_REPLICATED = "underreplicatedpartitions"
+    """kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions, of each broker."""
+    UNDER_MIN_ISR = "underminisrpartitioncount"
+    """kafka.server:type=ReplicaManager,name=UnderMinIsrPartitionCount, of each broker."""
+    LEADERS = "replicamanagerleadercount"
+    """kafka.server:type=ReplicaManager,name=LeaderCount, of each broker."""
+    OFFLINE = "offlinepartitionscount"
+    """kafka.controller:type=KafkaController,name=OfflinePartitionsCount; every controller's."""
+    PARTITIONS = "globalpartitioncount"
+    """kafka.controller:type=KafkaController,name=GlobalPartitionCount; every controller's."""
+    ACTIVE = "activecontrollercount"
+    """kafka.controller:type=KafkaController,name=ActiveControllerCount; 1 on the active one."""
+    APPLIED_LAG_MS = "lastappliedrecordlagms"
+    """kafka.controller:type=KafkaController,name=LastAppliedRecordLagMs; grows without a quorum."""
+
+
+_WHOLE = (Metric.UP,)
+_SUFFIXES = ("value", "total", "count")
+_TARGETS = ("pod", "kubernetes_pod_name", "instance")
+"""Labels that name a target: a pod keeps its name when its address changes."""
+_CLUSTERS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
+_MOST_POINTS = 50_000_000
+_TOLERANCE = 0.25
+
+
+def metric_of(labels: Mapping[str, Any]) -> Metric | None:
+    """Return the metric that a series is of; None if it is none that is read.
+
+    >>> metric_of({"__name__": "kafka_server_ReplicaManager_UnderMinIsrPartitionCount_Value"}).name
+    'UNDER_MIN_ISR'
+    >>> metric_of({"__name__": "kafka_controller_value", "name": "OfflinePartitionsCount"}).name
+    'OFFLINE'
+    """
+    name = _plain(labels.get("__name__", ""))
+    if name == Metric.UP.value:
+        return Metric.UP
+    own = _plain(labels.get("name", ""))
+    for spelled in (name, *(name.removesuffix(s) for s in _SUFFIXES if name.endswith(s))):
+        for metric in Metric:
+            if metric not in _WHOLE and f"{spelled}{own}".endswith(metric.value):
+                return metric
+    return None
+
+
+def _plain(text: Any) -> str:
+    return re.sub(r"[^a-z0-9]", "", str(text).lower())
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one target reported of one metric; times in seconds since 1970, ascending."""
+
+    cluster: str
+    target: str
+    metric: Metric
+    times: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the targets of a cluster reported, on one grid of times.
+
+    Attributes
+    ----------
+    cluster : str
+    step_seconds : float
+    times : array, shape (n,)
+        Seconds since 1970.
+    values : mapping of (Metric, str) to array, shape (n,)
+        By metric and target; NaN where nothing was reported.
+    """
+
+    cluster: str
+    step_seconds: float
+    times: Array
+    values: Mapping[tuple[Metric, str], Array]
+
+    def targets_of(self, metric: Metric) -> list[str]:
+        """Return the targets that ever reported a metric."""
+        return sorted(target for kind, target in self.values if kind is metric)
+
+    def of(self, metric: Metric, target: str) -> Array:
+        """Return what a target reported; NaN throughout if nothing."""
+        missing = np.full(len(self.times), np.nan)
+        return self.values.get((metric, target), missing)
+
+
+def is_answer(document: object) -> bool:
+    """Whether a JSON document is an answer of Prometheus' HTTP API."""
+    return isinstance(document, Mapping) and "status" in document
+
+
+class Answer(NamedTuple):
+    """The series of an answer that are read."""
+
+    series: tuple[Series, ...]
+
+
+def answer_of(document: Mapping[str, Any], where: str) -> Answer:
+    """Return the series of an answer that are read; others are left out.
+
+    Raises
+    ------
+    InputError
+        It is an error, no range of times, or malformed.
+    """
+    if document.get("status") != "success":
+        said = shown(document.get("error", "no reason was given"))
+        raise InputError(f"{where}: Prometheus answered with an error ({said}); ask again.")
+    data = document.get("data")
+    if not isinstance(data, Mapping) or data.get("resultType") != "matrix":
+        raise InputError(f"{where}: it is no range of times; save the answer of query_range.")
+    results = data.get("result")
+    if not isinstance(results, list):
+        raise InputError(f"{where}: its result is no list.")
+    return Answer(tuple(_series(results, where)))
+
+
+def _series(results: Sequence[Any], where: str) -> Iterator[Series]:
+    for number, result in enumerate(results, 1):
+        labels = result.get("metric") if isinstance(result, Mapping) else None
+        if not isinstance(labels, Mapping):
+            raise InputError(f"{where}: series {number} has no labels.")
+        metric = metric_of(labels)
+        target = next((str(labels[key]) for key in _TARGETS if key in labels), "")
+        if metric is None or not target:
+            continue
+        times, values = _numbers(result.get("values"), f"{where}: series {number}")
+        cluster = next((str(labels[key]) for key in _CLUSTERS if key in labels), "")
+        yield Series(cluster, target, metric, times, values)
+
+
+def _numbers(raw: Any, where: str) -> tuple[Array, Array]:
+    try:
+        pairs = np.array([(time, float(value)) for time, value in raw], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: its values are no pairs of a time and a number.") from None
+    if not len(pairs):
+        return np.empty(0), np.empty(0)
+    times = pairs[:, 0]
+    if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+        raise InputError(f"{where}: its times do not ascend.")
+    return times, pairs[:, 1]
+
+
+def samples_of(series: Iterable[Series], where: str) -> list[Samples]:
+    """Put series on a grid of times, for each cluster; pieces of a series are joined.
+
+    Raises
+    ------
+    InputError
+        Nothing to read, or steps that differ.
+    """
+    by_cluster: dict[str, list[Series]] = {}
+    for entry in series:
+        if len(entry.times):
+            by_cluster.setdefault(entry.cluster, []).append(entry)
+    if not by_cluster:
+        raise InputError(
+            f"{where}: there is no series of a broker that is read, such as up with the label "
+            "instance and kafka_server_replicamanager_underminisrpartitioncount."
+        )
+    return [_on_grid(cluster, members, where) for cluster, members in by_cluster.items()]
+
+
+def _on_grid(cluster: str, series: Sequence[Series], where: str) -> Samples:
+    step = _step(series, where)
+    first = min(float(entry.times[0]) for entry in series)
+    last = max(float(entry.times[-1]) for entry in series)
+    length = round((last - first) / step) + 1
+    keys = {(entry.metric, entry.target) for entry in series}
+    if length * len(keys) > _MOST_POINTS:
+        raise InputError(
+            f"{where}: {length:,} times of {len(keys):,} series are more than can be held; ask for "
+            "less time, or a longer step."
+        )
+    values = {key: np.full(length, np.nan) for key in keys}
+    for entry in series:
+        exact = (entry.times - first) / step
+        places = np.round(exact).astype(np.int64)
+        if np.abs(exact - places).max() > _TOLERANCE:
+            raise InputError(
+                f"{where}: times are not {step:g} s apart everywhere; ask for all with one step, "
+                "and starts that are multiples of it."
+            )
+        row = values[entry.metric, entry.target]
+        if (~np.isnan(row[places]) & (row[places] != entry.values)).any():
+            raise InputError(
+                f"{where}: two series of {entry.metric.name.lower()} are both of "
+                f"{shown(entry.target)}; ask for the job of the brokers only."
+            )
+        row[places] = entry.values
+    times: Array = first + step * np.arange(length, dtype=np.float64)
+    return Samples(cluster, step, times, values)
+
+
+def _step(series: Sequence[Series], where: str) -> float:
+    gaps = [np.diff(entry.times) for entry in series if len(entry.times) > 1]
+    if not gaps:
+        raise InputError(f"{where}: no series has two times; ask for a longer time.")
+    steps, counts = np.unique(np.round(np.concatenate(gaps), 3), return_counts=True)
+    return float(steps[counts.argmax()])
