@@ -230,9 +230,7 @@ def make_plan(
     lines = PlanLines(
         preflight=tuple(_preflight(tools, config, bool(changes))),
         steps=(
-            *_steps(
-                *(tools, changes, growing, moves, bytes_per_second, duration, planned.by_rules)
-            ),
+            *_steps(tools, planned, growing, bytes_per_second, duration),
             *_default_for_new(tools, for_new),
             *_kept(planned.kept, planned.factors),
             *_by_rules(planned.by_rules, planned.targets),
@@ -337,16 +335,15 @@ def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[ShellLin
 
 def _steps(
     tools: Tools,
-    changes: Sequence[OptionChange],
+    planned: PlannedChanges,
     growing: set[str],
-    moves: Sequence[Move],
     bytes_per_second: int,
     duration: Iterable[str],
-    by_rules: Sequence[Topic],
 ) -> Iterator[ShellLine]:
+    changes, moves = planned.changes, planned.moves
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
-    if not changes and not moves and not by_rules:
+    if not (changes or moves or planned.by_rules):
         yield shell_comment("Nothing to change: every topic has these settings already.")
     yield from _alterations(tools, at_once)
     if moves:

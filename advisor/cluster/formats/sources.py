@@ -37,6 +37,10 @@ BEGINNING = 200_000
 """Characters that a text is recognised by: one of 100 MB is not searched several times."""
 
 _WIDTH = 500
+# What a quote, docker compose or a container's log puts before every line.
+_PREFIX = re.compile(
+    r"^(> ?|[\w.-]{0,60}-\d{1,6} {1,30}\| |\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) [FP] )"
+)
 
 DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
 """What to run in place of a text that has no replicas."""
@@ -112,8 +116,8 @@ def has(pattern: str) -> Callable[[str], bool]:
 
 @lru_cache(maxsize=2)  # all entries look at the same text
 def _narrow(text: str) -> str:
-    """Cut long lines, which could take the square of their length to search."""
-    return "\n".join(line[:_WIDTH] for line in text.splitlines())
+    """Cut long lines, which could take the square of their length to search, and prefixes."""
+    return "\n".join(_PREFIX.sub("", line[:_WIDTH]) for line in text.splitlines())
 
 
 def _is_json(beginning: str) -> bool:
@@ -183,7 +187,7 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="the output of rpk topic describe, of Redpanda",
         recognise=has(
-            r"^PARTITION +LEADER +(EPOCH +)?REPLICAS|^NAME +PARTITIONS +REPLICAS *$|"
+            r"^ *PARTITION +LEADER +(EPOCH +)?REPLICAS|^ *NAME +PARTITIONS +REPLICAS *$|"
             r"^ *Partition +Leader +Replicas +In-Sync Replicas|"
             r"^CLUSTER\n=+\nredpanda\."
         ),
