@@ -12,6 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from advisor.cluster.formats.additions import (
+    Addition,
+    read_api_versions,
+    read_configs,
+    read_features,
+    read_quorum,
+)
 from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
 from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
@@ -66,6 +73,9 @@ class Source:
         name and the racks, by which replicas are placed. Without either the source is declined.
     instead : str
         For a declined one: why, and what to run instead, as the end of a sentence.
+    add : callable, optional
+        For a declined one that can stand beside a description of the same cluster: what it says of
+        the cluster, from the text and its name.
     example : str
         A short text of this kind, which a test takes through all doors.
     needs_racks : bool
@@ -81,6 +91,7 @@ class Source:
     read: Callable[[str, str], Cluster] | None = None
     place: Callable[[str, str, RackOf], Cluster] | None = None
     instead: str = ""
+    add: Callable[[str, str], Addition] | None = None
     example: str = ""
     needs_racks: bool = False
     suffix: tuple[str, ...] = ()
@@ -102,7 +113,8 @@ class Source:
             )
         if self.place is not None:
             return self.place(text, name, rack_of)
-        raise InputError(f"{name}: this is {self.name}: {self.instead}")
+        beside = "" if self.add is None else ", and give both files together (advisor audit A B)"
+        raise InputError(f"{name}: this is {self.name}: {self.instead}{beside}")
 
 
 def has(pattern: str) -> Callable[[str], bool]:
@@ -372,6 +384,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-configs.sh --describe",
         recognise=has(r"^(Dynamic|All|Default|Quota|SCRAM credential) configs? for |^Configs for "),
         instead=f"it has settings and no replicas; run {DESCRIBE}, which prints the settings too",
+        add=read_configs,
         example="Dynamic configs for topic orders are:\n  min.insync.replicas=2 sensitive=false "
         "synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=2}\n",
     ),
@@ -379,6 +392,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-metadata-quorum.sh describe",
         recognise=has(r"^(ClusterId: .*\n)?LeaderId: |^NodeId\s.*\bLogEndOffset\b.*\bLag\b"),
         instead=f"it has the controllers and no replicas of topics; run {DESCRIBE}",
+        add=read_quorum,
         example="ClusterId:              fMCL8kv1SWm87L_Md-I2hg\nLeaderId:               3002\n"
         "LeaderEpoch:            2\nHighWatermark:          10\n",
     ),
@@ -386,6 +400,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-features.sh describe",
         recognise=has(r"^Feature: \S+\s+SupportedMinVersion:"),
         instead=f"it has features and no replicas; run {DESCRIBE}",
+        add=read_features,
         example="Feature: metadata.version\tSupportedMinVersion: 3.0-IV1\tSupportedMaxVersion: "
         "4.0-IV3\tFinalizedVersionLevel: 4.0-IV3\tEpoch: 5\n",
     ),
@@ -393,6 +408,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-broker-api-versions.sh",
         recognise=has(r"^\S+:\d+ \(id: -?\d+ rack: \S+( isFenced: \w+)?\) -> \("),
         instead=f"it has brokers and no replicas; run {DESCRIBE}",
+        add=read_api_versions,
         example="kafka-1:9092 (id: 1 rack: a isFenced: false) -> (\n\tProduce(0): 0 to 12 "
         "[usable: 12],\n",
     ),
