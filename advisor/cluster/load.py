@@ -139,14 +139,35 @@ def _files(source: object) -> list[object]:
         if not 1 <= len(source) <= _MOST_FILES:
             raise InputError(f"a cluster is read from 1 to {_MOST_FILES} files, not {len(source)}")
         return list(source)
+    paths = _in_folder(source)
+    if paths is None:
+        return [source]
+    if not 1 <= len(paths) <= _MOST_FILES:
+        raise InputError(
+            f"{source}: this is a directory of {len(paths)} files; give those that describe the "
+            "cluster"
+        )
+    for path in paths:
+        text, name, suffix = _read(path)
+        if source_of(text, suffix) is None:
+            raise InputError(
+                f"{source}: this is a directory, and it is not known which tool wrote {name} in "
+                "it; give the files that describe the cluster"
+            )
+    return list(paths)
+
+
+def _in_folder(source: object) -> list[Path] | None:
+    """Return the files of a folder, without hidden ones; None if it is no folder."""
+    if not isinstance(source, str | os.PathLike):
+        return None
     try:
-        if isinstance(source, str | os.PathLike) and os.path.isdir(source):
-            paths = sorted(Path(os.fspath(source)).iterdir())
-            paths = [path for path in paths if path.is_file() and not path.name.startswith(".")]
-            return _files(paths)
-    except (OSError, ValueError):
-        pass
-    return [source]
+        folder = Path(os.fspath(source))
+        if not str(source).strip() or not folder.is_dir():
+            return None
+        return [p for p in sorted(folder.iterdir()) if p.is_file() and p.name[0] != "."]
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _from_files(files: list[object], rack_of: dict[int, str | None]) -> Cluster:
