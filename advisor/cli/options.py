@@ -27,6 +27,8 @@ CLUSTER = (
     click.option("--command-config", help="For host:port: a Java client's properties file."),
     click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
+# Several files that describe one cluster together.
+CLUSTERS = (click.argument("cluster", nargs=-1, required=True), *CLUSTER[1:])
 CONFIG = (
     click.option("--rf", type=int, help="replication.factor."),
     click.option("--min-isr", type=int, help="min.insync.replicas."),
