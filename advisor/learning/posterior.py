@@ -309,12 +309,15 @@ def cluster_posteriors(number: Quantity, clusters: Sequence[Counted]) -> list[Ra
     weights = np.exp(logs - logs.max()) * _steps(grid)
     weights /= weights.sum()
     shapes = np.broadcast_to((_spreads() ** -2)[:, None], weights.shape)
-    return [_mixed(c, weights.ravel(), shapes.ravel(), np.tile(rates, _SPREADS)) for c in clusters]
+    mixture = weights.ravel(), shapes.ravel(), np.tile(rates, _SPREADS)
+    # Clusters that have seen the same have the same rate.
+    found = {cluster: _mixed(cluster, *mixture) for cluster in dict.fromkeys(clusters)}
+    return [found[cluster] for cluster in clusters]
 
 
 def _mixed(cluster: Counted, weights: Array, shapes: Array, rates: Array) -> Range:
     """Quantiles of a mixture of gamma distributions, by bisection of the logarithm."""
-    kept = (weights > 1e-9) & (rates > 0.0)
+    kept = (weights > 1e-7) & (rates > 0.0)
     weights, shapes, rates = weights[kept] / weights[kept].sum(), shapes[kept], rates[kept]
     form, scale = shapes + cluster.events, shapes / rates + cluster.exposure_years
     low = float(np.log((form / scale).min())) - 60.0
