@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # other processes. Rooms, files, and single tests of files whose others are fast.
 SLOW = (
     "advice/audits/test_audit.py::test_draws_are_taken_only_when_asked",
+    "advice/audits/test_baseline.py::test_the_hook_of_the_page_works",
     "advice/audits/test_current_state.py::test_audit_recommend_and_report_begin_with_it",
     "advice/findings/test_checks.py::test_finding_and_file_agree_on_the_delivery_timeout",
     "advice/recommendations/test_loss_story.py",
@@ -75,6 +76,7 @@ SLOW = (
     "system/test_published.py",
     "system/test_readme.py::test_the_first_answer_is_the_one_shown",
     "system/test_report_in_browser.py",
+    "system/test_same_answer.py::test_the_explorer",
     "system/test_same_answer.py::test_the_report",
     "system/test_story_in_browser.py",
     "system/test_verdict_in_browser.py",

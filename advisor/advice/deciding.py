@@ -238,6 +238,27 @@ class Decision:
         return tuple(texts)
 
 
+class Decided:
+    """Mixin of what has a decision behind it: its verdict, with how sure that is and without."""
+
+    decision: Decision
+
+    @property
+    def verdict(self) -> Verdict:
+        """What every topic should be set to, and how sure that is; takes draws of the card."""
+        return self.decision.verdict
+
+    @property
+    def quick_verdict(self) -> Verdict:
+        """The verdict without how sure it is: the same settings and words, at no further cost."""
+        return self.decision.at_middle
+
+    @property
+    def below_verdict(self) -> tuple[str, ...]:
+        """The sentences below the verdict, without how sure it is."""
+        return self.quick_verdict.below
+
+
 def _usual(situation: Situation) -> Config:
     """What operators give a new topic: RF 3 and min ISR 2, as far as there are brokers."""
     factor = candidate_factor(1, len(situation.cluster.brokers))

@@ -179,6 +179,7 @@ def recommend(
 @advisor.command(short_help="Judge every topic as it is, worst first.")
 @with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
 @click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
+@click.option("--baseline", help="Report only what changed since this SARIF file was accepted.")
 @click.option(
     "--fail-on",
     default="critical",
@@ -190,6 +191,7 @@ def audit(
     cluster: str,
     as_json: bool,
     sarif: str | None,
+    baseline: str | None,
     fail_on: str,
     explain: bool,
     how_sure: bool,
@@ -197,13 +199,15 @@ def audit(
 ) -> int:
     """Judge every topic as it is, worst first.
 
-    The exit code is 1 if a topic is critical, does not work, or misses a goal that was given.
+    The exit code is 1 if a topic is critical, does not work, or misses a goal that was given; with
+    --baseline, if that is new.
 
     The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
 
     path = None if sarif is None else files.check_sarif_path(Path(sarif))
+    accepted = "" if baseline is None else files.read_baseline(Path(baseline))
     described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(f"{cluster}: there are no topics to audit; add some, or ask recommend.")
@@ -216,9 +220,13 @@ def audit(
         producer=_settings(options),
     )
     failed = audited.fails(fail_on)
+    changes = None if baseline is None else audited.since(accepted, baseline)
     if path is not None:
-        files.write_sarif(path, audited, cluster)
-    if as_json:
+        files.write_sarif(path, audited, cluster, accepted)
+    if changes is not None:
+        failed = changes.fails(fail_on)
+        emit(text.json(changes.to_dict()) if as_json else text.changes(changes, str(baseline)))
+    elif as_json:
         emit(text.json(audited.to_dict()))
     else:
         verdict = audited.verdict if how_sure else audited.quick_verdict

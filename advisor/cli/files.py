@@ -68,9 +68,26 @@ def check_sarif_path(path: Path) -> Path:
     return path
 
 
-def write_sarif(path: Path, audit: Audit, source: str) -> None:
+def read_baseline(path: Path) -> str:
+    """Read the SARIF file of an accepted audit.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        return read_input(path, MOST_JSON_CHARACTERS).decode(errors="replace")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}. Write it with advisor audit --sarif, and "
+            "accept what it says."
+        ) from None
+
+
+def write_sarif(path: Path, audit: Audit, source: str, accepted: str = "") -> None:
     """Write the findings of an audit as SARIF, with the lines of the file that was audited."""
     text = ""
     if os.path.isfile(source):
         text = Path(source).read_text(encoding="utf-8", errors="replace")
-    replace_file(path, json_file(audit.to_sarif(text)))
+    replace_file(path, json_file(audit.to_sarif(text, accepted)))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.advice import Audit, Finding, Recommendation
+    from advisor.advice.audits.baseline import Changes
     from advisor.advice.migration.client_defaults import ClientDefaults
     from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
@@ -96,13 +97,21 @@ def recommendation(
     """
     from advisor.advice.audits.state_words import state_lines
 
-    rest = () if explained else (*result.cluster.remarks, *_REST_OF_PLAN)
+    rest = () if explained else (*_remarks(result), *_REST_OF_PLAN)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     if explained:
         blocks += _reasons(result, verdict)
     if explained or with_commands:
         blocks += _instructions(result)
     return terminal_blocks(blocks)
+
+
+def _remarks(result: Audit | Recommendation) -> tuple[str, ...]:
+    """What the description was taken for, if all is in sync, and what is not judged."""
+    cluster = result.cluster
+    return tuple(
+        words for words in cluster.remarks if result.now.in_sync or words != cluster.taken_for
+    )
 
 
 def _reasons(result: Recommendation, verdict: Verdict) -> list[list[str]]:
@@ -182,9 +191,22 @@ def audit(
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.state_words import state_lines
 
-    rest = () if explained else (*result.cluster.remarks, *_REST_OF_AUDIT)
+    rest = () if explained else (*_remarks(result), *_REST_OF_AUDIT)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
+
+
+def changes(since: Changes, baseline: str) -> Terminal:
+    """Format what changed since an accepted audit."""
+    counts = f"{len(since.new)} new, {len(since.gone)} gone, {since.accepted} as accepted."
+    new, gone = findings(since.new), [f"  {result}" for result in since.gone]
+    return terminal_blocks(
+        [
+            [f"Since {baseline}: {counts}"],
+            ["New:", *new[1:]] if new else [],
+            ["Gone:", *gone] if gone else [],
+        ]
+    )
 
 
 def _behind_audit(result: Audit, verdict: Verdict) -> list[list[str]]:

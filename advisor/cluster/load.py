@@ -72,15 +72,17 @@ def load_cluster(
     Returns
     -------
     Cluster
-        A describe output has no racks, no controllers and no brokers without replicas. For a
-        running cluster, `notes` lists what could not be read and `observed` has what a describe
-        output lacks.
+        A describe output has no racks, no controllers and no brokers without replicas. `remarks`
+        says what a text was taken for, whether it shows a part of a cluster, and which topics are
+        set aside (diskless and tiered ones). For a running cluster, `notes` lists what could not
+        be read and `observed` has what a describe output lacks.
 
     Raises
     ------
     InputError
         If the source cannot be read, parsed, or contradicts itself; the message names the file
-        and, if known, the line.
+        and, if known, the line. If it is the output of another tool or of another system than
+        Apache Kafka, such as Redpanda; the message names that, and what to run instead.
     MissingExtraError
         If a running cluster is to be read and the extra `live` is not installed.
 

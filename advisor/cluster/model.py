@@ -22,6 +22,7 @@ from advisor.formatting import counted
 from advisor.parsing import is_unicode
 from advisor.rendering import one_line
 
+_USUAL_FACTOR = 3
 MOST_BROKERS = 100_000
 """More than any Kafka cluster has; a larger number is taken for a typo."""
 
@@ -337,8 +338,17 @@ class Cluster(ClusterTable):
     def remarks(self) -> tuple[str, ...]:
         """What the description was taken for, and what of it is not judged; a sentence each."""
         service = () if self.managed is None else (SERVICES[self.managed].sentence,)
-        said = (self.taken_for, self.part, *set_aside_words(self.set_aside), *service)
+        said = (self.taken_for, self._part_words(), *set_aside_words(self.set_aside), *service)
         return tuple(filter(None, (*said, observers_words(self.topics))))
+
+    def _part_words(self) -> str:
+        """Say which part is shown, and where more brokers than occur in it would change advice."""
+        if not self.part or len(self.brokers) >= _USUAL_FACTOR:
+            return self.part
+        return (
+            f"{self.part} Advice goes up to as many replicas as there are brokers in it, "
+            f"{len(self.brokers)}."
+        )
 
     @property
     def elected(self) -> tuple[Topic, ...]:

@@ -19,6 +19,7 @@ from advisor.reliability.calendar import RATE_PATH
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.card import largest_drawn
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.uncertainty import SEED
 from advisor.reliability.workload import Workload
 
 LOSSES, MINUTES = "losses_per_year", "minutes_without_writes_per_year"
@@ -35,8 +36,8 @@ MEASURES = (
     "records_refused_per_year",
 )
 """What is evaluated of each setting; LOSSES and MINUTES follow from it."""
-DRAWS, SEED = 128, 0
-"""How many draws of the card, and their seed: every setting is compared on the same ones."""
+DRAWS = 128
+"""How many draws of the card there are: every setting is compared on the same ones."""
 # A probability so near 1 has too few digits left to tell the number of losses.
 _CERTAIN = 1.0 - 1e-12
 # A result holds its placement; of thousands of topics only the numbers are remembered.

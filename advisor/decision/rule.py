@@ -211,8 +211,9 @@ def break_even(
     """
     many, few = np.asarray(losses, dtype=float), np.asarray(losses_higher, dtype=float)
     extra = np.asarray(minutes_higher, dtype=float) - np.asarray(minutes)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # Two infinite amounts are equal, though their difference is no number.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # Two infinite amounts are equal, though their difference is no number. A price above all
+        # numbers is infinite.
         prevented = np.where(many == few, 0.0, many - few)
         price = np.where(prevented > 0.0, extra / prevented, math.inf)
     return np.where((extra <= 0.0) & (prevented >= 0.0), 0.0, price)

@@ -73,6 +73,17 @@ def test_nothing_is_concluded_about_brokers_that_do_not_occur():
 
 
 @pytest.mark.parametrize(
+    ("racks", "limited"), [(None, True), ("1=a,2=b,3=c", False), ("1=a,2=b", True)]
+)
+def test_advice_that_ends_at_the_brokers_shown_says_so(racks, limited):
+    """Of two brokers in a part nobody knows whether there are more, unless they are named."""
+    line = "Topic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    cluster = load_cluster(line, racks=racks)
+    said = [remark for remark in cluster.remarks if "as there are brokers in it, 2." in remark]
+    assert len(said) == limited
+
+
+@pytest.mark.parametrize(
     "damaged",
     [
         LINE.format("a", 1, "1,2,9"),

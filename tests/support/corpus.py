@@ -26,6 +26,7 @@ class Entry:
     kafka_version: str | None = None
     says: tuple[str, ...] = ()
     refused: str = ""
+    wrapped: bool = False
 
     @property
     def path(self) -> Path:
@@ -40,9 +41,19 @@ class Entry:
 def entries() -> tuple[Entry, ...]:
     """Return the index."""
     rows = tomllib.loads((FOLDER / "index.toml").read_text(encoding="utf-8"))["text"]
-    lists = ("topics", "says")
     return tuple(
-        Entry(**{key: tuple(row[key]) if key in lists else row[key] for key in row}) for row in rows
+        Entry(
+            file=row["file"],
+            source=row["source"],
+            taken_for=row.get("taken_for", ""),
+            brokers=row.get("brokers", ""),
+            topics=tuple(row.get("topics", ())),
+            kafka_version=row.get("kafka_version"),
+            says=tuple(row.get("says", ())),
+            refused=row.get("refused", ""),
+            wrapped=row.get("wrapped", False),
+        )
+        for row in rows
     )
 
 
@@ -95,21 +106,20 @@ def is_structured(text: str) -> bool:
     )
 
 
-def is_wrapped(text: str) -> bool:
-    """Whether lines of a text are the rest of the line before."""
-    return re.search(r"^[> ]*[\d,]*\d(,[\d,]+)?( +\w+:.*)?$", text, re.MULTILINE) is not None
+def mutated(
+    draw: random.Random, text: str, others: list[str], wrapped: bool = False
+) -> tuple[str, str, str]:
+    """Return the name of a mutation, the mutated text, and the other text that it has parts of.
 
-
-def mutated(draw: random.Random, text: str, others: list[str]) -> tuple[str, str, str]:
-    """Return the name of a mutation, the mutated text, and the other text that it has parts of."""
+    Of a text whose lines are wrapped no line is taken or doubled: the rest of another would then
+    follow, and nobody could tell.
+    """
     kinds: list[Callable[[random.Random, str], str]] = [_cut, _wrap, _double]
-    if not is_structured(text):
-        kinds += [_repeat, _cut_beginning]
-        # Of a line that was wrapped, the rest may be gone without a trace.
-        kinds += [] if is_wrapped(text) else [_drop, _drop, _cut_line]
+    if not is_structured(text) and not wrapped:
+        kinds += [_drop, _drop, _repeat, _cut_line, _cut_beginning]
     if draw.random() < 0.15:
         other = draw.choice(others)
-        if not is_structured(other) and not is_structured(text):
+        if not (wrapped or is_structured(other) or is_structured(text)):
             return "interleaved", _interleaved(draw, text, other), other
     kind = draw.choice(kinds)
     return kind.__name__.strip("_"), kind(draw, text), ""
@@ -233,15 +243,16 @@ def _other_settings(configs: dict[str, str], topic: str, whole: list[Cluster]) -
 
 def try_mutations(seed: str, count: int) -> Iterator[tuple[str, str, str]]:
     """Yield the mutations of the texts that are misread: a name, what is wrong, and the text."""
-    texts = [entry.text for entry in entries() if not entry.refused]
-    whole = {text: read_or_refused(text) for text in texts}
-    files = {entry.text: entry.file for entry in entries()}
+    readable = [entry for entry in entries() if not entry.refused]
+    whole = {entry.text: read_or_refused(entry.text) for entry in readable}
+    files = {entry.text: entry.file for entry in readable}
+    mixed = [entry.text for entry in readable if not entry.wrapped]
     for index in range(count):
         draw = random.Random(f"{seed}-{index}")
-        text = draw.choice(texts)
-        kind, changed, other = mutated(draw, text, texts)
-        clusters = [whole[text], *([whole[other]] if other else [])]
+        entry = draw.choice(readable)
+        kind, changed, other = mutated(draw, entry.text, mixed, entry.wrapped)
+        clusters = [whole[entry.text], *([whole[other]] if other else [])]
         wrong = misreading([cluster for cluster in clusters if cluster is not None], changed)
         if wrong:
-            names = " and ".join(files[part] for part in filter(None, (text, other)))
+            names = " and ".join(files[part] for part in filter(None, (entry.text, other)))
             yield f"mutation {index} of seed {seed}, {kind}, {names}", wrong, changed

@@ -211,6 +211,34 @@ def _worst(page: str) -> Row:
     return Row("", years, (amount(numbers[2], "minutes"), amount(numbers[3], "minutes")))
 
 
+def of_explorer(page: str) -> Said:
+    """Read what an explorer without a kernel shows first: one topic as it is today."""
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    data = json.loads(text)
+    chosen, price = data["chosen"], data["price"]
+    keys = [control["key"] for control in data["controls"] if control["key"] != price]
+    setting = data["settings"]["|".join(chosen[key] for key in keys)]
+    verdict = data["judged"][setting["verdicts"][chosen[price]]]
+
+    def words(value: Any) -> str:
+        return str(data["texts"][value] if isinstance(value, int) else value)
+
+    def numbers(shown: Mapping[str, Any] | None) -> tuple[Bounds, Bounds]:
+        if shown is None:
+            return ANY, ANY
+        losses, minutes = -math.log1p(-shown["loss"][0]), shown["refused"][0] * 525_600.0
+        return _about(1.0 / losses if losses else math.inf), _about(minutes)
+
+    today, after = numbers(setting), numbers(verdict["better"] or setting)
+    row = Row(words(verdict["severity"]), (today[0], after[0]), (today[1], after[1]))
+    return Said({chosen["topic"]: row}, words(verdict["headline"]))
+
+
+def _about(value: float) -> Bounds:
+    """Bounds around a number of which all digits but the last few are shown."""
+    return value * (1 - 1e-3), value * (1 + 1e-3)
+
+
 _TOPIC_LINE = re.compile(
     r"^ *(\S+) \([^)]*\): (critical|warning|ok), loses records (.*?), "
     r"stops writes (.*?)(?: a year)?(?:;|\.$)",

@@ -1,4 +1,4 @@
-"""Notebooks 02 and 06: questions with pictures that work in any page; asserts out of the way."""
+"""Notebooks 02 and 06: pictures that work in any page, and asserts out of the way."""
 
 import re
 from pathlib import Path

@@ -78,7 +78,7 @@ def test_prose_comes_before_code(notebook: nbformat.NotebookNode) -> None:
 
 
 def test_the_first_screen_answers_the_title(notebook: nbformat.NotebookNode) -> None:
-    """A sentence in bold, then a picture or table of what it says; long code between is folded."""
+    """A bold sentence, then what it says as a picture or table; long code is folded."""
     title, first = notebook.cells[:2]
     _, _, answer = title.source.partition("\n\n")
     assert answer.startswith("**")

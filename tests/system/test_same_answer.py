@@ -19,10 +19,11 @@ from advisor.advice import audit, recommend
 from advisor.advice.deciding import decide
 from advisor.cluster import Cluster, load_cluster
 from advisor.decision import Action, Depth, Verdict
+from advisor.present.interactive.explorer import explorer
 from advisor.present.report.page import render_report
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from command_line import CLUSTERS
-from doors import Row, Said, of_json, of_page, of_terminal, of_text
+from doors import Row, Said, of_explorer, of_json, of_page, of_terminal, of_text
 
 QUICK = Depth(draws=False, sensitivity=False, others=False)
 
@@ -105,6 +106,10 @@ class Question:
     def verdict(self) -> Verdict:
         """What the decision says when it is asked directly."""
         return decide(self.cluster, self.model, draws=0, depth=QUICK)
+
+    def of(self, topic: str) -> Verdict:
+        """What it says of one topic."""
+        return decide(self.cluster, self.model, topics=[topic], draws=0, depth=QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -191,9 +196,38 @@ def test_the_command_line_and_python_say_the_same(
 def test_the_report_says_the_same(
     cluster: str, card: str, asked: Callable[[str, str], Question]
 ) -> None:
-    """Its first screen, and its table of the topics as they are today."""
+    """Its first screen, and the explorer that it has."""
     question = asked(cluster, card)
     advice = recommend(question.cluster, question.model)
     page = render_report(advice, audit(question.cluster, question.model))
     check("report", of_page(page), question.verdict)
+    check_page("explorer of the report", of_explorer(page), question)
     assert "all met" not in page  # no goal was given
+
+
+@pytest.mark.parametrize(("cluster", "card"), PAGES)
+def test_the_explorer_says_the_same(
+    cluster: str, card: str, asked: Callable[[str, str], Question]
+) -> None:
+    """Of each topic as it is today, in the notebook; on its exported page of the topic it opens."""
+    question = asked(cluster, card)
+    shown = explorer(question.cluster, question.model, cards=[])
+    check_page("exported page", of_explorer(shown.html), question)
+    for action in question.verdict.actions:
+        shown.topic = action.topic
+        (own,) = shown.verdict.actions
+        assert str(shown.verdict).startswith(question.of(action.topic).headline)
+        assert (own.severity, own.today.key) == (action.severity, action.today.key)
+        assert own.after.key == action.after.key
+        for name in ("loss_today", "loss_after", "refused_today", "refused_after"):
+            # The first loss of many replica sets may be fitted to that of others.
+            assert getattr(own, name) == pytest.approx(getattr(action, name), rel=1e-3), name
+
+
+def check_page(door: str, said: Said, question: Question) -> None:
+    """Check what a page says of its one topic."""
+    ((topic, row),) = said.rows.items()
+    (action,) = (action for action in question.verdict.actions if action.topic == topic)
+    assert said.says(question.of(topic).headline), (door, said.text)
+    assert row.severity == action.severity, door
+    check_numbers((door, topic), row, [action])

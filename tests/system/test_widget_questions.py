@@ -18,8 +18,11 @@ START = """
   const widget = (await import(made)).default();
   window.sent = [];
   const heard = {};
+  const held = { page: %s };
   const model = {
-    get: () => (%s),
+    get: (name) => held[name],
+    set: (name, value) => { held[name] = value; },
+    save_changes: () => {},
     on: (name, call) => { heard[name] = call; },
     off: () => {},
     send: (question) => { window.sent.push(question); },
@@ -68,7 +71,7 @@ def answer(page: Page, view: Explorer, question: dict[str, Any]) -> None:
     settings = {view._explorer_model.key(values): view._explorer_model.setting(values)}
     reply = {"id": question["id"], "settings": settings, "marks": {}}
     page.evaluate("message => reply(message)", reply)
-    page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    page.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
 
 
 def test_of_the_questions_that_wait_only_the_latest_is_sent(page: Page, view: Explorer) -> None:
@@ -81,66 +84,97 @@ def test_of_the_questions_that_wait_only_the_latest_is_sent(page: Page, view: Ex
     _, second = asked(page)
     assert retries_asked(page) == ["3", "5"]
     answer(page, view, second)
-    assert page.locator(".ae-busy").inner_text() == ""
+    assert not page.locator(".ae-busy").is_visible()
 
 
-def test_a_picture_that_comes_first_is_drawn_and_the_question_stays_open(
-    page: Page, view: Explorer
-) -> None:
-    """The kernel sends the setting with the first retries; failed sends follow."""
+def test_numbers_that_come_first_are_drawn_without_a_verdict(page: Page, view: Explorer) -> None:
+    """The kernel sends a long setting's numbers; nothing can be copied until it is judged."""
     model = view._explorer_model
     page.get_by_label("acks", exact=True).select_option("1")
-    choose(page, "3")
-    first, *_ = asked(page)
-    page.evaluate("message => reply(message)", {"id": first["id"], "settings": {}, "marks": {}})
-    *_, question = asked(page)
-    assert question["values"]["retries"] == "3"
-    assert page.locator(".ae-picture.ae-old").count() == 1
-    pictured = {**question["values"], "retries": model.chosen["retries"]}
-    settings = {model.key(pictured): model.setting(pictured)}
-    reply = {"id": question["id"], "settings": settings, "marks": {}, "more": True}
-    page.evaluate("message => reply(message)", reply)
-    page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
-    assert page.locator(".ae-busy").inner_text() == "Computing failed sends …"
-    assert page.locator(".ae-verdict").inner_text().startswith(model.setting(pictured)["verdict"])
+    (question,) = asked(page)
+    key = model.key(question["values"])
+    reply = {"id": question["id"], "settings": {key: model.numbers(question["values"])}}
+    page.evaluate("message => reply(message)", {**reply, "marks": {}, "more": True})
+    assert "acks=1" in page.locator(".ae-legend").inner_text()
+    assert page.locator(".ae-verdict").inner_text() == ""
+    assert page.locator(".ae-commands button:enabled").count() == 0
+    assert page.locator(".ae-busy").is_visible()
     answer(page, view, question)
-    assert page.locator(".ae-busy").inner_text() == ""
+    assert page.locator(".ae-verdict").inner_text() != ""
+    assert page.locator(".ae-commands button:enabled").count() > 0
 
 
 def test_an_interrupted_answer_is_said(page: Page) -> None:
     """The kernel replies without the setting; the next choice is asked as usual."""
+    field = page.get_by_label("retries", exact=True)
+    before = field.input_value()
     choose(page, "3")
     (first,) = asked(page)
     page.evaluate("message => reply(message)", {"id": first["id"], "settings": {}, "marks": {}})
-    assert "Interrupted. Choose again." in page.locator(".ae-controls").inner_text()
+    assert page.locator(".ae-held").inner_text().startswith("Not computed.")
+    assert field.input_value() == before
+    assert page.locator(".advisor-explorer").get_attribute("data-state") == "answered"
     choose(page, "4")
     assert retries_asked(page) == ["3", "4"]
 
 
-def test_the_answer_below_is_named_by_what_changed(page: Page) -> None:
-    """A setting without an answer differs from the one below; the same name would not say how."""
-    version, acks = page.get_by_label("Kafka version"), page.get_by_label("acks", exact=True)
-    before, name = version.input_value(), "RF 3, min ISR 1, acks=all"
-    version.select_option("3.9")
-    refuse(page)
-    assert below(page) == f"Kafka version {before}"
-    acks.select_option("0")
-    refuse(page)
-    assert below(page) == f"{name}, Kafka version {before}"
-    version.select_option(before)
-    refuse(page)
-    assert below(page) == name
+def test_what_takes_long_shows_progress_and_can_be_cancelled(page: Page) -> None:
+    """The seconds are counted; after a cancel the controls show what is on the screen."""
+    field = page.get_by_label("retries", exact=True)
+    before = field.input_value()
+    choose(page, "3")
+    assert page.locator(".ae-busy").inner_text().startswith("Computing RF 3, min ISR 1")
+    page.get_by_role("button", name="Cancel").click(timeout=WAIT_MS)
+    assert field.input_value() == before
+    assert not page.locator(".ae-busy").is_visible()
+    (first,), (cancelled,) = asked(page), asked(page, "cancel")
+    assert cancelled["id"] == first["id"]
 
 
-def below(page: Page) -> str:
-    said = page.locator(".ae-verdict").inner_text()
-    return said.removeprefix("Below is the answer before this change: ").removesuffix(".")
+def test_the_refused_value_is_marked_until_it_or_its_opposite_is_mended(
+    page: Page, view: Explorer
+) -> None:
+    """Other controls are answered meanwhile, with the last value that was not refused."""
+    version, elr = page.get_by_label("Kafka version"), page.get_by_label("eligible leader replicas")
+    state = page.locator(".advisor-explorer")
+
+    def settle(*, refused: list[str]) -> None:
+        for question in iter(lambda: pending(page), None):
+            reply_to(page, view, question)
+        names = page.locator("[aria-invalid]").evaluate_all("fields => fields.map(f => f.id)")
+        assert [name.rsplit("-", 1)[-1] for name in names] == refused
+        assert state.get_attribute("data-state") == ("refused" if refused else "answered")
+        assert (page.locator(".ae-commands button:enabled").count() == 0) == bool(refused)
+
+    elr.select_option("true")
+    settle(refused=[])
+    version.select_option("3.7")
+    settle(refused=["kafka_version"])
+    page.get_by_label("acks", exact=True).select_option("1")
+    settle(refused=["kafka_version"])
+    said = page.locator(".ae-held").inner_text()
+    assert "Kafka version 3.7 has no answer, so this is with 4.4" in said
+    assert "acks=1" in page.locator(".ae-legend").inner_text()
+    elr.select_option("default")  # the other side of the conflict
+    settle(refused=[])
+    assert page.locator(".ae-held").inner_text() == ""
 
 
-def refuse(page: Page) -> None:
-    """Reply to what was asked last that there is no answer."""
-    reply = {"id": asked(page)[-1]["id"], "settings": {}, "marks": {}}
-    page.evaluate("message => reply(message)", reply)
+def pending(page: Page) -> Any:
+    """Return the last question about a setting, once."""
+    return page.evaluate(
+        "() => { const last = window.sent.filter(q => q.kind === 'setting').pop();"
+        " window.sent = []; return last || null; }"
+    )
+
+
+def reply_to(page: Page, view: Explorer, question: dict[str, Any]) -> None:
+    """Reply as the kernel does, be it a refusal."""
+    values = question["values"]
+    settings = {view._explorer_model.key(values): view._explorer_model.setting(values)}
+    page.evaluate(
+        "message => reply(message)", {"id": question["id"], "settings": settings, "marks": {}}
+    )
 
 
 def test_a_choice_does_not_wait_for_the_curve_of_the_last(page: Page, view: Explorer) -> None:
@@ -153,9 +187,9 @@ def test_a_choice_does_not_wait_for_the_curve_of_the_last(page: Page, view: Expl
     assert [each["values"]["kafka_version"] for each in asked(page)] == ["3.9", "3.7"]
     answer(page, view, asked(page)[1])
     context = "|".join(around["values"][name] for name in view.page["context"])
-    late = {"id": around["id"], "settings": {}, "marks": {context: []}}
+    marks = view._explorer_model.marks(around["values"])[1]
+    late = {"id": around["id"], "settings": {}, "marks": {context: marks}}
     page.evaluate("message => reply(message)", late)
-    words = "recommended: none with up to 3 replicas meets your goals"
-    assert words not in legend.inner_text()
+    assert "today:" not in legend.inner_text()
     version.select_option("3.9")
-    assert words in legend.inner_text()
+    assert "today:" in legend.inner_text()

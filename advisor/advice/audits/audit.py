@@ -28,7 +28,6 @@ from advisor.advice.phrases import sentence
 from advisor.advice.situation import Situation
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
-from advisor.decision import Verdict
 from advisor.decision.verdict import CRITICAL, SEVERITIES
 from advisor.errors import InputError, shown
 from advisor.progress import progress_bar
@@ -93,7 +92,7 @@ class Audit(AuditViews):
     >>> print(result.quick_verdict.headline)
     Keep RF 2, min ISR 1, acks=all.
     >>> [finding.code for finding in result.topics[0].findings]
-    ['KRA107', 'KRA101', 'KRA304']
+    ['KRA107', 'KRA101']
     """
 
     situation: Situation
@@ -157,21 +156,6 @@ class Audit(AuditViews):
     def findings(self) -> tuple[Finding, ...]:
         """All findings: broken, then risks, then notes; within these, worst topic first."""
         return by_weight([*self.general, *(f for topic in self.topics for f in topic.findings)])
-
-    @property
-    def verdict(self) -> Verdict:
-        """What every topic should be set to, and how sure that is; takes draws of the card."""
-        return self.decision.verdict
-
-    @property
-    def quick_verdict(self) -> Verdict:
-        """The verdict without how sure it is: the same settings and words, at no further cost."""
-        return self.decision.at_middle
-
-    @property
-    def below_verdict(self) -> tuple[str, ...]:
-        """The sentences below the verdict, without how sure it is."""
-        return self.quick_verdict.below
 
     @property
     def spread(self) -> str:

@@ -6,17 +6,18 @@ from abc import abstractmethod
 from typing import Any
 
 from advisor import plotting
+from advisor.advice.audits.baseline import Changes, changes_since
 from advisor.advice.audits.copyset_spread import spread_numbers
 from advisor.advice.audits.current_state import CurrentState
-from advisor.advice.audits.sarif import sarif_log
+from advisor.advice.audits.sarif import results_of, sarif_log
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.candidate import goals_words, lost_words
+from advisor.advice.deciding import Decided
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
 from advisor.cluster import Cluster
-from advisor.decision import Verdict
 from advisor.formatting import time_per_year
 from advisor.reliability.common_cause.copysets import Copysets
 from advisor.reliability.failures.failure_model import FailureModel
@@ -32,7 +33,7 @@ from advisor.tables import (
 )
 
 
-class AuditViews(RowTable):
+class AuditViews(Decided, RowTable):
     """Mixin with the views of an `Audit`. Texts show at most the thirty worst topics."""
 
     model: FailureModel
@@ -56,21 +57,6 @@ class AuditViews(RowTable):
     @abstractmethod
     def findings(self) -> tuple[Finding, ...]:
         """All findings, heaviest first."""
-
-    @property
-    @abstractmethod
-    def verdict(self) -> Verdict:
-        """What every topic should be set to, and how sure that is."""
-
-    @property
-    @abstractmethod
-    def quick_verdict(self) -> Verdict:
-        """The verdict without how sure it is."""
-
-    @property
-    @abstractmethod
-    def below_verdict(self) -> tuple[str, ...]:
-        """The sentences below the verdict."""
 
     @property
     @abstractmethod
@@ -113,7 +99,43 @@ class AuditViews(RowTable):
             "notes": list(self.notes),
         }
 
-    def to_sarif(self, text: str = "") -> dict[str, Any]:
+    def since(self, accepted: str, source: str = "") -> Changes:
+        r"""Return what changed since an audit that was accepted.
+
+        Parameters
+        ----------
+        accepted : str
+            Content of the SARIF file of the accepted audit.
+        source : str, optional
+            Where it was read, for messages.
+
+        Returns
+        -------
+        Changes
+            With `new`, `gone`, `accepted` and `fails`.
+
+        Raises
+        ------
+        InputError
+            If it is no SARIF log of this advisor.
+
+        See Also
+        --------
+        to_sarif : Writes such a log.
+
+        Examples
+        --------
+        >>> import json
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2\n"
+        >>> audit = advisor.audit(text, "three_az_cloud")
+        >>> changes = audit.since(json.dumps(audit.to_sarif()))
+        >>> changes.new, changes.gone
+        ((), ())
+        """
+        return changes_since(accepted, results_of(self.topics, self.findings), source)
+
+    def to_sarif(self, text: str = "", accepted: str = "") -> dict[str, Any]:
         r"""Return the findings as a SARIF 2.1.0 log, for code scanning and CI.
 
         Parameters
@@ -121,6 +143,8 @@ class AuditViews(RowTable):
         text : str, optional
             Content of the file that the cluster was read from: findings about a topic then point
             to the first line that names it. Default: to line 1.
+        accepted : str, optional
+            SARIF log of an accepted audit: each result then says whether it is new. Default: none.
 
         Returns
         -------
@@ -128,10 +152,12 @@ class AuditViews(RowTable):
             The log, ready for ``json.dump``: a rule for each code that was found (and KRA001 for a
             missed goal, KRA002 and KRA003 for settings to change) with its help text, and a result
             for each finding, with level "error" (does not work at present, misses a goal, critical
-            settings), "warning" (risk, or other settings cost less) or "note".
+            settings), "warning" (risk, or other settings cost less) or "note". Its properties have
+            the severity of its topic.
 
         See Also
         --------
+        since : What changed since such a log.
         to_dict : All numbers, as plain JSON data.
 
         Examples
@@ -142,7 +168,8 @@ class AuditViews(RowTable):
         >>> log["version"], log["runs"][0]["results"][0]["ruleId"]
         ('2.1.0', 'KRA101')
         """
-        return sarif_log(self.topics, self.findings, self.cluster.source, text)
+        new = self.since(accepted).new if accepted else None
+        return sarif_log(self.topics, self.findings, self.cluster.source, text, new)
 
     def explain(self) -> str:
         r"""Return the audit as text: state, verdict, topics, findings, goals, notes.

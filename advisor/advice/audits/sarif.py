@@ -6,7 +6,7 @@ Source: sarif-v2.1.0-os, sections 3.13 (log), 3.14 (run), 3.27 (result) and 3.49
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -50,12 +50,38 @@ SETTINGS = {
 }
 """By severity; the other codes are those of the catalogue of findings."""
 
+FINGERPRINT = "codeAndTopic/v1"
+"""Name of what a result is known by."""
+
 _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
 _NAME = re.compile(r"[\w.-]+")
 
 
+def results_of(topics: Sequence[TopicAudit], findings: Iterable[Finding]) -> list[Finding]:
+    """List the results of an audit: missed goals, settings to change, and findings.
+
+    Parameters
+    ----------
+    topics : sequence of TopicAudit
+        Worst first.
+    findings : iterable of Finding
+        Heaviest first.
+    """
+    missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
+    settings = [
+        Finding(SETTINGS[t.severity], t.topic.name, f"{capital(t.advice)}: {t.action.why}")
+        for t in topics
+        if t.severity in SETTINGS
+    ]
+    return list(dict.fromkeys([*missed, *settings, *findings]))
+
+
 def sarif_log(
-    topics: Sequence[TopicAudit], findings: Iterable[Finding], source: str, text: str = ""
+    topics: Sequence[TopicAudit],
+    findings: Iterable[Finding],
+    source: str,
+    text: str = "",
+    new: Collection[Finding] | None = None,
 ) -> dict[str, Any]:
     """Return a SARIF log: a result for each missed goal, setting to change, and finding.
 
@@ -69,14 +95,11 @@ def sarif_log(
         Where the cluster was read: a path, or words where there is no file.
     text : str
         Content of that file, for the lines of the topics.
+    new : collection of Finding, optional
+        Results that no accepted audit had; the others are unchanged. Default: no audit was.
     """
-    missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
-    settings = [
-        Finding(SETTINGS[t.severity], t.topic.name, f"{capital(t.advice)}: {t.action.why}")
-        for t in topics
-        if t.severity in SETTINGS
-    ]
-    results = list(dict.fromkeys([*missed, *settings, *findings]))
+    results = results_of(topics, findings)
+    severities = {audited.topic.name: audited.severity for audited in topics}
     rules = list(dict.fromkeys(each.rule for each in results))
     lines = _first_lines(text, {each.topic for each in results if each.topic})
     index = {rule: number for number, rule in enumerate(rules)}
@@ -91,7 +114,14 @@ def sarif_log(
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(each, index[each.rule], source, lines) for each in results],
+                "results": [
+                    {
+                        **_result(each, index[each.rule], source, lines),
+                        **_baseline_state(each, new),
+                        "properties": _properties(each, severities),
+                    }
+                    for each in results
+                ],
             }
         ],
     }
@@ -134,9 +164,29 @@ def _result(found: Finding, rule: int, source: str, lines: Mapping[str, int]) ->
         "level": _LEVELS[found.rule.weight],
         "message": {"text": sarif_message(f"{about}{found.detail} {found.own_remedy}".rstrip())},
         "locations": [location],
-        # Stays when numbers in the message change, so that a service knows the result again.
-        "partialFingerprints": {"codeAndTopic/v1": f"{found.code}/{found.topic}"},
+        "partialFingerprints": {FINGERPRINT: fingerprint(found)},
     }
+
+
+def fingerprint(result: Finding) -> str:
+    """What a result is known by when numbers in its message change."""
+    return f"{result.code}/{result.topic}"
+
+
+def _baseline_state(result: Finding, new: Collection[Finding] | None) -> dict[str, str]:
+    if new is None:
+        return {}
+    return {"baselineState": "new" if result in new else "unchanged"}
+
+
+def _properties(result: Finding, severities: Mapping[str, str]) -> dict[str, Any]:
+    """The severity of the topic's settings, where it is about one, and the partitions."""
+    properties: dict[str, Any] = {}
+    if result.topic in severities:
+        properties["severity"] = severities[result.topic]
+    if result.partitions:
+        properties["partitions"] = list(result.partitions)
+    return properties
 
 
 def _uri(source: str) -> str:

@@ -230,7 +230,9 @@ def make_plan(
     lines = PlanLines(
         preflight=tuple(_preflight(tools, config, bool(changes))),
         steps=(
-            *_steps(tools, changes, growing, moves, bytes_per_second, duration),
+            *_steps(
+                *(tools, changes, growing, moves, bytes_per_second, duration, planned.by_rules)
+            ),
             *_default_for_new(tools, for_new),
             *_kept(planned.kept, planned.factors),
             *_by_rules(planned.by_rules, planned.targets),
@@ -340,10 +342,11 @@ def _steps(
     moves: Sequence[Move],
     bytes_per_second: int,
     duration: Iterable[str],
+    by_rules: Sequence[Topic],
 ) -> Iterator[ShellLine]:
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
-    if not changes and not moves:
+    if not changes and not moves and not by_rules:
         yield shell_comment("Nothing to change: every topic has these settings already.")
     yield from _alterations(tools, at_once)
     if moves:

@@ -13,7 +13,7 @@ from advisor import plotting
 from advisor.advice.audits.current_state import CurrentState, current_state
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.candidate import Candidate, choose
-from advisor.advice.deciding import Decision
+from advisor.advice.deciding import Decided, Decision
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import (
     check_cluster,
@@ -34,7 +34,7 @@ from advisor.advice.situation import Situation
 from advisor.advice.tolerance import largest_share, rack_rule
 from advisor.advice.topic_settings import partition_bytes, retained_bytes
 from advisor.cluster import Cluster
-from advisor.decision import Action, Verdict
+from advisor.decision import Action
 from advisor.formatting import capital
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, default
@@ -53,7 +53,7 @@ LONG_DELIVERY_TIMEOUTS_MS = (600_000, 1_800_000)
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(MigrationMixin, LossStories, RowTable):
+class Recommendation(Decided, MigrationMixin, LossStories, RowTable):
     """What every topic should be set to, and the plan that gets there.
 
     Attributes
@@ -113,16 +113,6 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
     def topics(self) -> tuple[str, ...]:
         """Names of the topics in question."""
         return tuple(topic.name for topic in self.situation.topics)
-
-    @property
-    def verdict(self) -> Verdict:
-        """What to set, and how sure that is; takes draws of the card."""
-        return self.decision.verdict
-
-    @property
-    def quick_verdict(self) -> Verdict:
-        """The verdict without how sure it is: the same settings and words, at no further cost."""
-        return self.decision.at_middle
 
     @cached_property
     def best(self) -> Candidate:
@@ -205,11 +195,6 @@ class Recommendation(MigrationMixin, LossStories, RowTable):
         )
         retained = retained_bytes(self.situation.topics, self.load)
         return replace(choose(config, result, self.goals, share), retained_bytes=retained)
-
-    @property
-    def below_verdict(self) -> tuple[str, ...]:
-        """The sentences below the verdict, without how sure it is."""
-        return self.quick_verdict.below
 
     @cached_property
     def now(self) -> CurrentState:

@@ -23,7 +23,7 @@ _TITLE = re.compile(
     r"^[>\s]*Topic: (\S+)(?: PartitionCount: (\d+) ReplicationFactor: \d+| Configuration)?\s*$"
 )
 _COUNT = re.compile(r"^[>\s|]*Partition ?Count\s*[:|]\s*(\d+)")
-_NAME = re.compile(r"^[>\s|]*Name\s*\|\s*([A-Za-z0-9._-]+)\s*\|?\s*$")
+_NAME = re.compile(r"^[>\s]*\|\s*Name\s*\|\s*([A-Za-z0-9._-]+)\s*\|\s*$")
 _RULE = re.compile(r"^[>\s|]*[-+|:\s]+$")
 _AGAIN = "save the whole output of the Confluent CLI again"
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from advisor.cluster.formats.kubernetes import (
+    cut_note,
     integer,
     name_of,
     nested,
@@ -57,7 +59,8 @@ def parse_confluent_operator(
         if str(resource.get("apiVersion", "")).startswith(_API)
     ]
     try:
-        return _cluster(resources, source, racks or {})
+        cluster = _cluster(resources, source, racks or {})
+        return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
     except InputError as error:
         prefix = "" if str(error).startswith(source) else f"{source}: "
         raise InputError(f"{prefix}{error}") from None

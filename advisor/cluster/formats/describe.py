@@ -53,6 +53,8 @@ _PLAIN = re.compile(
     rf"(?:[ \t]+Elr:[ \t]*(N/A|{_IDS}|)[ \t]+LastKnownElr:[ \t]*(N/A|{_IDS}|))?",
     re.ASCII,
 )
+_LAST = re.compile(r"(?<!\S)topic:\s*(\S+)\s+partition:\s*(\d{1,9})\b", re.IGNORECASE)
+_LAST_CHARACTERS = 10_000
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
@@ -94,6 +96,7 @@ def read_describe(text: str, source: str) -> Cluster:
     InputError
         As of `parse_describe`.
     """
+    is_ended = text.endswith(("\n", "\r"))
     text = rejoined(text)
     described = _described(text, source)
     topics = described.topics
@@ -105,9 +108,24 @@ def read_describe(text: str, source: str) -> Cluster:
             source=source,
             layout=layout_of(text, topics),
             part=part_shown(topics, described.with_headers, described.empty),
+            notes=() if is_ended else _cut_note(text, topics),
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
+    """Say that the ISR of a last line without a line end may have been longer."""
+    lines = [line for line in text[-_LAST_CHARACTERS:].splitlines() if line.strip()]
+    shown_last = _LAST.search(lines[-1]) if len(lines) > 1 else None
+    if shown_last is None:
+        return ()
+    name, index = shown_last[1], int(shown_last[2])
+    for topic in topics:
+        for partition in topic.partitions if topic.name == name else ():
+            if partition.index == index and not {*partition.isr} >= {*partition.held}:
+                return (f"The text ends without a line end: the ISR of {name}-{index} may be cut.",)
+    return ()
 
 
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:

@@ -62,8 +62,8 @@ def parse_kcat(text: str, source: str) -> Cluster:
                 raise InputError(
                     f"{where}: a partition stands before any topic; save the whole output again"
                 )
-            ids = [text.strip("[]") for text in (replicas, isr)]
-            rows.rows.append(Row(topic, partition_of(where, index, leader, *ids), where))
+            partition = partition_of(where, index, leader, replicas.strip("[]"), isr.strip("[]"))
+            rows.rows.append(Row(topic, partition, where))
         elif match := _TOPIC.search(line):
             topic, topics = match[1], topics + 1
             if topic in rows.stated:

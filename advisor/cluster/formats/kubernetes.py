@@ -89,6 +89,13 @@ def _documents(text: str) -> Iterator[Any]:
             yield document
 
 
+def cut_note(text: str) -> tuple[str, ...]:
+    """Say that the last resource of YAML may be cut, where the last line has no end."""
+    if _is_json(text) or "\n" not in text or text.endswith(("\n", "\r")):
+        return ()
+    return ("The text ends without a line end: its last resource may be cut.",)
+
+
 def _is_json(text: str) -> bool:
     return text.lstrip().startswith(("{", "["))
 

@@ -244,6 +244,14 @@ SOURCES: tuple[Source, ...] = (
         suffix=(".json",),
     ),
     Source(
+        name="the output of Confluent's kafka-topics --describe",
+        recognise=has(r"\sIsr:.*\s(Offline|Observers|LiveObservers):"),
+        carries="leaders, replicas, ISR, observers, offline replicas and settings; no racks",
+        read=read_describe,
+        example="Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: \t"
+        "Observers: 3",
+    ),
+    Source(
         name="the output of kafka-topics.sh --describe",
         recognise=looks_like_describe,
         carries="leaders, replicas, ISR and settings; no racks",
@@ -413,19 +421,15 @@ _PARTITIONS: Mapping[str, Callable[[str], bool]] = {
 }
 
 
-# Some clients print lists in brackets in kcat's lines.
-_ALIKE = {("the output of kcat -L", "topics as a client of Kafka prints them")}
-
-
 def not_read(text: str, source: Source) -> str:
     """Say which other tool's partitions are in a text that one reader has read; "" if none are."""
     if source.name not in _PARTITIONS or _is_json(text):
         return ""
     beginning = text[:BEGINNING]
+    if source.read is parse_kcat:  # some clients print lists in brackets in such lines
+        beginning = re.sub(r".*\bpartition \d+,? leader.*", "", beginning)
     others = [
-        name
-        for name, shows in _PARTITIONS.items()
-        if name != source.name and (source.name, name) not in _ALIKE and shows(beginning)
+        name for name, shows in _PARTITIONS.items() if name != source.name and shows(beginning)
     ]
     if not others:
         return ""

@@ -10,10 +10,12 @@ numbered as the operator numbers a new cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.formats.kubernetes import (
+    cut_note,
     integer,
     name_of,
     nested,
@@ -59,7 +61,8 @@ def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None
     """
     resources = list(resources_in(text, source))
     try:
-        return _cluster(resources, source, racks or {})
+        cluster = _cluster(resources, source, racks or {})
+        return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
     except InputError as error:
         prefix = "" if str(error).startswith(source) else f"{source}: "
         raise InputError(f"{prefix}{error}") from None

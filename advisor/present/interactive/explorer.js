@@ -37,9 +37,10 @@ function mount(root, data, ask, tell) {
   function find(values) {
     var found = settings[key(values)];
     var factor = values.replication_factor, least = values.min_insync_replicas;
-    if (found || ask || !data.capped || !(Number(least) > Number(factor))) { return found; }
+    var capped = data.capped[values.kafka_version || data.version];
+    if (found || ask || !capped || !(Number(least) > Number(factor))) { return found; }
     found = settings[key(placed(values, factor, factor))];
-    return found && Object.assign({}, found, { notes: [["min_insync_replicas", data.capped]] });
+    return found && Object.assign({}, found, { notes: [["min_insync_replicas", capped]] });
   }
   function still(values) {
     // The same with the first values of what moves neither curve: how producers retry.

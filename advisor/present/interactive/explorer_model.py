@@ -381,8 +381,15 @@ class ExplorerModel:
             self.goals,
             {topic: self.of_topic(topic) for topic in topics},
             note=left_out(elsewhere, keys),
-            capped=capped(self.config_today(self.topic)),
+            capped=self._capped(every),
         )
+
+    def _capped(self, every: Sequence[Values]) -> dict[str, str]:
+        """What Kafka makes of a min ISR above the replication factor, by version where it does."""
+        start = self.config_today(self.topic)
+        versions = dict.fromkeys(values["kafka_version"] for values in every)
+        said = {version: capped(start.changed(kafka_version=version)) for version in versions}
+        return {version: words for version, words in said.items() if words}
 
     def live_page(self, page: dict[str, Any]) -> dict[str, Any]:
         """Return a page for the widget, whose kernel computes every other choice."""

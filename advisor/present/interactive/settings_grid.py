@@ -87,7 +87,7 @@ def page_json(
     today: Mapping[str, Mapping[str, str]],
     missing: str = _MISSING,
     note: str = "",
-    capped: str = "",
+    capped: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return everything that `explorer.js` needs; equal texts are stored once.
 
@@ -108,9 +108,9 @@ def page_json(
         Text for a combination without a setting on a page without a kernel.
     note : str
         Text below the controls: what a page without a kernel leaves out.
-    capped : str
-        What Kafka makes of a min ISR above the replication factor, if that is the same setting as
-        one with a min ISR equal to it.
+    capped : mapping of str to str, optional
+        What Kafka makes of a min ISR above the replication factor, by the versions to which that is
+        the same setting as one with a min ISR equal to it.
     """
     texts: dict[str, int] = {}
     judged: dict[str, int] = {}
@@ -137,7 +137,8 @@ def page_json(
         "most": max(MOST_REPLICAS, *(rf for rf, _ in places), 0),
         "missing": missing,
         "note": note,
-        "capped": capped,
+        "capped": dict(capped or {}),
+        "version": chosen.get("kafka_version", next(iter(capped or {}), "")),
         "goals": _limits(goals),
         "axes": _axes(goals),
         "legend": [list(entry) for entry in _LEGEND],

@@ -13,6 +13,8 @@ from advisor.reliability.failures.failure_model import FailureModel
 Interval = tuple[float, float]
 
 _DRAWS, _DRAWS_OF_MANY_PARTITIONS, _DRAWS_OF_A_LARGE_CHAIN, _MANY_STATES = 32, 16, 8, 4_000
+SEED = 0
+"""Of every draw of a card, so that results can be compared draw by draw."""
 MANY_PARTITIONS = 2_000
 """With more partitions, the first loss of any set takes noticeable time to compute."""
 
@@ -39,7 +41,7 @@ def parameter_draws(
 
     Measures computed with these cards can be compared draw by draw.
     """
-    return model.draws(draws(states, partitions), seed=0)
+    return model.draws(draws(states, partitions), SEED)
 
 
 def lognormal_interval(sample: Sequence[float]) -> Interval:

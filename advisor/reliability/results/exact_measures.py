@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from advisor.protocol.rules.config import Config
@@ -16,16 +15,16 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.cost import Cost
 from advisor.reliability.results.fault_tolerance import LossPath, Tolerance
+from advisor.reliability.results.floor import AboveFloor
 from advisor.reliability.results.sensitivity import Tornado, compute_intervals
 from advisor.reliability.workload import Workload
-from advisor.verdicts import verdict_of
 
 # Measures that depend on the common causes of several replica sets; their names in `AnyLoss`.
 _OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
 
 
 @dataclass(frozen=True, repr=False)
-class ExactMeasures:
+class ExactMeasures(AboveFloor):
     """The numbers of a `Reliability`, which documents its attributes."""
 
     loss_probability_per_year: float
@@ -80,92 +79,6 @@ class ExactMeasures:
     def again(self) -> Callable[[FailureModel], ExactMeasures]:
         """Former name of ``reevaluate``, for one release."""
         return self.reevaluate
-
-    def by_settings(self, measure: str) -> float:
-        """Return what another setting could save of a measure: the whole less `beyond_settings`.
-
-        Of ``mean_years_to_loss``, in whose place its inverse adds up: the mean years until the
-        losses that another setting could save make one.
-
-        Parameters
-        ----------
-        measure : str
-            Name of a measure, such as "write_unavailability".
-
-        Returns
-        -------
-        float
-            In the measure's unit; 0 for the setting that is best in it.
-
-        Raises
-        ------
-        InputError
-            If `measure` is not the name of a measure.
-
-        See Also
-        --------
-        beyond_settings : The rest, and what other settings are meant.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> failures = {"per_year": 2.0, "minutes": 10.0}
-        >>> card = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": failures}, "cluster": {"power": failures}}
-        ... )
-        >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
-        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
-        >>> measure = "write_unavailability"
-        >>> parts = result.by_settings(measure), result.beyond_settings(measure)
-        >>> print(f"{parts[0]:.2g} + {parts[1]:.2g} = {result.write_unavailability:.2g}")
-        0.00011 + 3.8e-05 = 0.00015
-        """
-        whole = measure_table.measure(measure).of(self)
-        return float(self._floor.by_settings(measure, whole))
-
-    def beyond_settings(self, measure: str) -> float:
-        """Return the part of a measure that no setting with as many replicas prevents: the floor.
-
-        It is the least of the whole measure, or the longest time to a loss, over this setting and
-        every min ISR with acks=all and clean elections, with at least three replicas where there
-        are three brokers. The first call evaluates these settings.
-
-        Parameters
-        ----------
-        measure : str
-            Name of a measure, such as "write_unavailability".
-
-        Returns
-        -------
-        float
-            In the measure's unit.
-
-        Raises
-        ------
-        InputError
-            If `measure` is not the name of a measure.
-
-        See Also
-        --------
-        by_settings : The other part.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> card = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
-        ... )
-        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), advisor.Config(), card)
-        >>> 0.0 < result.beyond_settings("write_unavailability") <= result.write_unavailability
-        True
-        """
-        measure_table.measure(measure)
-        return float(self._floor.beyond_settings(measure))
-
-    @cached_property
-    def _floor(self) -> Any:
-        """What no setting prevents; the room above this one evaluates the other settings."""
-        return verdict_of("floor", self)
 
     def interval(self, measure: str) -> Interval:
         """Return the 95 % interval of a measure from the card's low and high values.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
 from advisor import formatting, plotting
@@ -18,10 +17,10 @@ from advisor.reliability.results import explanation, units
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
 from advisor.reliability.results.fault_tolerance import tolerance_in_words as tolerated
+from advisor.reliability.results.floor import AboveFloor
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
-from advisor.verdicts import verdict_of
 
 if TYPE_CHECKING:
     from advisor.reliability.results.reliability import Reliability
@@ -34,7 +33,7 @@ TIME_UP = "time is up"
 
 
 @dataclass(frozen=True, repr=False)
-class Sampled(MeasureTable):
+class Sampled(AboveFloor, MeasureTable):
     """What a Kafka configuration lost and refused in simulated years.
 
     The measures have the names and meanings of those of `Reliability`; each is an `Estimate`.
@@ -130,57 +129,6 @@ class Sampled(MeasureTable):
         """
         estimate: Estimate = measure_table.measure(measure).of(self)
         return estimate
-
-    def by_settings(self, measure: str) -> float:
-        """Return what another setting could save of a measure: the whole less `beyond_settings`.
-
-        Below 0 where chance made the sample better than the exact floor.
-
-        Raises
-        ------
-        InputError
-            If `measure` is not the name of a measure.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
-        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
-        >>> whole = sampled.write_unavailability.value
-        >>> sampled.by_settings("write_unavailability") <= whole
-        True
-        """
-        return float(self._floor.by_settings(measure, self.estimate(measure).value))
-
-    def beyond_settings(self, measure: str) -> float:
-        """Return the part of a measure that no setting with as many replicas prevents, exactly.
-
-        Of the same question; see `Reliability.beyond_settings`.
-
-        Raises
-        ------
-        InputError
-            If `measure` is not the name of a measure.
-        NotComputedError
-            If the card has times that a Markov chain does not express.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
-        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
-        >>> exact = advisor.evaluate(cluster, config, "three_az_cloud")
-        >>> measure = "write_unavailability"
-        >>> sampled.beyond_settings(measure) == exact.beyond_settings(measure)
-        True
-        """
-        measure_table.measure(measure)
-        return float(self._floor.beyond_settings(measure))
-
-    @cached_property
-    def _floor(self) -> Any:
-        """What no setting prevents; the room above this one evaluates the other settings."""
-        return verdict_of("floor", self)
 
     def interval(self, measure: str) -> Interval:
         """95 % interval of a measure, for the sampling error alone.

@@ -29,3 +29,13 @@ def test_a_reassignment_has_no_topic_with_observers() -> None:
     assert lines
     assert all(line.startswith("#") for line in lines)
     assert "confluent.placement.constraints" in lines[0]
+
+
+def test_a_topic_that_is_not_changed_here_does_not_have_the_settings_already() -> None:
+    """A plan of such a topic alone changes nothing, and says why."""
+    text = HEADER.format("observed", 3, "") + LINE.format("observed", "1,3,4", "\tObservers: 3,4")
+    result = recommend(load_cluster(text, racks="1=a,2=b,3=c,4=d"), CARD)
+    commands = str(result.files()["commands.sh"])
+    assert "reassign.json" not in result.files()
+    assert "every topic has these settings already" not in commands
+    assert "observed is not changed here" in commands
