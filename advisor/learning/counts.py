@@ -206,12 +206,10 @@ def _history(raw: Any, where: str, window: Window, folder: Path | None = None) -
             raise InputError(f"{where}: {shown(key)} is no key of counts; {near(key, _KEYS)}")
     history = _frame(raw, where, window)
     if _COUNT not in raw and _INCIDENTS not in raw:
-        raise InputError(
-            f'{where}: give events, such as {{"broker.power": 4}}, or a file of incidents.'
-        )
+        raise InputError(f"{where}: give events, such as {_example()}, or a file of incidents.")
     events = raw.get(_COUNT, {})
     if not isinstance(events, Mapping):
-        raise InputError(f'{where}: events is a table, such as {{"broker.power": 4}}.')
+        raise InputError(f"{where}: events is a table, such as {_example()}.")
     typed = _with_events(history, dict(_by_mechanism(events, where)), where)
     if _INCIDENTS not in raw:
         return typed
@@ -228,6 +226,10 @@ def _history(raw: Any, where: str, window: Window, folder: Path | None = None) -
         seen={**typed.seen, **listed.seen},
         outages=tuple(sorted((*typed.outages, *listed.outages), key=_start)),
     )
+
+
+def _example() -> str:
+    return f'{{"{table().names[0]}": 4}}'
 
 
 def _frame(raw: Mapping[Any, Any], where: str, window: Window) -> ClusterHistory:
