@@ -311,9 +311,10 @@ def learn(
 ) -> None:
     """Narrow a card by what your cluster has seen, and say what to set with it.
 
-    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV); several are several
-    clusters. Or say the counts as options: --brokers 12 --years 3 --count broker.power=4. What is
-    not counted stays as the card has it. docs/learn.md says how to count.
+    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV), several are several
+    clusters; or what Prometheus answered or dumped, as files or a folder. Or say the counts as
+    options: --brokers 12 --years 3 --count broker.power=4. What is not counted stays as the card
+    has it. docs/learn.md says how to count.
     """
     from advisor.cli import learning
     from advisor.cluster import load_cluster

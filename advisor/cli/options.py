@@ -107,14 +107,14 @@ COUNTS = (
         "counts",
         multiple=True,
         metavar="MECHANISM=N",
-        help="How many events there were, a zero too: broker.power=4; repeatable.",
+        help="How many events of a mechanism there were, a zero too; repeatable.",
     ),
     click.option(
         "--minutes",
         "lengths",
         multiple=True,
         metavar="MECHANISM=M,...",
-        help="How long these outages lasted: cluster.crash=40; repeatable.",
+        help="How long the outages that were counted lasted; repeatable.",
     ),
     click.option(
         "--refused-minutes",
