@@ -48,7 +48,7 @@ def _kinds(chain: Structure) -> _Kinds:
     _, first, of_state = np.unique(
         codes_of_rows(chain.waits.T.astype(np.int64)), return_index=True, return_inverse=True
     )
-    every, of_state = chain.waits[first], of_state.ravel()
+    every, of_state = chain.waits[first].astype(np.int64), of_state.ravel()
     left_out = np.arange(chain.states, len(of_state))
     risks = (np.unique(column, return_inverse=True)[1] for column in chain.election_risks.T)
     columns = [of_state, *(codes.ravel() for codes in risks)]

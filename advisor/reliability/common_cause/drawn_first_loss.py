@@ -219,7 +219,7 @@ def first_loss_of_draws(
     rate = np.minimum(
         np.maximum(survival.losses_per_year(), np.max([*hazards.values()], axis=0)), alone
     )
-    begun, most = 0.0, 0.0
+    begun, most = np.zeros_like(rate), np.zeros_like(rate)
     for pattern, count in counts.items():
         chance = losses[pattern].probability
         most = most + chance * count
@@ -312,7 +312,8 @@ def _combine_homes(
         if len(struck.by_picked):
             picking.append((place[of_set], sets[pattern].members, struck))
     for home in np.unique(np.concatenate([place for place, *_ in picking] or [which[:0]])):
-        by_kind, chances = {}, {}
+        by_kind: dict[Pattern, IntArray] = {}
+        chances: dict[Pattern, Vector] = {}
         for number, (place, members, struck) in enumerate(picking):
             if (place == home).any():
                 by_kind[(number,)] = members[place == home]

@@ -84,11 +84,15 @@ class DrawnPicked(NamedTuple):
 
     def of(self, draw: int) -> PickedLosses:
         """One draw."""
+        chances, tails = (tuple(part[:, draw].tolist()) for part in (self.chances, self.tails))
         return PickedLosses(
-            *(
-                tuple(part[:, draw].tolist()) if part.ndim == 2 else float(part[draw])
-                for part in self
-            )
+            chances,
+            float(self.all_picked[draw]),
+            float(self.per_year[draw]),
+            float(self.others_per_year[draw]),
+            tails,
+            float(self.tails_per_year[draw]),
+            float(self.other_tails_per_year[draw]),
         )
 
 
@@ -222,8 +226,10 @@ def losses_of_draws(
     known = table()
     hours = [known.mean_hours(known.replacement, drawn) for drawn in rates.every]
     return DrawnLosses(
-        *first,
-        *(causes.summed(part) for part in by_name),
+        mean_hours=first[0],
+        probability=first[1],
+        per_year=causes.summed(by_name[0]),
+        tails=causes.summed(by_name[1]),
         shared=_shared(chain, lossy, classes, causes, at_once, year, rates),
         picked=_picked(chain, lossy, year, rates),
         replacement_hours=np.array(hours) * np.ones(draws),
@@ -399,10 +405,10 @@ def _picked(
         parts = []
         for often in (lose, drop):
             chances = np.zeros((replicas + 1, often.shape[1]))
-            for count, number in enumerate(whole, 1):
-                if number is not None:
-                    happen = year.by_name[number]
-                    chances[count] = often[number] / np.where(happen > 0.0, happen, np.inf)
+            for count, row in enumerate(whole, 1):
+                if row is not None:
+                    happen = year.by_name[row]
+                    chances[count] = often[row] / np.where(happen > 0.0, happen, np.inf)
             inside = often[some].sum(axis=0)
             parts.append((chances, inside, np.maximum(often[rows].sum(axis=0) - inside, 0.0)))
         (chances, losing, others), (tails, dropping, other_tails) = parts

@@ -62,10 +62,10 @@ class _Moves(NamedTuple):
     losing, total, dropping, stopping, cached, in_gaps : arrays of int
         Rows of ``lossy`` that lose something other than tails, the whole log, tails; that stop
         writes; that lose page caches; that lose gaps.
-    leaving, by_name : sparse arrays
-        Sum moves by source and by name of rate.
+    by_name : sparse array
+        Sums moves by name of rate.
     lossy_leaving, lossy_by_name : sparse arrays
-        The same of the lossy moves.
+        Sum the lossy moves by source and by name of rate.
     """
 
     connected: Connected
@@ -95,23 +95,19 @@ def moves_of(chain: Structure) -> _Moves:
     feared[chain.flush_window.state] = True
     stopping = chain.ends_writing & feared[target]
     lossy = np.flatnonzero(losing | chain.total | tails | stopping | gaps | destroying)
-    rows = [
-        losing,
-        chain.total,
-        tails,
-        stopping,
-        losing & ~chain.total & ~gaps,
-        gaps,
-    ]
+    ends = np.append(source, every), np.append(target, np.zeros_like(every))
     return _Moves(
-        Connected.of(
-            np.append(source, every), np.append(target, np.zeros_like(every)), chain.states
-        ),
-        lossy,
-        *(np.flatnonzero(mask[lossy]) for mask in rows),
-        adds_up(chain.rate, names),
-        adds_up(source[lossy], chain.states),
-        adds_up(chain.rate[lossy], names),
+        connected=Connected.of(*ends, chain.states),
+        lossy=lossy,
+        losing=np.flatnonzero(losing[lossy]),
+        total=np.flatnonzero(chain.total[lossy]),
+        dropping=np.flatnonzero(tails[lossy]),
+        stopping=np.flatnonzero(stopping[lossy]),
+        cached=np.flatnonzero((losing & ~chain.total & ~gaps)[lossy]),
+        in_gaps=np.flatnonzero(gaps[lossy]),
+        by_name=adds_up(chain.rate, names),
+        lossy_leaving=adds_up(source[lossy], chain.states),
+        lossy_by_name=adds_up(chain.rate[lossy], names),
     )
 
 
@@ -318,12 +314,14 @@ class DrawnChain:
     @cached_property
     def lost_gap_hours(self) -> Vector:
         """Hours of writes in what each move loses that loses gaps."""
-        return _gaps_of(self.chain).lost @ self.gap_hours
+        found: Vector = _gaps_of(self.chain).lost @ self.gap_hours
+        return found
 
     @cached_property
     def all_out(self) -> Vector:
         """Rate out of each state, moves that lead back to it included."""
-        return adds_up(self.chain.source, self.chain.states) @ self.rate + self.restarts
+        left: Vector = adds_up(self.chain.source, self.chain.states) @ self.rate
+        return left + self.restarts
 
     def _within(
         self,
@@ -424,7 +422,8 @@ class DrawnChain:
         left, failures, out = self.windows
         hours[moves.stopping] += flux[moves.stopping] * flush_window_loss(failures, out, left)[1]
         tails = 2.0 * tail_records * flux[moves.dropping].sum(axis=0)
-        return records_per_hour * hours.sum(axis=0) + tails
+        lost: Vector = records_per_hour * hours.sum(axis=0) + tails
+        return lost
 
     def unavailability(
         self, available: NDArray[np.bool_], parameters: Sequence[ChainParameters]
@@ -523,6 +522,7 @@ class DrawnChain:
         lasting[moves.lossy] *= 1.0 - probability
         per_year = flux[moves.lossy] * HOURS_PER_YEAR
         credited = _LateLosses(chain, lasting, moves.lossy)
+        assert chain.restarts is not None
         by_name = moves.by_name @ flux + (chain.restarts.T @ there) * self.name_rates
         year = DrawnYear(
             flux=per_year,

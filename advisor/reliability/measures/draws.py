@@ -204,44 +204,35 @@ def _first_of_draws(
 ) -> tuple[Vector, Vector]:
     """Probability of a loss within a year, and mean years to the first one, of each draw.
 
-    Together where that can be; one by one those with other mechanisms than the first, of a topic
-    whose leaders have tails, or with so many sets that fewer stand for them.
+    Together where that can be; one by one where less can happen in some draws than in others, for a
+    topic whose leaders have tails, or one with so many sets that fewer stand for them.
     """
-    draws, case = len(cases), cases[0]
-    probability, years = np.zeros(draws), np.zeros(draws)
-    alone = np.arange(draws)
+    case = cases[0]
+    probability, years = np.zeros(len(cases)), np.zeros(len(cases))
     unexamined = TOGETHER.get(first_losses)
     if unexamined is not None and case.chain.constants.acks == "all":
         struck = _struck(cases)
-        alike = np.broadcast_to(struck.alike, draws)
-        if alike.all():
+        if struck.alike.all():
             asked = case.placement, case.exchangeable, unexamined
             return first_loss_of_draws(losses, struck, *asked)
-    for draw in alone.tolist():
+    for draw, drawn_case in enumerate(cases):
         sets = {}
         for pattern, drawn in losses.items():
             one = drawn.of(draw)
             sets[pattern] = SetMeasures((one, one), {}, 0.0, 0.0, 0, {})
-        first, _ = first_losses(cases[draw], sets)
+        first, _ = first_losses(drawn_case, sets)
         probability[draw], years[draw] = first.probability, first.mean_years
     return probability, years
 
 
 def _struck(cases: Sequence[Case]) -> DrawnStrikes:
-    per_year, along, picked = (
-        [dict(part) for part in parts]
-        for parts in (
-            (case.events_per_year for case in cases),
-            map(chances_along, cases),
-            map(picks, cases),
-        )
-    )
+    per_year = [dict(case.events_per_year) for case in cases]
+    along = [dict(chances_along(case)) for case in cases]
+    picked = [dict(picks(case)) for case in cases]
     return DrawnStrikes(
-        *(
-            {name: np.array([drawn[name] for drawn in parts]) for name in parts[0]}
-            for parts in (per_year, along)
-        ),
-        {name: [drawn[name] for drawn in picked] for name in picked[0]},
+        per_year={name: np.array([drawn[name] for drawn in per_year]) for name in per_year[0]},
+        along={name: np.array([drawn[name] for drawn in along]) for name in along[0]},
+        picks={name: [drawn[name] for drawn in picked] for name in picked[0]},
     )
 
 

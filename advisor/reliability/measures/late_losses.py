@@ -48,7 +48,7 @@ def late_moves(chain: Structure) -> LateMoves:
     ]
     destroys = np.array([entry.destroys for entry in known], dtype=bool)[chain.rate]
     gone = table().stages(table().replacement.condition)
-    destroyed = np.isin(chain.own, gone).any(axis=1)[chain.target]
+    destroyed = np.asarray(np.isin(chain.own, gone).any(axis=1))[chain.target]
     passing = destroyed & ~destroys & (chain.source != chain.target)
     return LateMoves(
         np.array(ends, dtype=bool)[chain.rate],

@@ -27,14 +27,14 @@ class Paths(NamedTuple):
     Attributes
     ----------
     move, source, target : arrays of int, shape (paths,)
-    count : array of int, shape (paths,)
+    alone : array of int, shape (paths,)
         How many brokers each strikes alone.
     """
 
     move: IntArray
     source: IntArray
     target: IntArray
-    count: IntArray
+    alone: IntArray
 
 
 @once_per_chain
