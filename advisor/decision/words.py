@@ -311,7 +311,7 @@ def reason(action: Action) -> str:
     if today.replication_factor < after.replication_factor:
         return "too few copies"
     if today.patience != after.patience:
-        return "producers give up too soon"
+        return "producers stop trying too soon"
     return "copies share a rack"
 
 
