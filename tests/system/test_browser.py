@@ -341,7 +341,7 @@ def test_a_refusal_stands_beside_its_control_and_the_picture_stays(explored: Pag
     field.fill("10")
     field.press("Enter")
     explored.locator(".ae-answer.ae-old").wait_for(timeout=WAIT_MS)
-    said = explored.locator(".ae-row:has([id$='-delivery_timeout_ms']) .ae-refusal")
+    said = explored.locator(".ae-row:has([id$='-delivery_timeout_ms']) .ae-said")
     explored.wait_for_function(
         "() => document.querySelector('[aria-invalid]') !== null", timeout=WAIT_MS
     )

@@ -95,7 +95,7 @@ class Explorer(anywidget.AnyWidget):
     >>> view = advisor.explorer(cluster, advisor.FailureModel.from_dict(card), cards=[])
     >>> view.observe(lambda change: print(change.new.headline), "verdict")
     >>> view.setting = view.setting.changed(min_insync_replicas=1)
-    Set RF 3, min ISR 2, acks=all.
+    Keep RF 3, min ISR 1, acks=all.
     """
 
     _esm = source("explorer.js") + source("widget.js")
