@@ -174,7 +174,7 @@ def recommend(
         emit(text.json(recommendation.to_dict()))
     else:
         columns = columns_of_terminal()
-        verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+        verdict = _verdict(recommendation, how_sure, explain)
         emit(text.recommendation(recommendation, verdict, columns, explain, with_commands))
 
 
@@ -236,7 +236,7 @@ def audit(
     elif as_json:
         emit(text.json(audited.to_dict()))
     else:
-        verdict = audited.verdict if how_sure else audited.quick_verdict
+        verdict = _verdict(audited, how_sure, explain)
         emit(text.audit(audited, verdict, columns_of_terminal(), explain))
     return EXIT_GOALS_MISSED if failed else 0
 
@@ -285,7 +285,8 @@ def report(
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check, how_sure)
-    verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+    # The page has computed all of it.
+    verdict = _verdict(recommendation, how_sure, True)
     emit(text.reported(recommendation, verdict, path, columns_of_terminal()))
 
 
@@ -310,9 +311,10 @@ def learn(
 ) -> None:
     """Narrow a card by what your cluster has seen, and say what to set with it.
 
-    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV); several are several
-    clusters. Or say the counts as options: --brokers 12 --years 3 --count broker.power=4. What is
-    not counted stays as the card has it. docs/learn.md says how to count.
+    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV), several are several
+    clusters; or what Prometheus answered or dumped, as files or a folder. Or say the counts as
+    options: --brokers 12 --years 3 --count broker.power=4. What is not counted stays as the card
+    has it. docs/learn.md says how to count.
     """
     from advisor.cli import learning
     from advisor.cluster import load_cluster
@@ -382,6 +384,13 @@ def _sample_recommended(
     if engine == QUICKEST and checkpoint is None and is_quick_here(*asked, years):
         return partial(run_simulate, *asked, years=years, engine=engine)
     return run_simulate(*asked, years=years, engine=engine, checkpoint=checkpoint, progress=say)
+
+
+def _verdict(answer: Any, how_sure: bool, explain: bool) -> Any:
+    """As much of an answer's verdict as is printed."""
+    if not how_sure:
+        return answer.quick_verdict
+    return answer.verdict if explain else answer.sure_verdict
 
 
 def _write_report(
@@ -498,8 +507,8 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
 
 def _goals(options: dict[str, Any]) -> Goals:
     from advisor.advice import Goals
-    from advisor.advice.goals import MEASURES
+    from advisor.reliability import measure_table
 
-    names = (*MEASURES, "survive", "minutes_per_loss")
+    names = (*measure_table.goals(), "survive", "minutes_per_loss")
     stated = {name: options[name] for name in names if options[name] is not None}
     return Goals(**stated)

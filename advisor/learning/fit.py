@@ -97,6 +97,35 @@ class NumberRow:
         return sum(abs(math.log(after / before)) for before, after in pairs if before and after)
 
 
+@dataclass(frozen=True)
+class FleetRate:
+    """A rate that several clusters counted.
+
+    Attributes
+    ----------
+    number : Quantity
+        The prior of the fleet's rate.
+    clusters : mapping of str to Counted
+        By name.
+    kind : str
+        What one event strikes.
+    """
+
+    number: Quantity
+    clusters: Mapping[str, Counted]
+    kind: str
+
+    def of_clusters(self, prior_name: str) -> dict[str, Quantity]:
+        """Return each cluster's own rate, by its name."""
+        found = cluster_posteriors(self.number, list(self.clusters.values()))
+        own = {}
+        for (name, cluster), rate in zip(self.clusters.items(), found, strict=True):
+            years = as_given(float(f"{cluster.exposure_years:.3g}"))
+            said = f"{cluster.events:,} in {years} {self.kind}-years, and the fleet's"
+            own[name] = Quantity(*_rounded(rate), _evidence(said, self.number, prior_name))
+        return own
+
+
 @dataclass
 class Fit:
     """A card with what was learned; and what was learned, number by number.
@@ -110,8 +139,8 @@ class Fit:
     numbers : list of NumberRow
     notes : list of str
         What could not be learned, a sentence each.
-    own_rates : dict of str to dict of str to Quantity
-        Of a fleet: each cluster's own rate, by path and name.
+    fleets : dict of str to FleetRate
+        Rates that several clusters counted, by path.
     """
 
     prior: FailureModel
@@ -119,7 +148,7 @@ class Fit:
     counts: list[CountRow] = field(default_factory=list)
     numbers: list[NumberRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    own_rates: dict[str, dict[str, Quantity]] = field(default_factory=dict)
+    fleets: dict[str, FleetRate] = field(default_factory=dict)
 
     def model(
         self, name: str = NAME, changed: Mapping[str, Quantity] | None = None
@@ -254,7 +283,7 @@ class _Learning:
             found = posterior(number, rate_likelihood(clusters))
             row = self._count(path, clusters, _range_of(number), found)
             self._keep(path, found, row.counted_words)
-        self._own_rates(path, members, clusters, number)
+        self._fleet(path, members, clusters, number)
 
     def _learn_product(
         self,
@@ -288,7 +317,7 @@ class _Learning:
             self.result.numbers.append(NumberRow(path, said, before.rate, found.rate))
         else:
             self._keep(path, found.rate, said, before.rate)
-        self._own_rates(path, members, clusters, Quantity(*before.rate))
+        self._fleet(path, members, clusters, Quantity(*before.rate))
 
     def _count(
         self, path: str, clusters: Sequence[Counted], before: Range, after: Range
@@ -308,23 +337,17 @@ class _Learning:
         self.result.counts.append(row)
         return row
 
-    def _own_rates(
+    def _fleet(
         self,
         path: str,
         members: Sequence[tuple[ClusterHistory, Seen]],
         clusters: Sequence[Counted],
         number: Quantity,
     ) -> None:
-        if len(clusters) < 2:
-            return
-        own: dict[str, Quantity] = {}
-        rows = zip(members, clusters, cluster_posteriors(number, clusters), strict=True)
-        for (history, seen), cluster, found in rows:
-            years = as_given(float(f"{cluster.exposure_years:.3g}"))
-            said = f"{seen.events:,} in {years} {self.entry.scope.value}-years, and the fleet's"
-            evidence = _evidence(said, number, self.result.prior.name)
-            own[history.name] = Quantity(*_rounded(found), evidence)
-        self.result.own_rates[path] = own
+        if len(clusters) > 1:
+            names = [history.name for history, _ in members]
+            by_name = dict(zip(names, clusters, strict=True))
+            self.result.fleets[path] = FleetRate(number, by_name, self.entry.scope.value)
 
     # Probabilities
 

@@ -80,8 +80,6 @@ class Learned:
         Each number of the card that was learned: rates, lengths, probabilities.
     histories : tuple of ClusterHistory
         What was read, a cluster each.
-    clusters : mapping of str to FailureModel
-        Of several clusters: each one's own card, whose rates borrow from the others.
     notes : tuple of str
         What could not be learned or was assumed, a sentence each.
 
@@ -106,9 +104,16 @@ class Learned:
     counts: tuple[CountRow, ...]
     numbers: tuple[NumberRow, ...]
     histories: tuple[ClusterHistory, ...]
-    clusters: Mapping[str, FailureModel]
     notes: tuple[str, ...]
     _given: Cluster | None = field(default=None)
+    _fit: Fit | None = field(default=None, compare=False)
+
+    @cached_property
+    def clusters(self) -> Mapping[str, FailureModel]:
+        """Of several clusters: each one's own card, whose rates borrow from the others."""
+        if len(self.histories) == 1 or self._fit is None:
+            return {}
+        return _own_cards(self._fit, self.histories)
 
     @property
     def outages(self) -> tuple[Outage, ...]:
@@ -273,16 +278,11 @@ class Learned:
             "",
             self.change,
         ]
-        lines += [f"{own}" for own in self._own_lines()]
+        if len(self.histories) > 1:
+            lines.append("The card is the centre of the fleet; clusters[name] is one of each.")
         if self.observed is not None:
             lines.append(str(self.observed))
         return "\n".join([*lines, self.seen_words, *filter(None, (self.assumed, *self.notes))])
-
-    def _own_lines(self) -> list[str]:
-        """Where clusters of a fleet differ: the rates of the most and the least struck."""
-        if not self.clusters:
-            return []
-        return ["The card is the centre of the fleet; clusters[name] is a card of each cluster."]
 
     def timeline(self) -> Any:
         """Draw the outages over time, a row for each mechanism.
@@ -536,9 +536,9 @@ def learn(
         counts=tuple(found.counts),
         numbers=tuple(found.numbers),
         histories=histories,
-        clusters=_own_cards(found, histories),
         notes=tuple(dict.fromkeys((*found.notes, *(n for h in histories for n in h.notes)))),
         _given=given,
+        _fit=found,
     )
 
 
@@ -568,13 +568,10 @@ def _window(cluster: Cluster | None, since: Any, until: Any) -> Window:
 
 def _own_cards(found: Fit, histories: Sequence[ClusterHistory]) -> Mapping[str, FailureModel]:
     """Of a fleet: each cluster's card, with its own rates and the lengths of all."""
-    if len(histories) == 1:
-        return {}
+    own = {path: fleet.of_clusters(found.prior.name) for path, fleet in found.fleets.items()}
     cards = {}
     for history in histories:
-        rates = {
-            path: own[history.name] for path, own in found.own_rates.items() if history.name in own
-        }
+        rates = {path: rates[history.name] for path, rates in own.items() if history.name in rates}
         cards[history.name] = found.model(_file_name(history.name), {**found.quantities, **rates})
     return cards
 

@@ -45,6 +45,8 @@ BETWEEN_CLUSTERS = 0.5
 coefficient of variation; a judgement."""
 _SPREADS, _MOST_SPREAD = 16, 4.0
 _SHAPES = 15
+# Points at which the likelihood of a fleet's rate is computed, instead of at more than so many.
+_MOST_EXACT, _WIDE, _NEAR = 5_000, 1_001, 3_001
 
 
 class Range(NamedTuple):
@@ -128,7 +130,29 @@ def rate_likelihood(clusters: Sequence[Counted]) -> Likelihood:
     if len(clusters) == 1:
         events, exposure = clusters[0]
         return lambda rate: special.xlogy(events, rate * exposure) - rate * exposure
-    return lambda rate: special.logsumexp(_of_spreads(clusters, rate), axis=0)
+    return _tabulated(lambda rate: special.logsumexp(_of_spreads(clusters, rate), axis=0))
+
+
+def _tabulated(exact: Likelihood) -> Likelihood:
+    """Return the same likelihood, which is interpolated where it is asked for many rates at once.
+
+    Linear in the logarithm of the rate, with most points where it is not negligible.
+    """
+
+    def likelihood(rate: Array) -> Array:
+        if rate.size <= _MOST_EXACT or not rate.min() > 0.0:
+            return exact(rate)
+        logs = np.log(rate)
+        wide = np.linspace(logs.min(), logs.max(), _WIDE)
+        values = exact(np.exp(wide))
+        matters = np.flatnonzero(values > values.max() + 2.0 * _LEAST_LOG)
+        first, last = max(matters[0] - 1, 0), min(matters[-1] + 1, _WIDE - 1)
+        near = np.linspace(wide[first], wide[last], _NEAR)
+        points = np.concatenate([wide[:first], near, wide[last + 1 :]])
+        known = np.concatenate([values[:first], exact(np.exp(near)), values[last + 1 :]])
+        return np.interp(logs, points, known)
+
+    return likelihood
 
 
 def _spreads() -> Array:
@@ -309,12 +333,15 @@ def cluster_posteriors(number: Quantity, clusters: Sequence[Counted]) -> list[Ra
     weights = np.exp(logs - logs.max()) * _steps(grid)
     weights /= weights.sum()
     shapes = np.broadcast_to((_spreads() ** -2)[:, None], weights.shape)
-    return [_mixed(c, weights.ravel(), shapes.ravel(), np.tile(rates, _SPREADS)) for c in clusters]
+    mixture = weights.ravel(), shapes.ravel(), np.tile(rates, _SPREADS)
+    # Clusters that have seen the same have the same rate.
+    found = {cluster: _mixed(cluster, *mixture) for cluster in dict.fromkeys(clusters)}
+    return [found[cluster] for cluster in clusters]
 
 
 def _mixed(cluster: Counted, weights: Array, shapes: Array, rates: Array) -> Range:
     """Quantiles of a mixture of gamma distributions, by bisection of the logarithm."""
-    kept = (weights > 1e-9) & (rates > 0.0)
+    kept = (weights > 1e-7) & (rates > 0.0)
     weights, shapes, rates = weights[kept] / weights[kept].sum(), shapes[kept], rates[kept]
     form, scale = shapes + cluster.events, shapes / rates + cluster.exposure_years
     low = float(np.log((form / scale).min())) - 60.0
