@@ -106,7 +106,7 @@ class Rows:
                 )
         if repeated:
             self.notes.append(
-                f"{counted(repeated, 'line')} of partitions stood there twice, alike."
+                f"{counted(repeated, 'line')} of partitions stood there twice, word for word."
             )
         return by_topic
 

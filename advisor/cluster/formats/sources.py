@@ -144,6 +144,18 @@ def _has_json_keys(*keys: str) -> Callable[[str], bool]:
     )
 
 
+# Brokers by id: what other tools print has lists of them.
+_BROKERS_BY_ID = re.compile(r'"brokers" ?: ?\{')
+
+
+def _is_saved_cluster(beginning: str) -> bool:
+    """Whether it is JSON of `Cluster.to_dict`, or written by hand like that, or damaged since."""
+    if not _is_json(beginning):
+        return False
+    by_id = _BROKERS_BY_ID.search(beginning) is not None
+    return by_id or _has_json_keys("kafka_version", "topics")(beginning)
+
+
 def _is_every_line(pattern: str, beginning: str) -> bool:
     """Whether every line that is not blank is of a pattern, and there is one."""
     lines = [line.strip() for line in beginning.splitlines() if line.strip()]
@@ -153,7 +165,7 @@ def _is_every_line(pattern: str, beginning: str) -> bool:
 SOURCES: tuple[Source, ...] = (
     Source(
         name="a cluster saved as JSON",
-        recognise=_has_json_keys("kafka_version", "brokers", "topics"),
+        recognise=_is_saved_cluster,
         carries="brokers, racks, leaders, replicas, ISR and settings",
         read=parse_json,
         example='{"kafka_version": "4.1", "brokers": {"1": "a", "2": "b"}, "topics": [{"name": '
@@ -478,9 +490,9 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="JSON",
         recognise=_is_json,
-        carries="brokers, topics and replicas",
+        carries="replicas",
         read=parse_json,
-        example='{"topics": [], "brokers": {"1": "a"}}',
+        example='{"partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}',
         suffix=(".json",),
     ),
 )
