@@ -142,6 +142,16 @@ def test_brokers_that_answer_have_their_racks_and_the_others_are_said(tmp_path):
     assert together(tmp_path, API_VERSIONS, racks="1=x").brokers[1] == "x"
 
 
+def test_racks_that_contradict_are_said(tmp_path):
+    """The brokers know best where they are; that another file says otherwise is not hidden."""
+    text = '[brokers]\n1 = "x"\n2 = "b"\n3 = "c"\n[[topic]]\nname = "t"\nreplicas = [[1, 2, 3]]\n'
+    (tmp_path / "c.toml").write_text(text)
+    (tmp_path / "brokers.txt").write_text(API_VERSIONS)
+    cluster = load_cluster([tmp_path / "c.toml", tmp_path / "brokers.txt"])
+    assert cluster.brokers == {1: "a", 2: "b", 3: "c", 4: None}
+    assert "Broker 1 is in x in" in " ".join(cluster.notes)
+
+
 def test_a_folder_is_its_files(tmp_path):
     """Its files together describe one cluster, in whatever order; hidden ones are left out."""
     together(tmp_path, QUORUM.format(voters=PLAIN), SETTINGS)
