@@ -8,19 +8,14 @@ from functools import cached_property
 
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_setting
-from advisor.advice.goals import (
-    MEASURES,
-    SURVIVE_WITHOUT_LOSS,
-    SURVIVE_WRITABLE,
-    Goals,
-    judge,
-)
+from advisor.advice.goals import Goals, goal_words, judge
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import Survival, fatal_racks, survival
 from advisor.decision.evaluator import LOSSES, MINUTES, measured
 from advisor.errors import InputError, NotComputedError
 from advisor.formatting import as_given, once_in, significant, time_per_year
 from advisor.protocol.rules.config import Config
+from advisor.reliability import measure_table
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.results.reliability import Reliability
 
@@ -142,9 +137,9 @@ class Candidate:
 def measures_of(reliability: Reliability) -> dict[str, float]:
     """Return the measures that goals can limit, without those that could not be computed."""
     measures = {}
-    for name in MEASURES:
+    for name in measure_table.goals():
         try:
-            measures[name] = float(getattr(reliability, name))
+            measures[name] = float(measure_table.measure(name).of(reliability))
         except NotComputedError:
             continue
     return measures
@@ -159,7 +154,7 @@ def goals_words(candidate: Candidate) -> str:
     """Return which goals are met, for a column: "none", "met", "missed: losses, writes"."""
     if not candidate.unmet:
         return candidate.goals
-    return f"missed: {', '.join(BRIEF_GOALS[goal] for goal in candidate.unmet)}"
+    return f"missed: {', '.join(goal_words(goal, brief=True) for goal in candidate.unmet)}"
 
 
 def choose(
@@ -212,27 +207,7 @@ def _losing_a_rack(
     return after
 
 
-GOAL_WORDS = {
-    "loss_probability_per_year": "lost records",
-    "write_unavailability": "time without writes",
-    "read_unavailability": "time without reads",
-    "records_refused_per_year": "failed sends",
-    "acked_records_lost_per_year": "the number of lost records",
-    SURVIVE_WITHOUT_LOSS: "losses in one failure",
-    SURVIVE_WRITABLE: "writes after one failure",
-}
-"""What each goal is about, for use after "the goals for" and after "missed:"."""
-
-BRIEF_GOALS = {
-    **GOAL_WORDS,
-    "loss_probability_per_year": "losses",
-    "write_unavailability": "writes",
-    "read_unavailability": "reads",
-}
-"""`GOAL_WORDS` for narrow columns."""
-
-
 def goals_for(candidate: Candidate) -> str:
     """Return the missed goals: "the goal for lost records", "the goals for a, b and c"."""
-    words = [GOAL_WORDS[goal] for goal in candidate.unmet]
+    words = list(map(goal_words, candidate.unmet))
     return f"the goal{'s' if len(words) > 1 else ''} for {listed(words)}"

@@ -13,18 +13,15 @@ from advisor.decision import Requirements
 from advisor.decision.rule import MINUTES_PER_LOSS
 from advisor.errors import InputError, shown
 from advisor.formatting import is_rare, one_in, percent, significant, time_per_year
+from advisor.reliability import measure_table
 from advisor.value_tables import FieldTable
 
-MEASURES = (
-    "loss_probability_per_year",
-    "write_unavailability",
-    "read_unavailability",
-    "records_refused_per_year",
-    "acked_records_lost_per_year",
-)
-_COUNTS = ("records_refused_per_year", "acked_records_lost_per_year")
 SURVIVE_WITHOUT_LOSS = "survive_without_loss"
 SURVIVE_WRITABLE = "survive_writable"
+_SURVIVING = {
+    SURVIVE_WITHOUT_LOSS: "losses in one failure",
+    SURVIVE_WRITABLE: "writes after one failure",
+}
 
 
 _OFTEN = 0.5  # a chance from here on is said as one: years would be less than two
@@ -94,8 +91,8 @@ class Goals(FieldTable):
     minutes_per_loss: float = MINUTES_PER_LOSS
 
     def __post_init__(self) -> None:
-        for name in MEASURES:
-            limit = getattr(self, name)
+        for name in measure_table.goals():
+            limit = getattr(self, name, None)
             if limit is None:
                 continue
             if isinstance(limit, bool) or not isinstance(limit, int | float):
@@ -107,7 +104,7 @@ class Goals(FieldTable):
                 raise InputError(
                     f"the goal {name}={shown(limit)} must not be negative, and at most {MOST:.0e}"
                 )
-            if limit > 1 and name not in _COUNTS:
+            if limit > 1 and measure_table.measure(name).is_share:
                 raise InputError(
                     f"the goal {name}={shown(limit)} is a fraction and cannot be above 1"
                 )
@@ -127,7 +124,8 @@ class Goals(FieldTable):
     @property
     def limits(self) -> dict[str, float]:
         """Limit of each measure that has one."""
-        return {name: limit for name in MEASURES if (limit := getattr(self, name)) is not None}
+        given = {name: getattr(self, name, None) for name in measure_table.goals()}
+        return {name: limit for name, limit in given.items() if limit is not None}
 
     @property
     def requirements(self) -> Requirements:
@@ -174,6 +172,18 @@ class Goals(FieldTable):
         'rack'
         """
         return asdict(self)
+
+
+def goal_words(goal: str, brief: bool = False) -> str:
+    """Return what a goal is about, after "the goal for" and "missed:"; in brief for columns.
+
+    >>> goal_words("write_unavailability"), goal_words("write_unavailability", brief=True)
+    ('time without writes', 'writes')
+    """
+    if goal in _SURVIVING:
+        return _SURVIVING[goal]
+    entry = measure_table.measure(goal)
+    return entry.brief_goal if brief else entry.goal
 
 
 def limit_words(probability: float) -> str:

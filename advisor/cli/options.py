@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from advisor.errors import InputError
+from advisor.reliability import measure_table
 
 if TYPE_CHECKING:
     from advisor.cluster import Cluster
@@ -26,6 +27,8 @@ CLUSTER = (
     click.option("--command-config", help="For host:port: a Java client's properties file."),
     click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
+# Several files that describe one cluster together.
+CLUSTERS = (click.argument("cluster", nargs=-1, required=True), *CLUSTER[1:])
 CONFIG = (
     click.option("--rf", type=int, help="replication.factor."),
     click.option("--min-isr", type=int, help="min.insync.replicas."),
@@ -42,12 +45,22 @@ LOAD = (
     click.option("--record-bytes", type=int, help="Mean size of a record."),
     click.option("--retention-hours", type=float, help="How long records are kept."),
 )
+
+
+def limit_options() -> tuple[Callable[[F], F], ...]:
+    """Return an option for each measure that a goal may limit."""
+    return tuple(
+        click.option(
+            f"--{name.replace('_', '-')}",
+            type=float,
+            help=f"Goal: {measure_table.measure(name).limit}; none unless given.",
+        )
+        for name in measure_table.goals()
+    )
+
+
 GOALS = (
-    click.option("--loss-probability-per-year", type=float, help="Goal; none unless given."),
-    click.option("--write-unavailability", type=float, help="Goal, a fraction; none unless given."),
-    click.option("--read-unavailability", type=float, help="Goal, a fraction; none unless given."),
-    click.option("--records-refused-per-year", type=float, help="Goal; none unless given."),
-    click.option("--acked-records-lost-per-year", type=float, help="Goal; none unless given."),
+    *limit_options(),
     click.option("--survive", help="Goal: rack or broker."),
     click.option(
         "--minutes-per-loss",
@@ -78,10 +91,10 @@ EXPLAIN = (
 )
 HOW_SURE = (
     click.option(
-        "--how-sure",
-        is_flag=True,
-        help="Also say how sure that is: whether the choice stays the best in 128 random cases, "
-        "with numbers from the ranges of the card; this takes minutes.",
+        "--how-sure/--no-how-sure",
+        default=True,
+        help="Say how sure that is: whether the choice stays the best in 128 random cases, with "
+        "numbers from the ranges of the card. On by default; it takes seconds.",
     ),
 )
 COUNTS = (

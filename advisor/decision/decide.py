@@ -23,7 +23,6 @@ from advisor.decision.evaluator import (
     LOSS_EVENTS,
     LOSS_PROBABILITY,
     LOSSES,
-    MEASURES,
     MINUTES,
     RECORDS_LOST,
     Evaluator,
@@ -258,7 +257,8 @@ def _action(
     today, after = question.today, comparison.settings[comparison.chosen]
     before, then = comparison.measured[0], comparison.measured[comparison.chosen]
     changes = comparison.chosen != 0
-    lowered = changes and after.min_insync_replicas < today.min_insync_replicas
+    fewer = after.min_insync_replicas < today.min_insync_replicas
+    lowered = changes and today.guarded and fewer
     floor = floor_of(comparison, evaluator, draw)
     action = Action(
         topic=question.topic,
@@ -300,7 +300,7 @@ def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
     drawn: dict[str, tuple[float, ...]] = {}
     if draw and evaluator.draws:
         samples = [evaluator.drawn(comparison.settings[place], load) for place in columns]
-        for name in (*MEASURES, LOSSES, MINUTES):
+        for name in samples[0]:
             smallest = np.min([sample[name] for sample in samples], axis=0)
             drawn[name] = tuple(map(float, smallest))
     return Floor(

@@ -162,6 +162,8 @@ def target_words(action: Action) -> str:
     unclean = today.config.unclean_leader_election_enable
     if unclean != after.config.unclean_leader_election_enable and unclean:
         changes.append("clean election")
+    if after.patience != today.patience:
+        changes.append(after.patience)
     if not changes:
         return "spread over racks" if action.moves else setting_words(after)
     return ", ".join(changes)

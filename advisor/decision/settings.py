@@ -13,6 +13,9 @@ from advisor.reliability.workload import Workload
 USUAL_REPLICAS, USUAL_MIN_ISR, MOST_REPLICAS = 3, 2, 5
 """RF and min ISR that Kafka's own topics have at least, and the largest RF that is evaluated."""
 
+LONGER_TIMEOUTS_MS = (600_000, 1_800_000)
+"""Delivery timeouts beside the usual one: ten minutes and half an hour."""
+
 Placement = tuple[tuple[int, ...], ...]
 """Replicas of each partition."""
 
@@ -42,6 +45,11 @@ class Setting:
         return min(self.config.effective_min_insync_replicas, self.replication_factor)
 
     @property
+    def guarded(self) -> bool:
+        """Whether producers wait for min ISR at all: without acks=all it guards nothing."""
+        return self.config.acks == "all"
+
+    @property
     def survives_restart(self) -> bool:
         """Whether writes and reads go on while one broker restarts."""
         tolerated = tolerance(self.config)
@@ -61,11 +69,25 @@ class Setting:
         unclean = bool(config.unclean_leader_election_enable)
         return self.replication_factor, least, config.acks, unclean
 
+    @property
+    def more_patient(self) -> Iterator[Setting]:
+        """The same with producers that try longer (KIP-91, since 2.1); losses stay the same."""
+        usual = self.config.delivery_timeout_ms
+        for timeout_ms in LONGER_TIMEOUTS_MS:
+            if usual is not None and timeout_ms > usual:
+                yield replace(self, config=self.config.changed(delivery_timeout_ms=timeout_ms))
+
+    @property
+    def patience(self) -> str:
+        """A delivery timeout that was chosen for a goal, in words; "" for any other."""
+        timeout_ms = self.config.delivery_timeout_ms
+        return f"delivery.timeout.ms={timeout_ms}" if timeout_ms in LONGER_TIMEOUTS_MS else ""
+
     def __str__(self) -> str:
         config = self.config
         unclean = ", unclean election" if config.unclean_leader_election_enable else ""
         words = f"RF {self.replication_factor}, min ISR {config.min_insync_replicas}"
-        return f"{words}, acks={config.acks}{unclean}"
+        return f"{words}, acks={config.acks}{unclean}{', ' if self.patience else ''}{self.patience}"
 
 
 @dataclass(frozen=True)

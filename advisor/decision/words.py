@@ -222,6 +222,8 @@ def _wrong(action: Action) -> str:
         return f"min ISR {today.config.min_insync_replicas}"
     if today.replication_factor != after.replication_factor:
         return f"RF {today.replication_factor}"
+    if today.patience != after.patience:
+        return "impatient producers"
     return "copies share a rack"
 
 
@@ -308,6 +310,8 @@ def reason(action: Action) -> str:
         return f"too {'few' if fewer else 'many'} copies must acknowledge"
     if today.replication_factor < after.replication_factor:
         return "too few copies"
+    if today.patience != after.patience:
+        return "producers give up too soon"
     return "copies share a rack"
 
 
@@ -356,12 +360,13 @@ def price_sentence(choice: SettingChoice) -> str:
     """Return the prices of a loss at which the choice is right, at the card's middle values."""
     lower, higher = choice.pays_from_minutes, choice.pays_to_minutes
     if lower is not None and 0.0 < lower < math.inf:
-        return f"It pays unless a loss matters less than {duration(lower)} without writes."
+        return f"It pays unless losing records matters less than {duration(lower)} without writes."
     if lower == 0.0:
         return "It is better than a lower min ISR however little a loss matters."
     if higher is not None and higher < MOST_PRICE_MINUTES:
         return (
-            f"A higher min ISR pays if a loss matters more than {duration(higher)} without writes."
+            f"A higher min ISR pays if losing records matters more than {duration(higher)} without "
+            "writes."
         )
     return "It is better than a higher min ISR however much a loss matters." if higher else ""
 

@@ -34,7 +34,7 @@ from advisor.present.verdict_pictures import NARROW, WIDE, arrows, price_axis, p
 from advisor.rendering import Html, html, html_joined, markup
 
 _SIGNS = {CRITICAL: "●", WARNING: "▲", OK: "✓"}
-_COLUMNS = ("Severity", "Topic", "Today", "Set to", "A loss every", "No writes a year", "Why")
+_COLUMNS = ("Severity", "Topic", "Today", "Set to", "A loss every", "Without writes", "Why")
 _NOTHING = markup("")
 _ARROW = "→"
 _FIRST_TOPICS, _MOST_TOPICS = 10, 100
@@ -129,7 +129,7 @@ def _two_numbers(verdict: Verdict) -> Html:
     return markup(
         '<dl class="av-two">{}{}</dl>',
         _number(capital(f"{whose}a loss every"), losses, changed),
-        _number(capital(f"{whose}no writes a year"), minutes, changed),
+        _number(capital(f"{whose}without writes a year"), minutes, changed),
     )
 
 

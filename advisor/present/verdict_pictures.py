@@ -395,7 +395,7 @@ def price_sentence(choice: SettingChoice) -> str:
     if spread is None:
         return ""
     what = "it pays" if below is not None else "a higher min ISR pays"
-    used = f"The price used is {price_words(choice.minutes_per_loss)}."
+    used = f"Used: {price_words(choice.minutes_per_loss)}."
     if spread.low >= MOST_PRICE_MINUTES or spread.high == 0.0:
         price = "any price of a loss" if spread.high == 0.0 else "no price of a loss that matters"
         return f"{capital(what)} at {price}. {used}"

@@ -38,7 +38,8 @@ class Measure:
     say : callable
         A value in a sentence.
     goal : str
-        What a limit of it is a goal for; "" if it can be none.
+        What a goal for it is about, after "the goal for"; "" if it can be none. `Goals` has a
+        field of its name then.
     brief_goal : str
         The same for narrow columns.
     shown : bool
@@ -79,6 +80,15 @@ class Measure:
         """Whether more of it is better, and inverses add up: a time between events."""
         return self.unit == YEARS
 
+    @property
+    def limit(self) -> str:
+        """What a limit of it is, in a line of help."""
+        if self.unit == PROBABILITY:
+            return f"at most this {self.words}, 0 to 1"
+        if self.unit == FRACTION:
+            return f"{self.words} at most this fraction of the time, 0 to 1"
+        return f"at most so many {self.words} a year"
+
     def of(self, result: Any) -> Any:
         """Return the value in a result: a float, or an `Estimate` if it was sampled."""
         return attrgetter(self.name)(result) if self.read is None else self.read(result)
@@ -110,7 +120,7 @@ _ENTRIES = (
         "chance of data loss in a year",
         "Acknowledged records lost",
         _chance,
-        goal="data loss",
+        goal="lost records",
         brief_goal="losses",
         shown=True,
         compared=True,
@@ -129,7 +139,7 @@ _ENTRIES = (
         "acknowledged records lost",
         "Acknowledged records lost a year",
         _records,
-        goal="acknowledged records lost",
+        goal="the number of lost records",
         brief_goal="records lost",
     ),
     Measure(
@@ -138,7 +148,7 @@ _ENTRIES = (
         "writes refused",
         "Writes refused",
         time_per_year,
-        goal="refused writes",
+        goal="time without writes",
         brief_goal="writes",
         shown=True,
         compared=True,
@@ -149,7 +159,7 @@ _ENTRIES = (
         "reads not served",
         "Reads not served",
         time_per_year,
-        goal="refused reads",
+        goal="time without reads",
         brief_goal="reads",
         shown=True,
         compared=True,

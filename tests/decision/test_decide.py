@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.decision import Depth, Requirements, Setting, decide_topic, rule
-from advisor.decision.comparison import Sensitivity, choice_of, compare
+from advisor.decision import Depth, Measured, Requirements, Setting, decide_topic, rule
+from advisor.decision.comparison import REFUSED, Sensitivity, choice_of, compare
 from advisor.decision.evaluator import LOSSES, MINUTES
 from advisor.decision.verdict import Action
 from advisor.errors import InputError
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.workload import Workload
 from fake_evaluator import MODEL, FakeEvaluator, question, usual
 
 QUICK = Depth(draws=False, sensitivity=False, others=False)
@@ -144,6 +145,47 @@ def test_a_lower_min_isr_is_held_back_without_consent() -> None:
     assert not decide_topic(asked, evaluator, allow_lower_durability=True, depth=QUICK).held_back
     assert not decided(replication_factor=2, min_isr=5).held_back
     assert not decided(replication_factor=3, min_isr=1).held_back
+
+
+@pytest.mark.parametrize(("acks", "held_back"), [("all", True), (1, False), (0, False)])
+def test_a_min_isr_that_no_producer_waits_for_is_not_lowered(acks: object, held_back: bool) -> None:
+    """Without acks=all min ISR 3 guards nothing, so that acks=all with min ISR 2 lowers nothing."""
+    action = decided(min_isr=3, acks=acks)
+    assert pair(action.set_to) == (3, 2)
+    assert action.held_back == held_back
+
+
+class ImpatientEvaluator(FakeEvaluator):
+    """Failed sends of a thousand a year, fewer the longer producers try."""
+
+    def middle(self, setting: Setting, load: Workload) -> Measured:
+        """Return the measures at the card's values."""
+        measured = super().middle(setting, load)
+        timeout_ms = setting.config.delivery_timeout_ms
+        assert timeout_ms is not None
+        refused = 1000.0 * 120_000 / timeout_ms
+        return replace(measured, values={**measured.values, REFUSED: refused})
+
+
+@pytest.mark.parametrize(
+    ("limit", "timeout_ms", "state"),
+    [(1000, None, "met"), (300, 600_000, "met"), (100, 1_800_000, "met"), (50, None, "out")],
+)
+@pytest.mark.parametrize("min_isr", [1, 2])
+def test_a_goal_for_failed_sends_is_judged_with_patient_producers(
+    limit: float, timeout_ms: int | None, state: str, min_isr: int
+) -> None:
+    """The shortest timeout that meets it is set, before any further replica; else today's stays."""
+    wanted = Requirements({REFUSED: limit})
+    action = decide_topic(question(3, min_isr), ImpatientEvaluator(), wanted, depth=QUICK)
+    (goal,) = action.goals
+    assert goal.state.startswith(state)
+    assert pair(action.after) == (3, 2)
+    if min_isr == 2:
+        assert (action.set_to is None) == (timeout_ms is None)
+    if timeout_ms is not None:
+        assert action.after.config.delivery_timeout_ms == timeout_ms
+        assert str(action.after).endswith(f"delivery.timeout.ms={timeout_ms}")
 
 
 def test_replicas_that_share_a_rack_are_spread() -> None:
@@ -322,7 +364,7 @@ def test_the_numbers_that_the_choice_depends_on() -> None:
         path
         for path, quantity in MODEL.quantities.items()
         for factor in (0.5, 2.0)
-        if asked.choice_at({path: factor * quantity.value}) != asked.comparison.chosen
+        if asked.choices_at([{path: factor * quantity.value}])[0] != asked.comparison.chosen
     ]
     assert action.choice.depends_on == tuple(dict.fromkeys(expected))
     assert set(action.choice.depends_on) == {"broker.crash.per_year", "broker.crash.minutes"}
@@ -338,8 +380,8 @@ def test_what_to_measure_next_and_where_it_changes_the_choice() -> None:
     assert first.changes_at is not None
     # 0.9 x 5 minutes x rate exceed 20 x 0.098 by ten minutes, the margin of today's setting.
     assert first.changes_at == pytest.approx((10.0 + 20.0 * 0.098) / 4.5, rel=0.01)
-    assert asked.choice_at({first.path: first.changes_at * 1.01}) != asked.comparison.chosen
-    assert asked.choice_at({first.path: first.changes_at * 0.98}) == asked.comparison.chosen
+    assert asked.choices_at([{first.path: first.changes_at * 1.01}]) != [asked.comparison.chosen]
+    assert asked.choices_at([{first.path: first.changes_at * 0.98}]) == [asked.comparison.chosen]
     assert action.choice.measuring_changes_choice
     assert len(action.choice.measure_next) <= 3
 

@@ -43,7 +43,7 @@ def test_the_sentences_below() -> None:
         f"No setting prevents a loss every 270 years ({lost_disks}) and 17 of the 34 minutes a "
         "year."
     )
-    assert "It pays unless a loss matters less than 4.8 hours without writes." in below
+    assert "It pays unless losing records matters less than 4.8 hours without writes." in below
     assert "Held back, because it lowers min ISR from 3 to 2: audit." in below
 
 
@@ -83,7 +83,7 @@ def test_the_price_is_said_with_draws_and_without() -> None:
     evaluator, depth = FakeEvaluator(), Depth(sensitivity=False, others=False)
     drawn = decide_cluster([SIX[4]], evaluator, depth=depth)
     middle = decide_cluster([SIX[4]], evaluator, depth=QUICK)
-    sentence = "It pays unless a loss matters less than 92 minutes without writes."
+    sentence = "It pays unless losing records matters less than 92 minutes without writes."
     assert sentence in middle.below
     assert f"How sure: {drawn.confidence}. {sentence}" in drawn.below
     assert drawn.choice is not None

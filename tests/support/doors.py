@@ -195,7 +195,7 @@ def of_page(page: str) -> Said:
         rows[by_name["th"]] = Row(
             severity,
             change(by_name["A loss every"], "years", "→"),
-            change(by_name["No writes a year"], "minutes", "→"),
+            change(by_name["Without writes"], "minutes", "→"),
         )
     text = "".join(read.text)
     return Said(rows, text, _worst(page))

@@ -1,12 +1,17 @@
 """A measure is one entry: added to the table, it is in results, tables, reports and texts."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 import advisor
 from advisor.__main__ import main
+from advisor.advice.candidate import Candidate, goals_words, measures_of
+from advisor.advice.goals import goal_words
+from advisor.cli.options import limit_options
 from advisor.errors import InputError
 from advisor.formatting import time_per_year
 from advisor.present.figures.sweep import plot_sweep
@@ -25,6 +30,8 @@ ENTRY = Measure(
     time_per_year,
     shown=True,
     compared=True,
+    goal="time in the dark",
+    brief_goal="dark",
     read=lambda result: result.read_unavailability,
 )
 RATE = {"value": 4.0, "low": 2.0, "high": 8.0}
@@ -90,3 +97,22 @@ def test_the_command_line_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = str(CLUSTERS / "three-az-six-brokers.txt")
     main(["evaluate", cluster, "--model", "two_az", "--rf", "2", "--min-isr", "1", "--acks", "all"])
     assert f"{DARK}: " in capsys.readouterr().out
+
+
+def test_a_goal_may_limit_it(result: Reliability) -> None:
+    """It has an option with help, is judged, and is named where it is missed."""
+    command = click.Command("audit")
+    for add in limit_options():
+        add(command)
+    (option,) = (each for each in command.params if each.name == DARK)
+    assert "time in the dark at most this fraction of the time" in option.help
+    assert measures_of(result)[DARK] == result.read_unavailability
+    assert (goal_words(DARK), goal_words(DARK, brief=True)) == ("time in the dark", "dark")
+    assert "meets_all" in Candidate(CONFIG, result, {DARK: False}, None).row(intervals=False)
+    assert goals_words(Candidate(CONFIG, result, {DARK: False}, None)) == "missed: dark"
+
+
+def test_goals_have_a_field_for_each() -> None:
+    """`Goals` documents a limit for every measure of the table that may have one."""
+    fields = {field.name for field in dataclasses.fields(advisor.Goals)}
+    assert {*measure_table.goals()} - {DARK} == fields - {"survive", "minutes_per_loss"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.advice.candidate import BRIEF_GOALS, Candidate, choose, goals_for
+from advisor.advice.candidate import Candidate, choose, goals_for
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
-from advisor.advice.goals import Goals
+from advisor.advice.goals import Goals, goal_words
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import share_of
 from advisor.cluster import Cluster, Partition, Topic
@@ -80,7 +80,9 @@ class TopicAudit:
     @property
     def missed(self) -> str:
         """Present failures and missed goals: "losses, writes"; "" if none."""
-        return ", ".join([*self.broken, *(BRIEF_GOALS[goal] for goal in self.choice.unmet)])
+        return ", ".join(
+            [*self.broken, *(goal_words(goal, brief=True) for goal in self.choice.unmet)]
+        )
 
     @property
     def advice(self) -> str:

@@ -208,8 +208,7 @@ def make_plan(
         What `planned` leaves out, because it lowers durability.
     """
     tools = _tools(cluster, config)
-    files: dict[str, FileText] = {**producer_files(config, load), **other_client_files(config)}
-    files |= maintenance_files(config, cluster.brokers, tools)
+    files = _client_and_maintenance_files(tools, cluster, config, load)
     for_new = None
     if topics is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
@@ -221,7 +220,6 @@ def make_plan(
     planned = planned or PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
     duration = copy_comments(moves, partition_bytes(chosen, load), load, bytes_per_second)
-    growing = {move.topic for move in moves if len(move.after) > len(move.before)}
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
@@ -230,9 +228,7 @@ def make_plan(
     lines = PlanLines(
         preflight=tuple(_preflight(tools, config, bool(changes))),
         steps=(
-            *_steps(
-                *(tools, changes, growing, moves, bytes_per_second, duration, planned.by_rules)
-            ),
+            *_steps(tools, planned, bytes_per_second, duration),
             *_default_for_new(tools, for_new),
             *_kept(planned.kept, planned.factors),
             *_by_rules(planned.by_rules, planned.targets),
@@ -259,6 +255,16 @@ def make_plan(
         after=after,
         crowded=crowded,
     )
+
+
+def _client_and_maintenance_files(
+    tools: Tools, cluster: Cluster, config: Config, load: Workload
+) -> dict[str, FileText]:
+    return {
+        **producer_files(config, load),
+        **other_client_files(config),
+        **maintenance_files(config, cluster.brokers, tools),
+    }
 
 
 def _plan_for_new_topic(
@@ -336,17 +342,13 @@ def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[ShellLin
 
 
 def _steps(
-    tools: Tools,
-    changes: Sequence[OptionChange],
-    growing: set[str],
-    moves: Sequence[Move],
-    bytes_per_second: int,
-    duration: Iterable[str],
-    by_rules: Sequence[Topic],
+    tools: Tools, planned: PlannedChanges, bytes_per_second: int, duration: Iterable[str]
 ) -> Iterator[ShellLine]:
+    changes, moves = planned.changes, planned.moves
+    growing = {move.topic for move in moves if len(move.after) > len(move.before)}
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
-    if not changes and not moves and not by_rules:
+    if not changes and not moves and not planned.by_rules:
         yield shell_comment("Nothing to change: every topic has these settings already.")
     yield from _alterations(tools, at_once)
     if moves:

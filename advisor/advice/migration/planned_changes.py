@@ -74,7 +74,8 @@ class OptionChange:
 class PlannedChanges:
     """Topics to change, with target settings, moves and options; and topics kept as they are.
 
-    Those of `by_rules` are to be changed by their placement constraints.
+    Those of `by_rules` are to be changed by their placement constraints. The names in `unguarded`
+    are those whose producers wait for fewer replicas than min ISR asks for: it guards nothing.
     """
 
     topics: tuple[Topic, ...]
@@ -83,6 +84,7 @@ class PlannedChanges:
     moves: tuple[Move, ...]
     changes: tuple[OptionChange, ...]
     by_rules: tuple[Topic, ...] = ()
+    unguarded: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, cluster: Cluster, chosen: Sequence[Topic], config: Config) -> PlannedChanges:
@@ -150,7 +152,7 @@ class PlannedChanges:
         """Yield each change that lowers durability, for a list."""
         for topic in self.topics:
             words = lowered_min_isr(topic, self.targets[topic.name])
-            if words:
+            if words and topic.name not in self.unguarded:
                 yield words
 
     def files(self) -> dict[str, FileText]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 
 from advisor.advice.candidate import Candidate
@@ -87,13 +88,15 @@ class MigrationMixin(ABC):
                 continue
             action = actions[topic.name]
             lowered = lowered_min_isr(topic, action.after.config)
-            if lowered and not self.allow_lower_durability:
+            if lowered and action.today.guarded and not self.allow_lower_durability:
                 held_back.append(lowered)
             else:
                 changed.append(action)
         targets = {action.topic: action.after.config for action in changed}
         moves = tuple(move for action in changed for move in self.decision.moves(action))
-        return PlannedChanges.to(self.cluster, targets, moves), tuple(held_back)
+        planned = PlannedChanges.to(self.cluster, targets, moves)
+        unguarded = frozenset(action.topic for action in changed if not action.today.guarded)
+        return replace(planned, unguarded=unguarded), tuple(held_back)
 
     def commands(self) -> list[str]:
         """Return the shell lines that make the change, comments included.

@@ -34,7 +34,7 @@ from advisor.advice.situation import Situation
 from advisor.advice.tolerance import largest_share, rack_rule
 from advisor.advice.topic_settings import partition_bytes, retained_bytes
 from advisor.cluster import Cluster
-from advisor.decision import Action
+from advisor.decision import Action, Setting
 from advisor.formatting import capital
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, default
@@ -48,8 +48,6 @@ from advisor.tables import RowTable, html_folded, html_list, html_paragraphs, ht
 
 USUAL_REPLICAS = 3
 """Settings with up to that many replicas are shown in any case."""
-LONG_DELIVERY_TIMEOUTS_MS = (600_000, 1_800_000)
-"""Delivery timeouts shown beside the default: ten minutes and half an hour."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -492,6 +490,4 @@ def compared(config: Config, replication_factor: int) -> Iterator[Config]:
 
 def _with_longer_delivery_timeout(config: Config) -> Iterator[Config]:
     """Yield the same settings with longer delivery timeouts (KIP-91, since 2.1)."""
-    usual, longer = config.delivery_timeout_ms, LONG_DELIVERY_TIMEOUTS_MS
-    if usual is not None:
-        yield from (config.changed(delivery_timeout_ms=ms) for ms in longer if ms > usual)
+    yield from (patient.config for patient in Setting(config).more_patient)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import cycle
 
-from advisor.advice.candidate import GOAL_WORDS, Candidate, choose, measures_of
-from advisor.advice.goals import MEASURES, MOST, Goals, decades_short, limit_words
+from advisor.advice.candidate import Candidate, choose, measures_of
+from advisor.advice.goals import MOST, Goals, decades_short, goal_words, limit_words
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
@@ -36,7 +36,7 @@ _LEAST_TAILS = 0.5
 # Power in a cloud is its provider's.
 _OWN_POWER = ("own", "")
 IN_WORDS: Mapping[str, Callable[[float], str]] = {
-    **{name: measure_table.measure(name).say for name in MEASURES},
+    **{name: measure_table.measure(name).say for name in measure_table.goals()},
     "loss_probability_per_year": limit_words,
 }
 
@@ -70,13 +70,13 @@ class Remedy:
         for goal in self.before.unmet:
             if goal not in IN_WORDS:
                 met = "met" if self.after.meets.get(goal, True) else "still missed"
-                effects.append(f"the goal for {GOAL_WORDS[goal]} is {met}")
+                effects.append(f"the goal for {goal_words(goal)} is {met}")
                 continue
             then, now = (
                 IN_WORDS[goal](float(getattr(choice.reliability, goal)))
                 for choice in (self.after, self.before)
             )
-            effects.append(f"{GOAL_WORDS[goal]}: {then} instead of {now}")
+            effects.append(f"{goal_words(goal)}: {then} instead of {now}")
         head = f"To meet every goal, {self.what}"
         if not self.after.meets_all:
             head = f"Nothing tried meets every goal; it helps most to {self.what}"
@@ -188,7 +188,7 @@ def softer_goals(best: Candidate, goals: Goals) -> str:
     if not met or len(met) < len(best.unmet):
         return ""
     words = [
-        f"{Decimal(repr(limit)).normalize():f} for {GOAL_WORDS[goal]} ({IN_WORDS[goal](limit)})"
+        f"{Decimal(repr(limit)).normalize():f} for {goal_words(goal)} ({IN_WORDS[goal](limit)})"
         for goal, limit in met.items()
     ]
     return f"A softer goal that it meets: {listed(words)}."

@@ -85,7 +85,7 @@ class Rows:
             kafka_version=self.kafka_version,
             source=source,
             notes=tuple(self.notes),
-            part=part_shown(topics, True, empty),
+            part=part_shown(topics, True, empty, brokers_listed=self.brokers is not None),
         )
 
     def _by_topic(self) -> dict[str, list[Row]]:

@@ -157,14 +157,14 @@ function mount(root, data, ask, tell) {
   }
   function scale(row, id, options) {
     var box = el(row, "div", { class: "ae-scale" });
+    var name = el(box, "output", { for: id, class: "ae-step" });
     var field = el(box, "input", {
       id: id, type: "range", min: 0, max: options.length - 1, step: 1
     });
     var track = el(box, "div", { class: "ae-track", "aria-hidden": "true" });
     pays = { options: options, bar: el(track, "span", { class: "ae-pays" }), marks: [
       el(track, "span", { class: "ae-even" }), el(track, "span", { class: "ae-even" })
-    ] };
-    pays.name = el(box, "output", { for: id, class: "ae-step" });
+    ], name: name };
     pays.sure = el(row, "p", { class: "ae-note ae-sure" });
     return field;
   }

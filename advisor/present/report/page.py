@@ -12,9 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation
 from advisor.advice.audits.state_words import state_lines
-from advisor.advice.candidate import GOAL_WORDS, Candidate
+from advisor.advice.candidate import Candidate
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
+from advisor.advice.goals import goal_words
 from advisor.advice.migration.target_settings import held_back_words
 from advisor.advice.phrases import first_of
 from advisor.decision import Verdict
@@ -85,7 +86,7 @@ def write_report(
     audit: Audit | None = None,
     sampled: Sampled | Callable[[], Sampled] | None = None,
     cards: Sequence[str] | None = None,
-    how_sure: bool = False,
+    how_sure: bool = True,
 ) -> Path:
     """Write a recommendation as one HTML file; the same inputs give the same bytes.
 
@@ -104,7 +105,7 @@ def write_report(
     cards : sequence of str, optional
         Names of other failure models that the page can switch to. Default: the shipped ones.
     how_sure : bool
-        Whether the page says how sure the choice is, from draws of the card; they take minutes.
+        Whether the page says how sure the choice is, from draws of the card; they take seconds.
 
     Returns
     -------
@@ -193,6 +194,7 @@ def _context(
     return {
         "contents": _contents(audit is not None, bool(findings)),
         "title": f"Replication advice for {_subject(recommendation)}",
+        "assumed": _assumed(recommendation),
         "style": style_of_verdict(),
         "first_screen": first_screen(
             verdict,
@@ -278,6 +280,13 @@ def _subject(recommendation: Recommendation) -> str:
     return f"{brokers} broker{'s' if brokers > 1 else ''}{where} ({Path(cluster.source).name})"
 
 
+def _assumed(recommendation: Recommendation) -> str:
+    """The card, which says what breaks and how often, and the version of Kafka."""
+    situation = recommendation.situation
+    version = f"Kafka {situation.version}{'' if situation.stated_version else ' (assumed)'}"
+    return f"What breaks and how often: card {recommendation.model.name}. {version}."
+
+
 def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, Any]:
     intervals = has_interval(recommendation, choice)
     # The delivery timeout changes only the number of failed sends.
@@ -307,7 +316,7 @@ def _cost(choice: Candidate) -> list[str]:
 
 
 def _unmet(choice: Candidate) -> str:
-    return "; ".join(GOAL_WORDS[goal] for goal in choice.unmet)
+    return "; ".join(goal_words(goal) for goal in choice.unmet)
 
 
 def _as_listed(choice: Candidate) -> tuple[int, int, str, int]:

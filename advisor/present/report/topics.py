@@ -9,8 +9,8 @@ from typing import Any
 from advisor.advice import Audit, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.audits.topic_audit import setting_words
-from advisor.advice.candidate import GOAL_WORDS
 from advisor.advice.findings.rule import BROKEN
+from advisor.advice.goals import goal_words
 from advisor.advice.phrases import first_of
 from advisor.decision.verdict import OK, SEVERITIES
 from advisor.present.labels import between
@@ -103,7 +103,7 @@ def _missed(topics: Sequence[TopicAudit]) -> str:
     else:
         found = (f for topic in topics for f in topic.findings if f.rule.weight == BROKEN)
         broken = tuple(_distinct(f.rule.title for f in found))
-    goals = _distinct(GOAL_WORDS[goal] for topic in topics for goal in topic.choice.unmet)
+    goals = _distinct(goal_words(goal) for topic in topics for goal in topic.choice.unmet)
     missed = "; ".join([*broken, *goals])
     missing = sum(bool(topic.broken or topic.choice.unmet) for topic in topics)
     return missed if missing == len(topics) or not missed else f"{missing:,} of them: {missed}"

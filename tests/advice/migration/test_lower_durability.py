@@ -189,6 +189,15 @@ def test_what_lowers_is_held_back() -> None:
     assert "--alter --entity-type topics --entity-name orders" in "\n".join(allowed.commands())
 
 
+def test_what_guards_nothing_is_not_held_back() -> None:
+    """Producers with acks=1 get acks=all with a lower min ISR: written, and not called lower."""
+    cluster = load_cluster(described("orders"))
+    today = Config(replication_factor=3, min_insync_replicas=3, acks=1, kafka_version="4.1")
+    plan = recommend(cluster, CARD, LOAD, current=today).plan
+    assert (plan.held_back, plan.lowered) == ((), ())
+    assert any("--entity-name orders --add-config min.insync" in line for line in plan.steps)
+
+
 def test_the_command_line_asks_for_the_flag(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
