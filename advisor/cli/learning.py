@@ -76,7 +76,7 @@ def _events(counts: Sequence[str], lengths: Sequence[str]) -> dict[str, Any]:
         name, numbers = _pair(option, "--minutes", _example("40,25"))
         if name not in events:
             raise InputError(f"--minutes {shown(option)}: say how many events, too: --count.")
-        minutes = [_number(part, option) for part in numbers.split(",")]
+        minutes = [_number(word, option) for word in numbers.split(",")]
         events[name].setdefault("minutes", []).extend(minutes)
     return events
 
@@ -140,10 +140,10 @@ def learned(
     said = [result.change, observed, result.seen_words, result.assumed, *notes, card]
     last = [line for sentence in said if sentence for line in wrap(sentence, columns)]
     first = [*verdict_blocks(verdict, (), columns), list(verdict.below) if explained else []]
-    most = len(result.numbers)
+    rows = len(result.numbers)
     # A line each for the head of the table and for what it leaves out.
     room = MOST_LINES - sum(len(block) + 1 for block in (*first, last) if block) - 2
-    if not explained and most > room:
-        most = max(_FEWEST_NUMBERS, room - 1)
-    numbers = number_lines(result.numbers, most) if result.numbers else []
+    if not explained and rows > room:
+        rows = max(_FEWEST_NUMBERS, room - 1)
+    numbers = number_lines(result.numbers, rows) if result.numbers else []
     return terminal_blocks([*first, numbers, last])

@@ -129,8 +129,8 @@ def _of_answers(answers: Sequence[Answer], window: Window) -> list[ClusterHistor
     until = window.until.timestamp() if window.until else math.inf
     inside = []
     for series in (row for answer in answers for row in answer.series):
-        kept = (series.times >= since) & (series.times < until)
-        inside.append(replace(series, times=series.times[kept], values=series.values[kept]))
+        marks = (series.times >= since) & (series.times < until)
+        inside.append(replace(series, times=series.times[marks], values=series.values[marks]))
     all_samples = samples_of(inside, "these metrics")
     return [
         replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
@@ -290,8 +290,8 @@ def _watched(
 
 def _by_mechanism(events: Mapping[Any, Any], where: str) -> Iterator[tuple[Mechanism, Any]]:
     """Mechanisms and what is said of each; in TOML their names may be nested tables."""
-    known = table()
-    groups = {name.partition(".")[0] for name in known.names}
+    mechanisms = table()
+    groups = {name.partition(".")[0] for name in mechanisms.names}
     for key, raw in events.items():
         if key in groups and isinstance(raw, Mapping):
             for inner, content in raw.items():
@@ -308,15 +308,15 @@ def mechanism_of(name: Any, where: str) -> Mechanism:
     InputError
         If there is none; the message has the nearest name.
     """
-    known = table()
+    mechanisms = table()
     if isinstance(name, str):
         said = name.strip().lower()
-        if said in known:
-            return known[said]
-        for entry in known.entries:
+        if said in mechanisms:
+            return mechanisms[said]
+        for entry in mechanisms.entries:
             if said in (entry.words, entry.words.removesuffix("s")):
                 return entry
-    raise InputError(f"{where}: no mechanism {shown(name)}; {near(name, known.names)}")
+    raise InputError(f"{where}: no mechanism {shown(name)}; {near(name, mechanisms.names)}")
 
 
 def _with_events(
@@ -410,7 +410,7 @@ def _with_counts(
         typed: dict[str, Any] = {}
         for key, cell in row.items():
             if cell and key not in frame:
-                parts = [_cell(part) for part in cell.replace(";", " ").split()]
+                parts = [_cell(word) for word in cell.replace(";", " ").split()]
                 typed[key] = parts if per_hour(key) else parts[0]
         typed["where"] = f"{path}:{line}"
         events[entry] = typed

@@ -430,17 +430,17 @@ class Learned:
         ).text
 
 
-def number_lines(numbers: Sequence[NumberRow], most: int) -> list[str]:
+def number_lines(numbers: Sequence[NumberRow], shown_rows: int) -> list[str]:
     """Return numbers that were learned as aligned lines, those that moved most first."""
     rows = sorted(numbers, key=lambda row: -row.moved)
     cells = [("number", "before", "now", "seen")]
-    cells += [(r.number, _said(r.prior), _said(r.posterior), r.evidence) for r in rows[:most]]
+    cells += [(r.number, _said(r.prior), _said(r.posterior), r.evidence) for r in rows[:shown_rows]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
-    hidden = len(rows) - most
+    hidden = len(rows) - shown_rows
     return [*lines, f"And {hidden} more numbers."] if hidden > 0 else lines
 
 
@@ -452,8 +452,8 @@ def _worst(verdict: Verdict) -> Action:
     return max(verdict.actions, key=lambda action: action.cost_after)
 
 
-def _said(found: Range) -> str:
-    value, low, high = map(significant, found)
+def _said(interval: Range) -> str:
+    value, low, high = map(significant, interval)
     return f"{value} ({low} to {high})"
 
 
@@ -529,16 +529,16 @@ def learn(
     if given is not None:
         expect("cluster", given, Cluster, "a Cluster, a path or a text")
     histories = read_histories(_listed(source), _window(given, since, until))
-    found = fit(card, histories)
+    fitted = fit(card, histories)
     return Learned(
         prior=card,
-        model=found.model(),
-        counts=tuple(found.counts),
-        numbers=tuple(found.numbers),
+        model=fitted.model(),
+        counts=tuple(fitted.counts),
+        numbers=tuple(fitted.numbers),
         histories=histories,
-        notes=tuple(dict.fromkeys((*found.notes, *(n for h in histories for n in h.notes)))),
+        notes=tuple(dict.fromkeys((*fitted.notes, *(n for h in histories for n in h.notes)))),
         _given=given,
-        _fit=found,
+        _fit=fitted,
     )
 
 
@@ -566,13 +566,13 @@ def _window(cluster: Cluster | None, since: Any, until: Any) -> Window:
     )
 
 
-def _own_cards(found: Fit, histories: Sequence[ClusterHistory]) -> Mapping[str, FailureModel]:
+def _own_cards(fitted: Fit, histories: Sequence[ClusterHistory]) -> Mapping[str, FailureModel]:
     """Of a fleet: each cluster's card, with its own rates and the lengths of all."""
-    own = {path: fleet.of_clusters(found.prior.name) for path, fleet in found.fleets.items()}
+    own = {path: fleet.of_clusters(fitted.prior.name) for path, fleet in fitted.fleets.items()}
     cards = {}
     for history in histories:
         rates = {path: rates[history.name] for path, rates in own.items() if history.name in rates}
-        cards[history.name] = found.model(_file_name(history.name), {**found.quantities, **rates})
+        cards[history.name] = fitted.model(_file_name(history.name), {**fitted.quantities, **rates})
     return cards
 
 

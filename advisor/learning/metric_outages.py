@@ -155,7 +155,7 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     watches = {broker: watch(samples, broker) for broker in _brokers(samples)}
     if not watches:
         raise InputError(f"{name}: no target reports what brokers do, such as LeaderCount.")
-    downs = [down for found in watches.values() for down in found.downs]
+    downs = [down for watched in watches.values() for down in watched.downs]
     together = _together(watches)
     counts = _Counts(samples, {}, {}, [])
     counts.count_single(watches, downs)
@@ -220,7 +220,7 @@ class _Counts:
                 f"{', '.join([*_stopping_one(), *_stopping_several()])} stay as they were."
             )
             return
-        marks = sum(float(found.seen.sum()) for found in watches.values())
+        marks = sum(float(watched.seen.sum()) for watched in watches.values())
         for mechanism in _stopping_one():
             self._count(mechanism, Seen(0), marks)
 
@@ -229,7 +229,7 @@ class _Counts:
         awake = np.flatnonzero(_any_target(self.samples))
         edge = round(_EDGE_SECONDS / self.samples.step_seconds) + 1
         ends = (awake[:edge], awake[-edge:])
-        return [b for b, found in watches.items() if not all(found.seen[e].any() for e in ends)]
+        return [b for b, watched in watches.items() if not all(watched.seen[e].any() for e in ends)]
 
     def _has_starts(self, watches: Mapping[str, Watch]) -> bool:
         return set(watches) <= set(self.samples.targets_of(Metric.START))
@@ -251,7 +251,7 @@ class _Counts:
                 f"{stay}; count them by hand."
             )
         else:
-            all_seen = np.logical_and.reduce([found.seen for found in watches.values()])
+            all_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
             for mechanism in _stopping_several():
                 self._count(mechanism, Seen(0), float(all_seen.sum()))
 
@@ -303,8 +303,8 @@ class _Counts:
 
 
 def _gaps(samples: Samples, watches: Mapping[str, Watch]) -> Iterator[Gap]:
-    for broker, found in watches.items():
-        for first, last in _runs(~found.seen):
+    for broker, watched in watches.items():
+        for first, last in _runs(~watched.seen):
             yield Gap(broker, _moment(samples.times[first]), _end(samples, last))
 
 
@@ -324,9 +324,9 @@ def _runs(marks: np.ndarray) -> list[tuple[int, int]]:
 def _together(watches: Mapping[str, Watch], around: int = 0) -> list[tuple[int, int]]:
     """Times at which two brokers or more were down, or may have been between two samples."""
     down = np.zeros(len(next(iter(watches.values())).seen))
-    for found in watches.values():
+    for watched in watches.values():
         own = np.zeros(len(down), dtype=bool)
-        for outage in found.downs:
+        for outage in watched.downs:
             own[max(outage.first - around, 0) : outage.last + 1 + around] = True
         down += own
     return _runs(down >= 2)
@@ -386,19 +386,19 @@ def _refused(samples: Samples, watches: Mapping[str, Watch]) -> Refused | None:
     if not reporting or not controllers:
         return None
     partitions = _partitions(samples)
-    known = np.logical_and.reduce([found.seen for found in watches.values()])
+    is_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
     heard = np.array([samples.of(Metric.OFFLINE, target) for target in controllers])
-    known &= ~np.isnan(heard).all(axis=0)
-    if not known.any() or partitions <= 0.0:
+    is_seen &= ~np.isnan(heard).all(axis=0)
+    if not is_seen.any() or partitions <= 0.0:
         return None
     offline = np.nan_to_num(heard).max(axis=0)
     rows = np.array([samples.of(Metric.UNDER_MIN_ISR, target) for target in reporting])
-    refused = (np.nansum(rows, axis=0) + offline)[known]
+    refused = (np.nansum(rows, axis=0) + offline)[is_seen]
     minutes = samples.step_seconds / 60.0
     total = float(refused.sum()) * minutes
     return Refused(
         minutes=total / partitions,
-        years=float(known.sum()) * _years_of_step(samples),
+        years=float(is_seen.sum()) * _years_of_step(samples),
         partition_minutes=total,
         any_minutes=float((refused > 0).sum()) * minutes,
     )
