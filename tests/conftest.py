@@ -59,6 +59,7 @@ SLOW = (
     "reliability/statespace/test_lumping.py",
     "reliability/statespace/test_state_graph.py",
     "reliability/measures/test_draws.py::test_a_draw_is_what_its_card_gives",
+    "reliability/measures/test_draws.py::test_draws_solved_together_are_those_solved_one_by_one",
     "reliability/test_patching.py",
     "system/test_drawn_shipped_cards.py",
     "system/test_agreement.py",

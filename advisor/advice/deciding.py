@@ -35,7 +35,7 @@ from advisor.decision.settings import Placement, candidate_factor
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
-from advisor.reliability.evaluate import topic_evaluator
+from advisor.reliability.evaluate import forget_draws, topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
@@ -144,12 +144,17 @@ class Decision:
     @cached_property
     def sure(self) -> Verdict:
         """The verdict with how sure it is."""
-        return self.answered(self._drawing, SURE)
+        return self._drawn(SURE)
 
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict with how sure it is, what it depends on, and what to measure."""
-        return self.answered(self._drawing, None)
+        return self._drawn(None)
+
+    def _drawn(self, depth: Depth | None) -> Verdict:
+        verdict = self.answered(self._drawing, depth)
+        forget_draws()
+        return verdict
 
     @cached_property
     def _drawing(self) -> Evaluator:

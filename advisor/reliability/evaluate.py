@@ -29,6 +29,7 @@ from advisor.reliability.measures.draws import (
     TOO_ROUGH,
     TRUNCATED,
     DrawnMeasures,
+    forget_draws,
     measure_draws,
     summed,
     summed_errors,
@@ -51,7 +52,14 @@ from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
-__all__ = ["check_inputs", "evaluate", "forget_chains", "prepare", "topic_evaluator"]
+__all__ = [
+    "check_inputs",
+    "evaluate",
+    "forget_chains",
+    "forget_draws",
+    "prepare",
+    "topic_evaluator",
+]
 
 Pattern = tuple[int, ...]
 

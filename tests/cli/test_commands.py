@@ -113,12 +113,12 @@ def test_how_sure_is_said_unless_it_is_left_out(
 
 def test_audit_exit_code(tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1 for critical settings, missed goals, and warnings if asked; else 0."""
-    line = ["audit", good(tmp_path), "--model", card]
+    line = ["audit", good(tmp_path), "--model", card, "--no-how-sure"]
     assert main([*line, "--loss-probability-per-year", "0.5"]) == 0
     brief = capsys.readouterr().out
     assert "Goal loss_probability_per_year: met." in brief
     assert len(brief.split()) <= 150
-    loose = ["audit", good(tmp_path, m=1), "--model", "three_az_cloud"]
+    loose = ["audit", good(tmp_path, m=1), "--model", "three_az_cloud", "--no-how-sure"]
     loose += ["--minutes-per-loss", "40320"]
     assert main(loose) == 0
     assert main([*loose, "--fail-on", "warning"]) == 1

@@ -236,6 +236,11 @@ def _struck(cases: Sequence[Case]) -> DrawnStrikes:
     )
 
 
+def forget_draws() -> None:
+    """Free the memory of the chains that draws were solved on, some tens of megabytes each."""
+    _chains.clear()
+
+
 def _transposed(by_set: Mapping[Pattern, Mapping[str, Vector]]) -> dict[str, dict[Pattern, Vector]]:
     names = next(iter(by_set.values()))
     return {name: {pattern: part[name] for pattern, part in by_set.items()} for name in names}

@@ -74,34 +74,6 @@ def _ends_soonest(parameters: ChainParameters) -> str:
     )
 
 
-def measure_draw(
-    pattern: tuple[int, ...],
-    parameters: ChainParameters,
-    timeouts: ProducerTimeouts,
-    stalls: IsrStalls,
-    partitions: float,
-    guides: tuple[NominalRates, ...],
-) -> SetMeasures:
-    """Measure one replica set for a draw of a card; neither the chain nor the answer is cached.
-
-    The second of the losses is the first one: the upper estimate is not computed.
-
-    Parameters
-    ----------
-    guides : tuple of NominalRates
-        Further rates at which the states matter that are kept.
-    """
-    chain = as_if_acknowledged(parameters)
-    space = ctmc.structure(chain.constants, chain.environment(pattern), nominal(chain), *guides)
-    try:
-        found = SolvedChain(space.condensed, chain).measures(
-            timeouts, stalls, partitions, upper=False
-        )
-    except TooManyStepsError as error:
-        raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
-    return found.dropped if parameters.constants.acks == 0 else found
-
-
 @lru_cache(maxsize=16)
 def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     """Build the state space of one replica set and solve its chain.
