@@ -66,6 +66,7 @@ SLOW = (
     "system/test_docs.py",
     "system/test_drawn_common_causes.py",
     "system/test_exact_against_sampled.py",
+    "system/test_explorer_walks.py",
     "system/test_fuzz.py",
     "system/test_hostile_text.py",
     "system/test_independent_oracle.py",

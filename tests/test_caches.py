@@ -24,7 +24,7 @@ from advisor.caches import cache_folder, cache_folders
 ANOTHER_USER = 12345
 NUMBA = f"numba-{numba.__version__}"
 SMALL_KERNEL = """
-from advisor.reliability.sampler.jit import entry
+from advisor.reliability.solver.jit import entry
 
 def _count(numbers):
     return numbers.size

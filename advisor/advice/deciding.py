@@ -1,7 +1,7 @@
 """What is asked of the decision about a cluster: its topics, its plan, what is broken.
 
 A `Decision` answers at the card's middle values first, which settles settings and words. How sure
-they are takes draws of the card, and is computed only when someone asks.
+they are takes draws of the card, which are taken when someone asks.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ from advisor.reliability.workload import Workload
 Evaluate = Callable[..., Reliability]
 MIDDLE = Depth(draws=False, sensitivity=False, others=False)
 """The rule at the card's middle values, and nothing beside it."""
+SURE = Depth(sensitivity=False, others=False)
+"""How sure it is as well; not what it depends on."""
 
 
 def decide(
@@ -140,9 +142,18 @@ class Decision:
         return self.answered(self.exactly(0), MIDDLE)
 
     @cached_property
+    def sure(self) -> Verdict:
+        """The verdict with how sure it is."""
+        return self.answered(self._drawing, SURE)
+
+    @cached_property
     def verdict(self) -> Verdict:
         """The verdict with how sure it is, what it depends on, and what to measure."""
-        return self.answered(self.exactly(DRAWS), None)
+        return self.answered(self._drawing, None)
+
+    @cached_property
+    def _drawing(self) -> Evaluator:
+        return self.exactly(DRAWS)
 
     def exactly(self, draws: int) -> Evaluator:
         """Return what answers with `advisor.evaluate`, under the card of the cluster's mode."""
@@ -247,6 +258,11 @@ class Decided:
     def verdict(self) -> Verdict:
         """What every topic should be set to, and how sure that is; takes draws of the card."""
         return self.decision.verdict
+
+    @property
+    def sure_verdict(self) -> Verdict:
+        """The verdict with how sure it is, but not what it depends on; takes fewer seconds."""
+        return self.decision.sure
 
     @property
     def quick_verdict(self) -> Verdict:

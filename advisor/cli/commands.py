@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from advisor.cli import files, play, text
 from advisor.cli.options import (
     CHECKPOINT,
     CLUSTER,
+    CLUSTERS,
     CONFIG,
     COUNTS,
     EXPLAIN,
@@ -172,12 +174,12 @@ def recommend(
         emit(text.json(recommendation.to_dict()))
     else:
         columns = columns_of_terminal()
-        verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+        verdict = _verdict(recommendation, how_sure, explain)
         emit(text.recommendation(recommendation, verdict, columns, explain, with_commands))
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
-@with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
+@with_options(CLUSTERS, PRODUCER, LOAD, GOALS, JSON)
 @click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
 @click.option("--baseline", help="Report only what changed since this SARIF file was accepted.")
 @click.option(
@@ -188,7 +190,7 @@ def recommend(
 )
 @with_options(EXPLAIN, HOW_SURE)
 def audit(
-    cluster: str,
+    cluster: tuple[str, ...],
     as_json: bool,
     sarif: str | None,
     baseline: str | None,
@@ -202,15 +204,20 @@ def audit(
     The exit code is 1 if a topic is critical, does not work, or misses a goal that was given; with
     --baseline, if that is new.
 
+    Several files describe one cluster together: one has its partitions, others what kafka-configs,
+    kafka-metadata-quorum, kafka-features or kafka-broker-api-versions say of it.
+
     The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
 
     path = None if sarif is None else files.check_sarif_path(Path(sarif))
     accepted = "" if baseline is None else files.read_baseline(Path(baseline))
-    described, model = _cluster_and_model(cluster, options)
+    described, model = _cluster_and_model(cluster[0] if len(cluster) == 1 else cluster, options)
     if not described.topics:
-        raise InputError(f"{cluster}: there are no topics to audit; add some, or ask recommend.")
+        raise InputError(
+            f"{described.source}: there are no topics to audit; add some, or ask recommend."
+        )
     audited = run_audit(
         described,
         model,
@@ -222,14 +229,14 @@ def audit(
     failed = audited.fails(fail_on)
     changes = None if baseline is None else audited.since(accepted, baseline)
     if path is not None:
-        files.write_sarif(path, audited, cluster, accepted)
+        files.write_sarif(path, audited, described.source, accepted)
     if changes is not None:
         failed = changes.fails(fail_on)
         emit(text.json(changes.to_dict()) if as_json else text.changes(changes, str(baseline)))
     elif as_json:
         emit(text.json(audited.to_dict()))
     else:
-        verdict = audited.verdict if how_sure else audited.quick_verdict
+        verdict = _verdict(audited, how_sure, explain)
         emit(text.audit(audited, verdict, columns_of_terminal(), explain))
     return EXIT_GOALS_MISSED if failed else 0
 
@@ -278,7 +285,8 @@ def report(
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check, how_sure)
-    verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
+    # The page has computed all of it.
+    verdict = _verdict(recommendation, how_sure, True)
     emit(text.reported(recommendation, verdict, path, columns_of_terminal()))
 
 
@@ -303,9 +311,10 @@ def learn(
 ) -> None:
     """Narrow a card by what your cluster has seen, and say what to set with it.
 
-    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV); several are several
-    clusters. Or say the counts as options: --brokers 12 --years 3 --count broker.power=4. What is
-    not counted stays as the card has it. docs/learn.md says how to count.
+    SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV), several are several
+    clusters; or what Prometheus answered or dumped, as files or a folder. Or say the counts as
+    options: --brokers 12 --years 3 --count broker.power=4. What is not counted stays as the card
+    has it. docs/learn.md says how to count.
     """
     from advisor.cli import learning
     from advisor.cluster import load_cluster
@@ -377,6 +386,13 @@ def _sample_recommended(
     return run_simulate(*asked, years=years, engine=engine, checkpoint=checkpoint, progress=say)
 
 
+def _verdict(answer: Any, how_sure: bool, explain: bool) -> Any:
+    """As much of an answer's verdict as is printed."""
+    if not how_sure:
+        return answer.quick_verdict
+    return answer.verdict if explain else answer.sure_verdict
+
+
 def _write_report(
     recommendation: Any, path: Path, audited: Any, check: Any, how_sure: bool
 ) -> None:
@@ -392,7 +408,9 @@ def _write_report(
     write_report(recommendation, path, audit=audited, sampled=check, how_sure=how_sure)
 
 
-def _cluster_and_model(cluster: str, options: dict[str, Any]) -> tuple[Cluster, FailureModel]:
+def _cluster_and_model(
+    cluster: str | Sequence[str], options: dict[str, Any]
+) -> tuple[Cluster, FailureModel]:
     from advisor.cluster import load_cluster
     from advisor.reliability.failures.failure_model import load_model
 

@@ -32,7 +32,7 @@ def counts_of(sources: Sequence[str], options: dict[str, Any], with_cluster: boo
     events = _events(options["counts"], options["lengths"])
     if not sources and not events:
         raise InputError(
-            "there is nothing to learn from: name a file, or say --count broker.power=4."
+            f"there is nothing to learn from: name a file, or say --count {_example('4')}."
         )
     if not sources:
         if "years" not in frame and options["since"] is None:
@@ -68,17 +68,23 @@ def _frame(options: dict[str, Any]) -> dict[str, Any]:
 def _events(counts: Sequence[str], lengths: Sequence[str]) -> dict[str, Any]:
     events: dict[str, Any] = {}
     for option in counts:
-        name, number = _pair(option, "--count", "broker.power=4")
+        name, number = _pair(option, "--count", _example("4"))
         if name in events:
             raise InputError(f"--count {shown(name)} is there twice; add them up.")
         events[name] = {"events": _whole(number, option)}
     for option in lengths:
-        name, numbers = _pair(option, "--minutes", "cluster.crash=40,25")
+        name, numbers = _pair(option, "--minutes", _example("40,25"))
         if name not in events:
             raise InputError(f"--minutes {shown(option)}: say how many events, too: --count.")
-        minutes = [_number(part, option) for part in numbers.split(",")]
+        minutes = [_number(word, option) for word in numbers.split(",")]
         events[name].setdefault("minutes", []).extend(minutes)
     return events
+
+
+def _example(value: str) -> str:
+    from advisor.reliability.failures.mechanisms import table
+
+    return f"{table().names[0]}={value}"
 
 
 def _pair(option: str, name: str, example: str) -> tuple[str, str]:
@@ -134,10 +140,10 @@ def learned(
     said = [result.change, observed, result.seen_words, result.assumed, *notes, card]
     last = [line for sentence in said if sentence for line in wrap(sentence, columns)]
     first = [*verdict_blocks(verdict, (), columns), list(verdict.below) if explained else []]
-    most = len(result.numbers)
+    rows = len(result.numbers)
     # A line each for the head of the table and for what it leaves out.
     room = MOST_LINES - sum(len(block) + 1 for block in (*first, last) if block) - 2
-    if not explained and most > room:
-        most = max(_FEWEST_NUMBERS, room - 1)
-    numbers = number_lines(result.numbers, most) if result.numbers else []
+    if not explained and rows > room:
+        rows = max(_FEWEST_NUMBERS, room - 1)
+    numbers = number_lines(result.numbers, rows) if result.numbers else []
     return terminal_blocks([*first, numbers, last])

@@ -27,6 +27,8 @@ CLUSTER = (
     click.option("--command-config", help="For host:port: a Java client's properties file."),
     click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
+# Several files that describe one cluster together.
+CLUSTERS = (click.argument("cluster", nargs=-1, required=True), *CLUSTER[1:])
 CONFIG = (
     click.option("--rf", type=int, help="replication.factor."),
     click.option("--min-isr", type=int, help="min.insync.replicas."),
@@ -89,10 +91,10 @@ EXPLAIN = (
 )
 HOW_SURE = (
     click.option(
-        "--how-sure",
-        is_flag=True,
-        help="Also say how sure that is: whether the choice stays the best in 128 random cases, "
-        "with numbers from the ranges of the card; this takes minutes.",
+        "--how-sure/--no-how-sure",
+        default=True,
+        help="Say how sure that is: whether the choice stays the best in 128 random cases, with "
+        "numbers from the ranges of the card. On by default; it takes seconds.",
     ),
 )
 COUNTS = (
@@ -105,14 +107,14 @@ COUNTS = (
         "counts",
         multiple=True,
         metavar="MECHANISM=N",
-        help="How many events there were, a zero too: broker.power=4; repeatable.",
+        help="How many events of a mechanism there were, a zero too; repeatable.",
     ),
     click.option(
         "--minutes",
         "lengths",
         multiple=True,
         metavar="MECHANISM=M,...",
-        help="How long these outages lasted: cluster.crash=40; repeatable.",
+        help="How long the outages that were counted lasted; repeatable.",
     ),
     click.option(
         "--refused-minutes",

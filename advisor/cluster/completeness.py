@@ -10,7 +10,12 @@ from advisor.formatting import counted
 _ALL = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
 
 
-def part_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str] = ()) -> str:
+def part_shown(
+    topics: Sequence[Topic],
+    with_headers: bool,
+    empty: Sequence[str] = (),
+    brokers_listed: bool = False,
+) -> str:
     """Say in one sentence which part of a cluster is shown; "" if it seems to be all of it.
 
     Parameters
@@ -21,6 +26,8 @@ def part_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]
         Whether the topics' sizes and settings are shown, too.
     empty : sequence of str
         Names of topics of which no partition is shown.
+    brokers_listed : bool
+        Whether the brokers are listed, too, so that all of them are known.
     """
     missing = _not_shown(topics, with_headers, empty)
     if missing:
@@ -30,9 +37,12 @@ def part_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]
         )
     if len(topics) > 1:
         return ""
+    shown = f"Of this cluster one topic is shown, {topics[0].name}"
+    if brokers_listed:
+        return f"{shown}: a broker that is in no ISR of it may be in sync elsewhere."
     return (
-        f"Of this cluster one topic is shown, {topics[0].name}: nothing is concluded about brokers "
-        "without a replica of it; name them with --racks, or describe all topics."
+        f"{shown}: nothing is concluded about brokers without a replica of it; name them with "
+        "--racks, or describe all topics."
     )
 
 

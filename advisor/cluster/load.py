@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
 from advisor.cluster.describe_layouts import LAYOUTS
+from advisor.cluster.formats.additions import added
 from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, not_read, source_of
@@ -38,7 +40,7 @@ _BYTE_ORDER_MARKS = (
 
 @names_checked
 def load_cluster(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     racks: Racks | None = None,
     kafka_version: str | None = None,
     client_properties: str | os.PathLike[str] | None = None,
@@ -49,12 +51,15 @@ def load_cluster(
 
     Parameters
     ----------
-    source : str or path
+    source : str, path, or a list of them
         Path of a regular file ("-" for standard input), the text itself (if it contains a
         newline), or `host:port` of a running cluster (several separated by commas). Formats: the
         output of `kafka-topics.sh --describe` of any version, TOML (see
         `advisor.cluster.formats.toml_format`), `Cluster.to_dict` as JSON, the JSON plan of
-        `kafka-reassign-partitions.sh`, and Strimzi YAML.
+        `kafka-reassign-partitions.sh`, Strimzi YAML, and what else
+        `advisor.cluster.formats.sources` lists. A list, or a folder, is several files of one
+        cluster: one has its partitions, others its settings (`kafka-configs.sh --describe --all`),
+        controllers (`kafka-metadata-quorum.sh describe --status`), features or brokers.
     racks : mapping, str or path, optional
         Racks, where the source has none: `{1: "a"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, or a TOML file
         with a table `[racks]`. Brokers named only here are added; brokers and controllers not
@@ -119,13 +124,84 @@ def load_cluster(
     elif client_properties is not None:
         raise InputError("client_properties are for the address of a running cluster, host:9092")
     else:
-        cluster = _from_text(*_read(source), rack_of or {})
+        cluster = _from_files(_files(source), rack_of or {})
     if cluster.set_aside and not cluster.topics:
         raise InputError(
             f"{cluster.source}: there is no topic to judge. {' '.join(cluster.remarks[1:])} Give a "
             "description that also has topics that are replicated by the brokers"
         )
     return replace(cluster, **given)
+
+
+def _files(source: object) -> list[object]:
+    """Return the files that a source names: a list of them, or those of a folder by name."""
+    if isinstance(source, list | tuple):
+        if not 1 <= len(source) <= _MOST_FILES:
+            raise InputError(f"a cluster is read from 1 to {_MOST_FILES} files, not {len(source)}")
+        return list(source)
+    paths = _in_folder(source)
+    if paths is None:
+        return [source]
+    if not 1 <= len(paths) <= _MOST_FILES:
+        raise InputError(
+            f"{source}: this is a directory of {len(paths)} files; give those that describe the "
+            "cluster"
+        )
+    for path in paths:
+        text, name, suffix = _read(path)
+        if source_of(text, suffix) is None:
+            raise InputError(
+                f"{source}: this is a directory, and it is not known which tool wrote {name} in "
+                "it; give the files that describe the cluster"
+            )
+    return list(paths)
+
+
+def _in_folder(source: object) -> list[Path] | None:
+    """Return the files of a folder, without hidden ones; None if it is no folder."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    try:
+        folder = Path(os.fspath(source))
+        if not str(source).strip() or not folder.is_dir():
+            return None
+        return [p for p in sorted(folder.iterdir()) if p.is_file() and p.name[0] != "."]
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _from_files(files: list[object], rack_of: dict[int, str | None]) -> Cluster:
+    """Read the one file that has the partitions, and what the others say of the same cluster."""
+    texts = [_read(file) for file in files]
+    if len(texts) == 1:
+        return _from_text(*texts[0], rack_of)
+    kinds = [source_of(text, suffix) for text, _, suffix in texts]
+    additions = [
+        kind.add(text, name)
+        for kind, (text, name, _) in zip(kinds, texts, strict=True)
+        if kind is not None and kind.add is not None
+    ]
+    others = [
+        (kind, text)
+        for kind, text in zip(kinds, texts, strict=True)
+        if kind is None or kind.add is None
+    ]
+    if len(others) > 1:
+        # A file that is not read at all says so first.
+        clusters = [_from_text(*text, rack_of) for _, text in others]
+        raise InputError(
+            f"{clusters[0].source} and {clusters[1].source} both have partitions: give the files of"
+            " one cluster, of which one has its partitions"
+        )
+    if not others:
+        raise InputError(
+            f"{', '.join(name for _, name, _ in texts)}: none of them has replicas; add the output "
+            f"of {DESCRIBE}"
+        )
+    ((kind, text),) = others
+    # Racks that the user gives are set last, unless replicas are placed by them.
+    given = rack_of if kind is not None and kind.place is not None else {}
+    return _with_racks(added(_from_text(*text, given), additions), rack_of)
 
 
 def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]) -> Cluster:
@@ -209,6 +285,7 @@ def _read(source: object) -> tuple[str, str, str]:
     return text, name, suffix
 
 
+_MOST_FILES = 100
 _ACCEPTED_SOURCES = (
     f"give the output of {DESCRIBE}, or TOML, JSON or Strimzi YAML, or the address of a running "
     "cluster, host:9092"

@@ -334,7 +334,7 @@ class Cluster(ClusterTable):
             raise InputError(f"topic {name} is set aside. {set_aside_words(aside)[0]}")
         raise InputError(f"there is no topic {shown(name)} in {self.source or 'this cluster'}")
 
-    @property
+    @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What the description was taken for, and what of it is not judged; a sentence each."""
         service = () if self.managed is None else (SERVICES[self.managed].sentence,)

@@ -7,7 +7,7 @@ goal asks for them. `SettingChoice` says how sure the choice is, from draws of t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -269,7 +269,7 @@ def goal_outcomes(
     for name, limit in requirements.limits.items():
         values = [measured[name] for measured in comparison.measured]
         state, by = _state(comparison, [value <= limit for value in values])
-        sample = drawn.get(name, np.empty(0))
+        sample = drawn[name] if drawn else np.empty(0)
         outcomes.append(
             GoalOutcome(
                 goal=name,
@@ -480,20 +480,23 @@ class Sensitivity:
     requirements: Requirements
     survives: Survives | None = None
 
-    def choice_at(self, numbers: Mapping[str, float]) -> int:
-        """Return the place of the setting that the rule chooses with these numbers."""
+    def choices_at(self, changes: Sequence[Mapping[str, float]]) -> list[int]:
+        """Return the place of the setting that the rule chooses with each change of numbers."""
         question, settings = self.comparison.question, self.comparison.settings
-        measured = [self.evaluator.at(setting, question.load, numbers) for setting in settings]
+        columns = [self.evaluator.at(setting, question.load, changes) for setting in settings]
         groups, asked = self.comparison.groups, (self.requirements, self.survives)
-        return select(question, settings, measured, groups, *asked)[2]
+        return [
+            select(question, settings, measured, groups, *asked)[2]
+            for measured in zip(*columns, strict=True)
+        ]
 
     def depends_on(self) -> tuple[str, ...]:
         """Return the numbers of the card whose half or double changes the choice."""
-        changing: dict[str, None] = {}
-        for path, value in halved_and_doubled(self.evaluator.model):
-            if path not in changing and self.choice_at({path: value}) != self.comparison.chosen:
-                changing[path] = None
-        return tuple(changing)
+        changes = list(halved_and_doubled(self.evaluator.model))
+        choices = self.choices_at([{path: value} for path, value in changes])
+        chosen = self.comparison.chosen
+        changing = (path for (path, _), at in zip(changes, choices, strict=True) if at != chosen)
+        return tuple(dict.fromkeys(changing))
 
     def measure_next(self) -> tuple[MeasureNext, ...]:
         """Return at most three numbers that a user can measure, the most valuable first.
@@ -503,35 +506,43 @@ class Sensitivity:
         """
         measurable = self.evaluator.model.measurable
         paths = [path for path in self.evaluator.model.uncertain if path in measurable]
-        flips = {path: flip for path in paths if (flip := self._flip(path)) is not None}
+        flips = self._nearest_flips(paths)
         rows = [self._number(path, measurable[path], flips.get(path)) for path in flips or paths]
         if not flips:
             rows = [row for row in rows if row.narrows >= _LEAST_NARROWING]
             return tuple(sorted(rows, key=lambda row: -row.narrows)[:MOST_TO_MEASURE])
         return tuple(sorted(rows, key=lambda row: -row.saves_minutes)[:MOST_TO_MEASURE])
 
-    def _flip(self, path: str) -> tuple[float, int] | None:
-        """Where in its range a number changes the choice, nearest its value, and to which."""
-        quantity = self.evaluator.model.quantities[path]
-        flips = self._flips(path, quantity.value, (quantity.low, quantity.high))
-        return min(flips, key=lambda flip: _distance(flip[0], quantity.value), default=None)
-
-    def _flips(
-        self, path: str, value: float, ends: tuple[float, float]
-    ) -> Iterator[tuple[float, int]]:
-        for end in ends:
-            beyond = self.choice_at({path: end}) if end != value else self.comparison.chosen
-            if beyond == self.comparison.chosen:
+    def _nearest_flips(self, paths: Sequence[str]) -> dict[str, tuple[float, int]]:
+        """Where in its range each number changes the choice, nearest its value, and to which."""
+        model, chosen = self.evaluator.model, self.comparison.chosen
+        ends = [
+            (path, end)
+            for path in paths
+            for end in (model.quantities[path].low, model.quantities[path].high)
+            if end != model.quantities[path].value
+        ]
+        choices = self.choices_at([{path: end} for path, end in ends])
+        flips: dict[str, tuple[float, int]] = {}
+        for (path, end), at in zip(ends, choices, strict=True):
+            if at == chosen:
                 continue
-            same, end = value, end
-            for _ in range(_BISECTIONS):
-                middle = _between(same, end)
-                place = self.choice_at({path: middle})
-                if place == self.comparison.chosen:
-                    same = middle
-                else:
-                    end, beyond = middle, place
-            yield end, beyond
+            value = model.quantities[path].value
+            flip = self._bisected(path, value, end, at)
+            if path not in flips or _distance(flip[0], value) < _distance(flips[path][0], value):
+                flips[path] = flip
+        return flips
+
+    def _bisected(self, path: str, same: float, end: float, beyond: int) -> tuple[float, int]:
+        """Where a number changes the choice, between a value and an end of its range."""
+        for _ in range(_BISECTIONS):
+            middle = _between(same, end)
+            (place,) = self.choices_at([{path: middle}])
+            if place == self.comparison.chosen:
+                same = middle
+            else:
+                end, beyond = middle, place
+        return end, beyond
 
     def _number(self, path: str, how: str, flip: tuple[float, int] | None) -> MeasureNext:
         quantity = self.evaluator.model.quantities[path]

@@ -23,7 +23,6 @@ from advisor.decision.evaluator import (
     LOSS_EVENTS,
     LOSS_PROBABILITY,
     LOSSES,
-    MEASURES,
     MINUTES,
     RECORDS_LOST,
     Evaluator,
@@ -301,7 +300,7 @@ def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
     drawn: dict[str, tuple[float, ...]] = {}
     if draw and evaluator.draws:
         samples = [evaluator.drawn(comparison.settings[place], load) for place in columns]
-        for name in (*MEASURES, LOSSES, MINUTES):
+        for name in samples[0]:
             smallest = np.min([sample[name] for sample in samples], axis=0)
             drawn[name] = tuple(map(float, smallest))
     return Floor(

@@ -6,7 +6,8 @@ The decision asks an `Evaluator` and knows nothing of chains. `ExactEvaluator` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -85,12 +86,17 @@ class Evaluator(Protocol):
         """Return the measures at the card's values."""
         ...
 
-    def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
-        """Return the measures with some numbers of the card changed."""
+    def at(
+        self, setting: Setting, load: Workload, changes: Sequence[Mapping[str, float]]
+    ) -> list[Measured]:
+        """Return the measures with some numbers of the card changed, for each of some changes."""
         ...
 
     def drawn(self, setting: Setting, load: Workload) -> Mapping[str, Array]:
-        """Return every measure, LOSSES and MINUTES in each draw, the same ones for all settings."""
+        """Return every measure, LOSSES and MINUTES in each draw, the same ones for all settings.
+
+        Measures that are not listed among the keys may take longer.
+        """
         ...
 
     def drawn_numbers(self) -> Mapping[str, Array]:
@@ -141,20 +147,26 @@ class ExactEvaluator:
             self._middle[key] = measured(self._result(setting, load))
         return self._middle[key]
 
-    def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
-        """Return the measures with some numbers of the card changed, to a few digits."""
-        card = self._model.with_values(numbers)
-        drawn = self._result(setting, load).reevaluate.draws([card]).values
-        values = {name: drawn[name] for name in MEASURES} | _weighed(drawn)
-        return Measured({name: float(amounts[0]) for name, amounts in values.items()})
+    def at(
+        self, setting: Setting, load: Workload, changes: Sequence[Mapping[str, float]]
+    ) -> list[Measured]:
+        """Return the measures with some numbers of the card changed, for each of some changes."""
+        cards = [self._model.with_values(numbers) for numbers in changes]
+        drawn = self._measured_under(setting, load, cards)
+        return [Measured(_OfDraw(drawn, draw)) for draw in range(len(cards))]
 
     def drawn(self, setting: Setting, load: Workload) -> Mapping[str, Array]:
-        """Return every measure in each draw, to a few digits."""
+        """Return every measure in each draw; `records_refused_per_year` takes the longest."""
         key = setting, load
         if key not in self._drawn:
-            drawn = self._result(setting, load).reevaluate.draws(self._cards).values
-            self._drawn[key] = {name: drawn[name] for name in MEASURES} | _weighed(drawn)
+            self._drawn[key] = self._measured_under(setting, load, self._cards)
         return self._drawn[key]
+
+    def _measured_under(
+        self, setting: Setting, load: Workload, cards: Sequence[FailureModel]
+    ) -> Mapping[str, Array]:
+        values = self._result(setting, load).reevaluate.draws(cards).values
+        return ChainMap(_weighed(values), values)
 
     def drawn_numbers(self) -> Mapping[str, Array]:
         """Return the uncertain numbers of the card in each draw, by dotted path."""
@@ -170,6 +182,23 @@ class ExactEvaluator:
                 self._cluster, setting.config, self._model, load, placement=setting.placement
             )
         return self._results[key]
+
+
+@dataclass(frozen=True)
+class _OfDraw(Mapping[str, float]):
+    """The measures of one of several cards."""
+
+    drawn: Mapping[str, Array]
+    draw: int
+
+    def __getitem__(self, measure: str) -> float:
+        return float(self.drawn[measure][self.draw])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.drawn)
+
+    def __len__(self) -> int:
+        return len(self.drawn)
 
 
 def measured(result: Any) -> Measured:

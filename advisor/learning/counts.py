@@ -27,7 +27,15 @@ from advisor.files import read_input
 from advisor.formatting import HOURS_PER_YEAR, as_given
 from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
 from advisor.learning.metric_outages import history_of
-from advisor.learning.prometheus import Answer, answer_of, is_answer, samples_of
+from advisor.learning.prometheus import (
+    MOST_DUMP_BYTES,
+    Answer,
+    answer_of,
+    dump_of,
+    is_answer,
+    is_dump,
+    samples_of,
+)
 from advisor.learning.typed_events import (
     TIMES,
     TypedEvents,
@@ -45,6 +53,7 @@ _KEYS = (
     *("events", "incidents", "refused_minutes"),
 )
 _INCIDENTS = "incidents"
+_DUMPS = (".txt", ".om", ".prom", ".dump")
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -103,24 +112,26 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
 
 
 def _files(source: Any) -> list[Any]:
-    """The JSON files of a folder, or the source itself."""
+    """The answers and dumps in a folder, or the source itself."""
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        files = sorted(Path(source).glob("*.json"))
+        files = [f for f in sorted(Path(source).iterdir()) if f.suffix in (".json", *_DUMPS)]
         if not files:
-            raise InputError(f"{source}: the folder has no .json file of Prometheus' answers.")
+            raise InputError(
+                f"{source}: the folder has no answer of Prometheus (.json) and no dump (.txt)."
+            )
         return list(files)
     return [source]
 
 
 def _of_answers(answers: Sequence[Answer], window: Window) -> list[ClusterHistory]:
-    """Read what Prometheus answered, in the time that was said."""
+    """Read what brokers reported, in the time that was said."""
     since = window.since.timestamp() if window.since else -math.inf
     until = window.until.timestamp() if window.until else math.inf
     inside = []
     for series in (row for answer in answers for row in answer.series):
-        kept = (series.times >= since) & (series.times < until)
-        inside.append(replace(series, times=series.times[kept], values=series.values[kept]))
-    all_samples = samples_of(inside, "Prometheus' answers")
+        marks = (series.times >= since) & (series.times < until)
+        inside.append(replace(series, times=series.times[marks], values=series.values[marks]))
+    all_samples = samples_of(inside, "these metrics")
     return [
         replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
         for samples in all_samples
@@ -140,8 +151,10 @@ def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory
             f"{path}: an address cannot be asked yet; count the events (docs/learn.md has the "
             "queries) and give the counts."
         )
-    text = _text(path)
     suffix = Path(path).suffix.lower()
+    text = _text(path, MOST_DUMP_BYTES if suffix in _DUMPS else MOST_JSON_CHARACTERS)
+    if suffix not in (".csv", ".json") and is_dump(text):
+        return dump_of(text, path)
     if suffix == ".csv":
         return _of_csv(text, path, window)
     reader = read_json if suffix == ".json" else read_toml
@@ -159,9 +172,9 @@ def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory
     return _of_document(document, path, window, Path(path).parent)
 
 
-def _text(path: str) -> str:
+def _text(path: str, most_bytes: int = MOST_JSON_CHARACTERS) -> str:
     try:
-        return read_input(path, MOST_JSON_CHARACTERS).decode("utf-8-sig")
+        return read_input(path, most_bytes).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError as error:
@@ -193,12 +206,10 @@ def _history(raw: Any, where: str, window: Window, folder: Path | None = None) -
             raise InputError(f"{where}: {shown(key)} is no key of counts; {near(key, _KEYS)}")
     history = _frame(raw, where, window)
     if _COUNT not in raw and _INCIDENTS not in raw:
-        raise InputError(
-            f'{where}: give events, such as {{"broker.power": 4}}, or a file of incidents.'
-        )
+        raise InputError(f"{where}: give events, such as {_example()}, or a file of incidents.")
     events = raw.get(_COUNT, {})
     if not isinstance(events, Mapping):
-        raise InputError(f'{where}: events is a table, such as {{"broker.power": 4}}.')
+        raise InputError(f"{where}: events is a table, such as {_example()}.")
     typed = _with_events(history, dict(_by_mechanism(events, where)), where)
     if _INCIDENTS not in raw:
         return typed
@@ -215,6 +226,10 @@ def _history(raw: Any, where: str, window: Window, folder: Path | None = None) -
         seen={**typed.seen, **listed.seen},
         outages=tuple(sorted((*typed.outages, *listed.outages), key=_start)),
     )
+
+
+def _example() -> str:
+    return f'{{"{table().names[0]}": 4}}'
 
 
 def _frame(raw: Mapping[Any, Any], where: str, window: Window) -> ClusterHistory:
@@ -275,8 +290,8 @@ def _watched(
 
 def _by_mechanism(events: Mapping[Any, Any], where: str) -> Iterator[tuple[Mechanism, Any]]:
     """Mechanisms and what is said of each; in TOML their names may be nested tables."""
-    known = table()
-    groups = {name.partition(".")[0] for name in known.names}
+    mechanisms = table()
+    groups = {name.partition(".")[0] for name in mechanisms.names}
     for key, raw in events.items():
         if key in groups and isinstance(raw, Mapping):
             for inner, content in raw.items():
@@ -293,15 +308,15 @@ def mechanism_of(name: Any, where: str) -> Mechanism:
     InputError
         If there is none; the message has the nearest name.
     """
-    known = table()
+    mechanisms = table()
     if isinstance(name, str):
         said = name.strip().lower()
-        if said in known:
-            return known[said]
-        for entry in known.entries:
+        if said in mechanisms:
+            return mechanisms[said]
+        for entry in mechanisms.entries:
             if said in (entry.words, entry.words.removesuffix("s")):
                 return entry
-    raise InputError(f"{where}: no mechanism {shown(name)}; {near(name, known.names)}")
+    raise InputError(f"{where}: no mechanism {shown(name)}; {near(name, mechanisms.names)}")
 
 
 def _with_events(
@@ -395,7 +410,7 @@ def _with_counts(
         typed: dict[str, Any] = {}
         for key, cell in row.items():
             if cell and key not in frame:
-                parts = [_cell(part) for part in cell.replace(";", " ").split()]
+                parts = [_cell(word) for word in cell.replace(";", " ").split()]
                 typed[key] = parts if per_hour(key) else parts[0]
         typed["where"] = f"{path}:{line}"
         events[entry] = typed

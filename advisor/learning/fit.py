@@ -97,6 +97,35 @@ class NumberRow:
         return sum(abs(math.log(after / before)) for before, after in pairs if before and after)
 
 
+@dataclass(frozen=True)
+class FleetRate:
+    """A rate that several clusters counted.
+
+    Attributes
+    ----------
+    number : Quantity
+        The prior of the fleet's rate.
+    clusters : mapping of str to Counted
+        By name.
+    kind : str
+        What one event strikes.
+    """
+
+    number: Quantity
+    clusters: Mapping[str, Counted]
+    kind: str
+
+    def of_clusters(self, prior_name: str) -> dict[str, Quantity]:
+        """Return each cluster's own rate, by its name."""
+        updated = cluster_posteriors(self.number, list(self.clusters.values()))
+        own = {}
+        for (name, cluster), rate in zip(self.clusters.items(), updated, strict=True):
+            years = as_given(float(f"{cluster.exposure_years:.3g}"))
+            said = f"{cluster.events:,} in {years} {self.kind}-years, and the fleet's"
+            own[name] = Quantity(*_rounded(rate), _evidence(said, self.number, prior_name))
+        return own
+
+
 @dataclass
 class Fit:
     """A card with what was learned; and what was learned, number by number.
@@ -110,8 +139,8 @@ class Fit:
     numbers : list of NumberRow
     notes : list of str
         What could not be learned, a sentence each.
-    own_rates : dict of str to dict of str to Quantity
-        Of a fleet: each cluster's own rate, by path and name.
+    fleets : dict of str to FleetRate
+        Rates that several clusters counted, by path.
     """
 
     prior: FailureModel
@@ -119,7 +148,7 @@ class Fit:
     counts: list[CountRow] = field(default_factory=list)
     numbers: list[NumberRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    own_rates: dict[str, dict[str, Quantity]] = field(default_factory=dict)
+    fleets: dict[str, FleetRate] = field(default_factory=dict)
 
     def model(
         self, name: str = NAME, changed: Mapping[str, Quantity] | None = None
@@ -169,9 +198,9 @@ class _Learning:
             members = [(h, s) for h, s in self.seen if mode in ("", h.mode)]
             if members:
                 self._learn_rate(path, members, lengths)
-        for path, found in lengths.items():
+        for path, updated in lengths.items():
             if path not in self.result.quantities:
-                self._learn_length(path, found)
+                self._learn_length(path, updated)
         self._learn_shares()
 
     def _rate_paths(self) -> list[tuple[str, str]]:
@@ -186,7 +215,7 @@ class _Learning:
 
     def _lengths(self) -> dict[str, Lengths]:
         """What was seen of each mean length, where the card's outages are gamma or exponential."""
-        found: dict[str, Lengths] = {}
+        updated: dict[str, Lengths] = {}
         for key, kind in evidence_of(self.entry).items():
             if kind is not Teaches.LENGTH:
                 continue
@@ -195,8 +224,8 @@ class _Learning:
             ongoing = tuple(length for row in rows for length in row.ongoing)
             path = f"{self.entry.name}.{key}"
             if (ended or ongoing) and self._is_learnable(path):
-                found[path] = Lengths(ended, ongoing)
-        return found
+                updated[path] = Lengths(ended, ongoing)
+        return updated
 
     def _is_learnable(self, path: str) -> bool:
         """Whether the card has a range at a path, and its times are such that counts say it."""
@@ -223,8 +252,8 @@ class _Learning:
 
     def _learn_length(self, path: str, lengths: Lengths) -> None:
         number = self.result.prior.quantities[path]
-        found = posterior(number, length_likelihood(lengths, self._shape()))
-        self._keep(path, found, _length_words(lengths))
+        updated = posterior(number, length_likelihood(lengths, self._shape()))
+        self._keep(path, updated, _length_words(lengths))
 
     # Rates
 
@@ -245,16 +274,17 @@ class _Learning:
         if number.events is not None and number.exposure_years is not None and len(members) == 1:
             (seen,) = clusters
             events, years = number.events + seen.events, number.exposure_years + seen.exposure_years
-            found = Range(*range_of(events, years))
-            row = self._count(path, clusters, _range_of(number), found)
+            updated = Range(*range_of(events, years))
+            row = self._count(path, clusters, _range_of(number), updated)
             evidence = _evidence(row.counted_words, number, self.result.prior.name)
-            self.result.quantities[path] = Quantity(*found, evidence, events, years)
-            self.result.numbers.append(NumberRow(path, row.counted_words, _range_of(number), found))
+            self.result.quantities[path] = Quantity(*updated, evidence, events, years)
+            said = row.counted_words
+            self.result.numbers.append(NumberRow(path, said, _range_of(number), updated))
         else:
-            found = posterior(number, rate_likelihood(clusters))
-            row = self._count(path, clusters, _range_of(number), found)
-            self._keep(path, found, row.counted_words)
-        self._own_rates(path, members, clusters, number)
+            updated = posterior(number, rate_likelihood(clusters))
+            row = self._count(path, clusters, _range_of(number), updated)
+            self._keep(path, updated, row.counted_words)
+        self._fleet(path, members, clusters, number)
 
     def _learn_product(
         self,
@@ -268,27 +298,27 @@ class _Learning:
         assert number.minutes_per_year is not None
         beside = f"{self.entry.name}.minutes"
         minutes = self.result.prior.quantities[beside]
-        product = Quantity(*number.minutes_per_year)
-        before = product_posterior(product, minutes, None, None)
+        prior_product = Quantity(*number.minutes_per_year)
+        before = product_posterior(prior_product, minutes, None, None)
         long = lengths.get(beside)
-        found = product_posterior(
-            product,
+        updated = product_posterior(
+            prior_product,
             minutes,
             rate_likelihood(clusters),
             None if long is None else length_likelihood(long, self._shape()),
         )
-        row = self._count(path, clusters, before.rate, found.rate)
+        row = self._count(path, clusters, before.rate, updated.rate)
         said = row.counted_words
         if beside not in self.result.quantities:
-            self._keep(beside, found.minutes, _length_words(long) if long else said)
-        if found.keeps_product:
+            self._keep(beside, updated.minutes, _length_words(long) if long else said)
+        if updated.keeps_product:
             evidence = _evidence(said, number, self.result.prior.name)
-            kept = self.result.quantities[beside]
-            self.result.quantities[path] = _divided(_rounded(found.product), kept, evidence)
-            self.result.numbers.append(NumberRow(path, said, before.rate, found.rate))
+            new_minutes, product = self.result.quantities[beside], _rounded(updated.product)
+            self.result.quantities[path] = _divided(product, new_minutes, evidence)
+            self.result.numbers.append(NumberRow(path, said, before.rate, updated.rate))
         else:
-            self._keep(path, found.rate, said, before.rate)
-        self._own_rates(path, members, clusters, Quantity(*before.rate))
+            self._keep(path, updated.rate, said, before.rate)
+        self._fleet(path, members, clusters, Quantity(*before.rate))
 
     def _count(
         self, path: str, clusters: Sequence[Counted], before: Range, after: Range
@@ -308,31 +338,25 @@ class _Learning:
         self.result.counts.append(row)
         return row
 
-    def _own_rates(
+    def _fleet(
         self,
         path: str,
         members: Sequence[tuple[ClusterHistory, Seen]],
         clusters: Sequence[Counted],
         number: Quantity,
     ) -> None:
-        if len(clusters) < 2:
-            return
-        own: dict[str, Quantity] = {}
-        rows = zip(members, clusters, cluster_posteriors(number, clusters), strict=True)
-        for (history, seen), cluster, found in rows:
-            years = as_given(float(f"{cluster.exposure_years:.3g}"))
-            said = f"{seen.events:,} in {years} {self.entry.scope.value}-years, and the fleet's"
-            evidence = _evidence(said, number, self.result.prior.name)
-            own[history.name] = Quantity(*_rounded(found), evidence)
-        self.result.own_rates[path] = own
+        if len(clusters) > 1:
+            names = [history.name for history, _ in members]
+            by_name = dict(zip(names, clusters, strict=True))
+            self.result.fleets[path] = FleetRate(number, by_name, self.entry.scope.value)
 
     # Probabilities
 
     def _learn_shares(self) -> None:
         for path, share in self._shares():
             number = self.result.prior.quantities[path]
-            found = posterior(number, share_likelihood(share), 1.0)
-            self._keep(path, found, f"{share.happened:,} of {share.of:,}")
+            updated = posterior(number, share_likelihood(share), 1.0)
+            self._keep(path, updated, f"{share.happened:,} of {share.of:,}")
         struck = [pair for _, seen in self.seen for pair in seen.struck]
         if struck:
             self._learn_struck(struck)
@@ -358,12 +382,12 @@ class _Learning:
             self._keep(every, whole, f"brokers struck: {said}")
         self._keep(brokers, own, f"brokers struck: {said}")
 
-    def _keep(self, path: str, found: Range, said: str, before: Range | None = None) -> None:
+    def _keep(self, path: str, updated: Range, said: str, before: Range | None = None) -> None:
         number = self.result.prior.quantities[path]
         evidence = _evidence(said, number, self.result.prior.name)
-        self.result.quantities[path] = Quantity(*_rounded(found), evidence)
+        self.result.quantities[path] = Quantity(*_rounded(updated), evidence)
         prior = before or _range_of(number)
-        self.result.numbers.append(NumberRow(path, said, prior, found))
+        self.result.numbers.append(NumberRow(path, said, prior, updated))
 
 
 def _divided(product: Range, minutes: Quantity, evidence: str) -> Quantity:
@@ -375,8 +399,8 @@ def _range_of(number: Quantity) -> Range:
     return Range(number.value, number.low, number.high)
 
 
-def _rounded(found: Range) -> Range:
-    return Range(*(float(f"{end:.{_DIGITS - 1}e}") for end in found))
+def _rounded(updated: Range) -> Range:
+    return Range(*(float(f"{end:.{_DIGITS - 1}e}") for end in updated))
 
 
 def _length_words(lengths: Lengths) -> str:
@@ -390,8 +414,8 @@ def _length_words(lengths: Lengths) -> str:
 def _evidence(said: str, number: Quantity, name: str) -> str:
     """What a card says of a number that was learned: what was seen, and what was believed."""
     # Of a card that was learned itself, what it says is not said again.
-    known = f", {number.evidence}" if number.evidence in catalog.evidence() else ""
-    return f"{OWN_EVIDENCE} {said}; before {number} ({name}{known})"
+    source = f", {number.evidence}" if number.evidence in catalog.evidence() else ""
+    return f"{OWN_EVIDENCE} {said}; before {number} ({name}{source})"
 
 
 def _with_source(number: Quantity, name: str) -> Quantity:

@@ -80,8 +80,6 @@ class Learned:
         Each number of the card that was learned: rates, lengths, probabilities.
     histories : tuple of ClusterHistory
         What was read, a cluster each.
-    clusters : mapping of str to FailureModel
-        Of several clusters: each one's own card, whose rates borrow from the others.
     notes : tuple of str
         What could not be learned or was assumed, a sentence each.
 
@@ -106,9 +104,16 @@ class Learned:
     counts: tuple[CountRow, ...]
     numbers: tuple[NumberRow, ...]
     histories: tuple[ClusterHistory, ...]
-    clusters: Mapping[str, FailureModel]
     notes: tuple[str, ...]
     _given: Cluster | None = field(default=None)
+    _fit: Fit | None = field(default=None, compare=False)
+
+    @cached_property
+    def clusters(self) -> Mapping[str, FailureModel]:
+        """Of several clusters: each one's own card, whose rates borrow from the others."""
+        if len(self.histories) == 1 or self._fit is None:
+            return {}
+        return _own_cards(self._fit, self.histories)
 
     @property
     def outages(self) -> tuple[Outage, ...]:
@@ -273,16 +278,11 @@ class Learned:
             "",
             self.change,
         ]
-        lines += [f"{own}" for own in self._own_lines()]
+        if len(self.histories) > 1:
+            lines.append("The card is the centre of the fleet; clusters[name] is one of each.")
         if self.observed is not None:
             lines.append(str(self.observed))
         return "\n".join([*lines, self.seen_words, *filter(None, (self.assumed, *self.notes))])
-
-    def _own_lines(self) -> list[str]:
-        """Where clusters of a fleet differ: the rates of the most and the least struck."""
-        if not self.clusters:
-            return []
-        return ["The card is the centre of the fleet; clusters[name] is a card of each cluster."]
 
     def timeline(self) -> Any:
         """Draw the outages over time, a row for each mechanism.
@@ -430,17 +430,17 @@ class Learned:
         ).text
 
 
-def number_lines(numbers: Sequence[NumberRow], most: int) -> list[str]:
+def number_lines(numbers: Sequence[NumberRow], shown_rows: int) -> list[str]:
     """Return numbers that were learned as aligned lines, those that moved most first."""
     rows = sorted(numbers, key=lambda row: -row.moved)
     cells = [("number", "before", "now", "seen")]
-    cells += [(r.number, _said(r.prior), _said(r.posterior), r.evidence) for r in rows[:most]]
+    cells += [(r.number, _said(r.prior), _said(r.posterior), r.evidence) for r in rows[:shown_rows]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
-    hidden = len(rows) - most
+    hidden = len(rows) - shown_rows
     return [*lines, f"And {hidden} more numbers."] if hidden > 0 else lines
 
 
@@ -452,8 +452,8 @@ def _worst(verdict: Verdict) -> Action:
     return max(verdict.actions, key=lambda action: action.cost_after)
 
 
-def _said(found: Range) -> str:
-    value, low, high = map(significant, found)
+def _said(interval: Range) -> str:
+    value, low, high = map(significant, interval)
     return f"{value} ({low} to {high})"
 
 
@@ -529,16 +529,16 @@ def learn(
     if given is not None:
         expect("cluster", given, Cluster, "a Cluster, a path or a text")
     histories = read_histories(_listed(source), _window(given, since, until))
-    found = fit(card, histories)
+    fitted = fit(card, histories)
     return Learned(
         prior=card,
-        model=found.model(),
-        counts=tuple(found.counts),
-        numbers=tuple(found.numbers),
+        model=fitted.model(),
+        counts=tuple(fitted.counts),
+        numbers=tuple(fitted.numbers),
         histories=histories,
-        clusters=_own_cards(found, histories),
-        notes=tuple(dict.fromkeys((*found.notes, *(n for h in histories for n in h.notes)))),
+        notes=tuple(dict.fromkeys((*fitted.notes, *(n for h in histories for n in h.notes)))),
         _given=given,
+        _fit=fitted,
     )
 
 
@@ -566,16 +566,13 @@ def _window(cluster: Cluster | None, since: Any, until: Any) -> Window:
     )
 
 
-def _own_cards(found: Fit, histories: Sequence[ClusterHistory]) -> Mapping[str, FailureModel]:
+def _own_cards(fitted: Fit, histories: Sequence[ClusterHistory]) -> Mapping[str, FailureModel]:
     """Of a fleet: each cluster's card, with its own rates and the lengths of all."""
-    if len(histories) == 1:
-        return {}
+    own = {path: fleet.of_clusters(fitted.prior.name) for path, fleet in fitted.fleets.items()}
     cards = {}
     for history in histories:
-        rates = {
-            path: own[history.name] for path, own in found.own_rates.items() if history.name in own
-        }
-        cards[history.name] = found.model(_file_name(history.name), {**found.quantities, **rates})
+        rates = {path: rates[history.name] for path, rates in own.items() if history.name in rates}
+        cards[history.name] = fitted.model(_file_name(history.name), {**fitted.quantities, **rates})
     return cards
 
 

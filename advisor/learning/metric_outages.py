@@ -21,12 +21,10 @@ from advisor.formatting import HOURS_PER_YEAR, counted
 from advisor.learning.evidence import ClusterHistory, Gap, Outage, Refused, Seen
 from advisor.learning.posterior import Lengths
 from advisor.learning.prometheus import Metric, Samples
+from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, table
 
 BROKER_DOWN, SEVERAL_DOWN = "broker down", "several brokers down"
 """What outages are called whose mechanism metrics do not say."""
-CONTROLLER = "cluster.controller"
-_SINGLE = ("broker.crash", "broker.power", "broker.restart")
-_TOGETHER = ("cluster.crash", "cluster.rollout", "cluster.disk_full")
 # With longer steps two brokers that are restarted one after the other look as if down together.
 _LONGEST_STEP = 60.0
 # A controller that fails over is away for seconds, and for up to a session with ZooKeeper.
@@ -37,6 +35,23 @@ _SAME_PROCESS = 1.0
 _EDGE_SECONDS = 300.0
 # Of all partitions, that brokers which are scraped lead; with less, some are not scraped.
 _MOST_LED = 0.98
+
+
+def _stopping_one() -> list[str]:
+    """The mechanisms that stop the process of one broker."""
+    stops = (BrokerEvent.CRASH, BrokerEvent.POWER, BrokerEvent.STOP)
+    return [e.name for e in table().with_effect(*stops) if e.scope is Scope.BROKER]
+
+
+def _stopping_several() -> list[str]:
+    """The mechanisms by which one cause stops the processes of several brokers."""
+    stops = table().with_effect(BrokerEvent.CRASH)
+    return [entry.name for entry in stops if entry.scope is Scope.CLUSTER]
+
+
+def _of_quorum() -> str:
+    """The mechanism that takes the controller quorum."""
+    return next(entry.name for entry in table().entries if entry.effect.of_quorum)
 
 
 @dataclass(frozen=True)
@@ -140,7 +155,7 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     watches = {broker: watch(samples, broker) for broker in _brokers(samples)}
     if not watches:
         raise InputError(f"{name}: no target reports what brokers do, such as LeaderCount.")
-    downs = [down for found in watches.values() for down in found.downs]
+    downs = [down for watched in watches.values() for down in watched.downs]
     together = _together(watches)
     counts = _Counts(samples, {}, {}, [])
     counts.count_single(watches, downs)
@@ -188,13 +203,13 @@ class _Counts:
         if downs:
             self.notes.append(
                 f"Metrics show {counted(len(downs), 'outage')} of brokers and not what stopped "
-                f"them: {', '.join(_SINGLE)} stay as they were; count them by hand."
+                f"them: {', '.join(_stopping_one())} stay as they were; count them by hand."
             )
             return
         if not self._has_starts(watches):
             self.notes.append(
                 "Without process_start_time_seconds of every broker no outage is proved: "
-                f"{', '.join((*_SINGLE, *_TOGETHER))} stay as they were."
+                f"{', '.join([*_stopping_one(), *_stopping_several()])} stay as they were."
             )
             return
         moved = self._that_come_or_go(watches)
@@ -202,11 +217,11 @@ class _Counts:
             self.notes.append(
                 f"{moved[0]} is not there from the first to the last time, as after an outage from "
                 "which a broker returns with another address: "
-                f"{', '.join((*_SINGLE, *_TOGETHER))} stay as they were."
+                f"{', '.join([*_stopping_one(), *_stopping_several()])} stay as they were."
             )
             return
-        marks = sum(float(found.seen.sum()) for found in watches.values())
-        for mechanism in _SINGLE:
+        marks = sum(float(watched.seen.sum()) for watched in watches.values())
+        for mechanism in _stopping_one():
             self._count(mechanism, Seen(0), marks)
 
     def _that_come_or_go(self, watches: Mapping[str, Watch]) -> list[str]:
@@ -214,14 +229,14 @@ class _Counts:
         awake = np.flatnonzero(_any_target(self.samples))
         edge = round(_EDGE_SECONDS / self.samples.step_seconds) + 1
         ends = (awake[:edge], awake[-edge:])
-        return [b for b, found in watches.items() if not all(found.seen[e].any() for e in ends)]
+        return [b for b, watched in watches.items() if not all(watched.seen[e].any() for e in ends)]
 
     def _has_starts(self, watches: Mapping[str, Watch]) -> bool:
         return set(watches) <= set(self.samples.targets_of(Metric.START))
 
     def count_together(self, watches: Mapping[str, Watch]) -> None:
         """Enter that no two brokers were down together, if so."""
-        stay = f"{', '.join(_TOGETHER)} stay as they were"
+        stay = f"{', '.join(_stopping_several())} stay as they were"
         whole = self._has_starts(watches) and not self._that_come_or_go(watches)
         if len(watches) < 2 or not whole:
             return
@@ -236,8 +251,8 @@ class _Counts:
                 f"{stay}; count them by hand."
             )
         else:
-            all_seen = np.logical_and.reduce([found.seen for found in watches.values()])
-            for mechanism in _TOGETHER:
+            all_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
+            for mechanism in _stopping_several():
                 self._count(mechanism, Seen(0), float(all_seen.sum()))
 
     def count_quorum_losses(self, name: str) -> list[Outage]:
@@ -263,15 +278,15 @@ class _Counts:
             end = None if goes_on else _end(samples, last)
             said = "the sum of ActiveControllerCount is 0, and LastAppliedRecordLagMs grows"
             start = _moment(samples.times[first])
-            outages.append(Outage(CONTROLLER, (), start, end, said, name))
+            outages.append(Outage(_of_quorum(), (), start, end, said, name))
         if self._may_be_lost(watched, ~np.isnan(rows).all(axis=0)):
             self.notes.append(
                 "No controller was active or none answered for a time, and metrics do not say "
-                f"which of both: {CONTROLLER} stays as it was; count it by hand."
+                f"which of both: {_of_quorum()} stays as it was; count it by hand."
             )
             return outages
         both = {"minutes": Lengths(tuple(lengths[0]), tuple(lengths[1]))} if outages else {}
-        self._count(CONTROLLER, Seen(len(outages), both), float(watched.sum()))
+        self._count(_of_quorum(), Seen(len(outages), both), float(watched.sum()))
         return outages
 
     def _may_be_lost(self, watched: np.ndarray, reported: np.ndarray) -> bool:
@@ -288,8 +303,8 @@ class _Counts:
 
 
 def _gaps(samples: Samples, watches: Mapping[str, Watch]) -> Iterator[Gap]:
-    for broker, found in watches.items():
-        for first, last in _runs(~found.seen):
+    for broker, watched in watches.items():
+        for first, last in _runs(~watched.seen):
             yield Gap(broker, _moment(samples.times[first]), _end(samples, last))
 
 
@@ -309,9 +324,9 @@ def _runs(marks: np.ndarray) -> list[tuple[int, int]]:
 def _together(watches: Mapping[str, Watch], around: int = 0) -> list[tuple[int, int]]:
     """Times at which two brokers or more were down, or may have been between two samples."""
     down = np.zeros(len(next(iter(watches.values())).seen))
-    for found in watches.values():
+    for watched in watches.values():
         own = np.zeros(len(down), dtype=bool)
-        for outage in found.downs:
+        for outage in watched.downs:
             own[max(outage.first - around, 0) : outage.last + 1 + around] = True
         down += own
     return _runs(down >= 2)
@@ -371,19 +386,19 @@ def _refused(samples: Samples, watches: Mapping[str, Watch]) -> Refused | None:
     if not reporting or not controllers:
         return None
     partitions = _partitions(samples)
-    known = np.logical_and.reduce([found.seen for found in watches.values()])
+    is_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
     heard = np.array([samples.of(Metric.OFFLINE, target) for target in controllers])
-    known &= ~np.isnan(heard).all(axis=0)
-    if not known.any() or partitions <= 0.0:
+    is_seen &= ~np.isnan(heard).all(axis=0)
+    if not is_seen.any() or partitions <= 0.0:
         return None
     offline = np.nan_to_num(heard).max(axis=0)
     rows = np.array([samples.of(Metric.UNDER_MIN_ISR, target) for target in reporting])
-    refused = (np.nansum(rows, axis=0) + offline)[known]
+    refused = (np.nansum(rows, axis=0) + offline)[is_seen]
     minutes = samples.step_seconds / 60.0
     total = float(refused.sum()) * minutes
     return Refused(
         minutes=total / partitions,
-        years=float(known.sum()) * _years_of_step(samples),
+        years=float(is_seen.sum()) * _years_of_step(samples),
         partition_minutes=total,
         any_minutes=float((refused > 0).sum()) * minutes,
     )

@@ -70,8 +70,8 @@ class Observed:
         )
 
 
-def _said(found: Range) -> str:
-    value, low, high = map(significant, found)
+def _said(interval: Range) -> str:
+    value, low, high = map(significant, interval)
     return f"{value} ({low} to {high})"
 
 
@@ -116,8 +116,8 @@ def observe(
 
 def _sum(amounts: Iterable[float | None]) -> float | None:
     """The sum; None if one is not known."""
-    known = list(amounts)
-    return None if None in known else sum(amount or 0.0 for amount in known)
+    stated_amounts = list(amounts)
+    return None if None in stated_amounts else sum(amount or 0.0 for amount in stated_amounts)
 
 
 def _predicted(

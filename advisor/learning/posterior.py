@@ -45,6 +45,8 @@ BETWEEN_CLUSTERS = 0.5
 coefficient of variation; a judgement."""
 _SPREADS, _MOST_SPREAD = 16, 4.0
 _SHAPES = 15
+# Points at which the likelihood of a fleet's rate is computed, instead of at more than so many.
+_MOST_EXACT, _WIDE, _NEAR = 5_000, 1_001, 3_001
 
 
 class Range(NamedTuple):
@@ -93,8 +95,8 @@ class Product(NamedTuple):
     keeps_product: bool
 
 
-def values_at(number: Quantity, deviates: Array, most: float = math.inf) -> Array:
-    """Return a card's number at standard normal deviates, as `Quantity.at` does, cut at `most`.
+def values_at(number: Quantity, deviates: Array, largest: float = math.inf) -> Array:
+    """Return a card's number at standard normal deviates, as `Quantity.at` does, cut at `largest`.
 
     >>> values_at(Quantity(2.0, 1.0, 8.0), np.array([0.0, 1.959963984540054])).round(9).tolist()
     [2.0, 8.0]
@@ -109,7 +111,7 @@ def values_at(number: Quantity, deviates: Array, most: float = math.inf) -> Arra
         share = np.abs(deviates) / _Z_975
         up = _half(number.value, number.high, share)
         values = np.where(deviates > 0.0, up, _half(number.value, number.low, share))
-    cut: Array = np.minimum(values, max(most, number.value))
+    cut: Array = np.minimum(values, max(largest, number.value))
     return cut
 
 
@@ -128,7 +130,30 @@ def rate_likelihood(clusters: Sequence[Counted]) -> Likelihood:
     if len(clusters) == 1:
         events, exposure = clusters[0]
         return lambda rate: special.xlogy(events, rate * exposure) - rate * exposure
-    return lambda rate: special.logsumexp(_of_spreads(clusters, rate), axis=0)
+    return _tabulated(lambda rate: special.logsumexp(_of_spreads(clusters, rate), axis=0))
+
+
+def _tabulated(exact: Likelihood) -> Likelihood:
+    """Return the same likelihood, interpolated where many rates come at once.
+
+    Linear in the logarithm of the rate, with most points where it is not negligible.
+    """
+
+    def likelihood(rate: Array) -> Array:
+        if rate.size <= _MOST_EXACT or not rate.min() > 0.0:
+            return exact(rate)
+        logs = np.log(rate)
+        wide = np.linspace(logs.min(), logs.max(), _WIDE)
+        values = exact(np.exp(wide))
+        matters = np.flatnonzero(values > values.max() + 2.0 * _LEAST_LOG)
+        first, last = max(matters[0] - 1, 0), min(matters[-1] + 1, _WIDE - 1)
+        near = np.linspace(wide[first], wide[last], _NEAR)
+        points = np.concatenate([wide[:first], near, wide[last + 1 :]])
+        table_values = np.concatenate([values[:first], exact(np.exp(near)), values[last + 1 :]])
+        interpolated: Array = np.interp(logs, points, table_values)
+        return interpolated
+
+    return likelihood
 
 
 def _spreads() -> Array:
@@ -200,7 +225,7 @@ def share_likelihood(share: Share) -> Likelihood:
     return lambda chance: special.xlogy(share.happened, chance) + special.xlog1py(missed, -chance)
 
 
-def posterior(number: Quantity, likelihood: Likelihood, most: float = math.inf) -> Range:
+def posterior(number: Quantity, likelihood: Likelihood, largest: float = math.inf) -> Range:
     """Return the posterior of a card's number.
 
     Parameters
@@ -208,7 +233,7 @@ def posterior(number: Quantity, likelihood: Likelihood, most: float = math.inf) 
     number : Quantity
         Its distribution is the prior.
     likelihood : callable
-    most : float
+    largest : float
         The largest value that it may have.
 
     Examples
@@ -220,10 +245,10 @@ def posterior(number: Quantity, likelihood: Likelihood, most: float = math.inf) 
     """
 
     def log_density(deviates: Array) -> Array:
-        return likelihood(values_at(number, deviates, most)) - deviates**2 / 2.0
+        return likelihood(values_at(number, deviates, largest)) - deviates**2 / 2.0
 
     grid, logs = _zoomed(log_density, 1)
-    return _marginal(number, grid[0], np.exp(logs[0] - logs[0].max()), most)
+    return _marginal(number, grid[0], np.exp(logs[0] - logs[0].max()), largest)
 
 
 def product_posterior(
@@ -276,13 +301,13 @@ def struck_posterior(
     struck all may be either.
     """
     side = np.linspace(-_SIDE_ENDS, _SIDE_ENDS, _SIDE)
-    each = values_at(brokers, side, 1.0)[None, :]
+    chances = values_at(brokers, side, 1.0)[None, :]
     whole = np.zeros((1, 1)) if every is None else values_at(every, side, 1.0)[:, None]
     first = np.zeros((1, 1)) if every is None else side[:, None]
     logs = -(side[None, :] ** 2) / 2.0 - first**2 / 2.0
     with np.errstate(divide="ignore"):
         for count, among in struck:
-            by_chance = special.xlogy(count, each) + special.xlog1py(among - count, -each)
+            by_chance = special.xlogy(count, chances) + special.xlog1py(among - count, -chances)
             chance = (1.0 - whole) * np.exp(by_chance)
             logs = logs + np.log(chance + whole * (count == among))
     weights = np.exp(logs - logs.max())
@@ -309,13 +334,20 @@ def cluster_posteriors(number: Quantity, clusters: Sequence[Counted]) -> list[Ra
     weights = np.exp(logs - logs.max()) * _steps(grid)
     weights /= weights.sum()
     shapes = np.broadcast_to((_spreads() ** -2)[:, None], weights.shape)
-    return [_mixed(c, weights.ravel(), shapes.ravel(), np.tile(rates, _SPREADS)) for c in clusters]
+    mixture = weights.ravel(), shapes.ravel(), np.tile(rates, _SPREADS)
+    # Clusters that have seen the same have the same rate.
+    by_cluster = {cluster: _mixed(cluster, *mixture) for cluster in dict.fromkeys(clusters)}
+    return [by_cluster[cluster] for cluster in clusters]
 
 
 def _mixed(cluster: Counted, weights: Array, shapes: Array, rates: Array) -> Range:
     """Quantiles of a mixture of gamma distributions, by bisection of the logarithm."""
-    kept = (weights > 1e-9) & (rates > 0.0)
-    weights, shapes, rates = weights[kept] / weights[kept].sum(), shapes[kept], rates[kept]
+    matters = (weights > 1e-7) & (rates > 0.0)
+    weights, shapes, rates = (
+        weights[matters] / weights[matters].sum(),
+        shapes[matters],
+        rates[matters],
+    )
     form, scale = shapes + cluster.events, shapes / rates + cluster.exposure_years
     low = float(np.log((form / scale).min())) - 60.0
     high = float(np.log(((form + 60.0 * np.sqrt(form + 60.0)) / scale).max()))
@@ -358,11 +390,13 @@ def _steps(grid: Array) -> Array:
     return lengths
 
 
-def _marginal(number: Quantity, deviates: Array, weights: Array, most: float = math.inf) -> Range:
+def _marginal(
+    number: Quantity, deviates: Array, weights: Array, largest: float = math.inf
+) -> Range:
     """Median and ends of a number whose deviates have a density on an even grid."""
     passed = np.concatenate([[0.0], np.cumsum((weights[1:] + weights[:-1]) / 2.0)])
     at = np.interp(np.array(_ENDS) * passed[-1], passed, deviates)
-    low, value, high = map(float, values_at(number, at, most))
+    low, value, high = map(float, values_at(number, at, largest))
     return Range(value, low, high)
 
 

@@ -1,4 +1,6 @@
-"""Saved answers of Prometheus' HTTP API (`query_range`, as JSON): what brokers reported, and when.
+"""What brokers reported to Prometheus, and when: answers of its HTTP API, and dumps of its data.
+
+Answers are the JSON of `query_range`; dumps are the text of `promtool tsdb dump`, and OpenMetrics.
 
 One MBean has many spellings, by the rules of the exporter. A metric is known by the end of its
 name, without case and punctuation. So ``kafka_server_ReplicaManager_UnderMinIsrPartitionCount``,
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import InputError, shown
+from advisor.rendering import one_line
 
 Array = NDArray[np.float64]
 
@@ -51,7 +54,15 @@ _TARGETS = ("pod", "kubernetes_pod_name", "instance")
 """Labels that name a target: a pod keeps its name when its address changes."""
 _CLUSTERS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
 _MOST_POINTS = 50_000_000
+MOST_DUMP_BYTES = 500_000_000
+_FIRST_CHARACTERS = 20_000
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_SAMPLE = re.compile(r"\w*\{.*\} \S+ \d+(\.\d+)?")
+# Seconds since 1970 stay below it for three thousand years.
+_MILLISECONDS = 1e11
 _TOLERANCE = 0.25
+"""Of a step, by which a sample may be early or late."""
+_MOST_OFF = 0.01
 
 
 def metric_of(labels: Mapping[str, Any]) -> Metric | None:
@@ -153,13 +164,71 @@ def _series(results: Sequence[Any], where: str) -> Iterator[Series]:
         labels = result.get("metric") if isinstance(result, Mapping) else None
         if not isinstance(labels, Mapping):
             raise InputError(f"{where}: series {number} has no labels.")
-        metric = metric_of(labels)
-        target = next((str(labels[key]) for key in _TARGETS if key in labels), "")
-        if metric is None or not target:
+        key = _key(labels)
+        if key is not None:
+            times, values = _numbers(result.get("values"), f"{where}: series {number}")
+            yield Series(*key, times, values)
+
+
+def _key(labels: Mapping[str, Any]) -> tuple[str, str, Metric] | None:
+    """Cluster, target and metric of a series; None if it is not read."""
+    metric = metric_of(labels)
+    target = next((one_line(labels[key]) for key in _TARGETS if key in labels), "")
+    if metric is None or not target:
+        return None
+    cluster = next((one_line(labels[key]) for key in _CLUSTERS if key in labels), "")
+    return cluster, target, metric
+
+
+def is_dump(text: str) -> bool:
+    r"""Whether a text is a dump of samples, by its first line that is no comment.
+
+    >>> is_dump('{__name__="up", instance="b1"} 1 1735689600000\n'), is_dump("brokers = 12")
+    (True, False)
+    """
+    lines = (line for line in text[:_FIRST_CHARACTERS].splitlines() if line[:1] not in ("", "#"))
+    return _SAMPLE.fullmatch(next(lines, "")) is not None
+
+
+def dump_of(text: str, where: str) -> Answer:
+    """Return the series of a dump that are read; others are left out.
+
+    Raises
+    ------
+    InputError
+        A line is no sample with a time.
+    """
+    keys: dict[str, tuple[str, str, Metric] | None] = {}
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if line[:1] in ("", "#"):
             continue
-        times, values = _numbers(result.get("values"), f"{where}: series {number}")
-        cluster = next((str(labels[key]) for key in _CLUSTERS if key in labels), "")
-        yield Series(cluster, target, metric, times, values)
+        name, _, rest = line.rpartition("} ")
+        try:
+            value, time = map(float, rest.split())
+        except ValueError:
+            raise InputError(
+                f"{where}:{number}: it is no sample with a time: {shown(line)}."
+            ) from None
+        if name not in keys:
+            before, _, inside = name.partition("{")
+            labels = {key: _unquoted(text) for key, text in _LABEL.findall(inside)}
+            keys[name] = _key({"__name__": before, **labels} if before else labels)
+        if keys[name] is not None:
+            rows.setdefault(name, []).append((time, value))
+    # Dumps of blocks have milliseconds, OpenMetrics has seconds.
+    return Answer(tuple(_dumped(keys[name], pairs) for name, pairs in rows.items()))
+
+
+def _dumped(key: tuple[str, str, Metric] | None, pairs: Sequence[tuple[float, float]]) -> Series:
+    assert key is not None
+    numbers = np.array(sorted(pairs))
+    times = numbers[:, 0]
+    return Series(*key, times / 1000.0 if times[-1] > _MILLISECONDS else times, numbers[:, 1])
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 def _numbers(raw: Any, where: str) -> tuple[Array, Array]:
@@ -206,15 +275,10 @@ def _on_grid(cluster: str, series: Sequence[Series], where: str) -> Samples:
             f"{where}: {length:,} times of {len(keys):,} series are more than can be held; ask for "
             "less time, or a longer step."
         )
-    values = {key: np.full(length, np.nan) for key in keys}
-    for entry in series:
-        exact = (entry.times - first) / step
-        places = np.round(exact).astype(np.int64)
-        if np.abs(exact - places).max() > _TOLERANCE:
-            raise InputError(
-                f"{where}: times are not {step:g} s apart everywhere; ask for all with one step, "
-                "and starts that are multiples of it."
-            )
+    all_places = [_places(entry, first, step, where) for entry in series]
+    length = 1 + max(int(places[-1]) for places in all_places)
+    values: dict[tuple[Metric, str], Array] = {key: np.full(length, np.nan) for key in keys}
+    for entry, places in zip(series, all_places, strict=True):
         row = values[entry.metric, entry.target]
         if (~np.isnan(row[places]) & (row[places] != entry.values)).any():
             raise InputError(
@@ -224,6 +288,23 @@ def _on_grid(cluster: str, series: Sequence[Series], where: str) -> Samples:
         row[places] = entry.values
     times: Array = first + step * np.arange(length, dtype=np.float64)
     return Samples(cluster, step, times, values)
+
+
+def _places(entry: Series, first: float, step: float, where: str) -> NDArray[np.int64]:
+    """Places of samples on a grid; a target is scraped at a moment of its own in each step."""
+    exact = (entry.times - first) / step
+    # By the middle of the circle of moments, so that 0.99 and 0.01 are near each other.
+    moment = np.angle(np.exp(2j * np.pi * exact).mean()) / (2.0 * np.pi)
+    moment += moment < -_TOLERANCE
+    places: NDArray[np.int64] = np.maximum(np.round(exact - moment), 0).astype(np.int64)
+    is_off = np.abs(exact - moment - places) > _TOLERANCE
+    too_long = len(exact) > 1 and abs(np.median(np.diff(exact)) - 1.0) > _TOLERANCE
+    if too_long or is_off.mean() > _MOST_OFF:
+        raise InputError(
+            f"{where}: times are not {step:g} s apart everywhere; ask for all with one step, "
+            "and starts that are multiples of it."
+        )
+    return places
 
 
 def _step(series: Sequence[Series], where: str) -> float:

@@ -96,8 +96,8 @@ class TypedEvents:
         where = str(raw.get(_WHERE, self.where))
         flags = self._keys(*_SHARES, Teaches.EVERY_BROKER)
         counted = self._keys(Teaches.SHARE_OF_BROKERS)
-        known = (*_HOURS, _ONGOING, "brokers", "racks", *TIMES, *flags, *counted)
-        _check_keys(raw, known, where)
+        allowed = (*_HOURS, _ONGOING, "brokers", "racks", *TIMES, *flags, *counted)
+        _check_keys(raw, allowed, where)
         start, end = (moment(raw[k], f"{where}: {k}") if k in raw else None for k in TIMES)
         hours, goes_on = self._length(raw, where, start, end)
         ids, number = self._brokers(raw, where)
@@ -169,12 +169,12 @@ class TypedEvents:
         """The ids of the brokers that were struck, if given, and their number; 0 if not said."""
         if "brokers" not in raw:
             return (), 0
-        given, most = raw["brokers"], self.history.brokers
+        given, largest = raw["brokers"], self.history.brokers
         ids: tuple[int, ...] = ()
         if isinstance(given, list | tuple):
             ids = tuple(whole_number(broker, f"{where}: brokers") for broker in given)
             given = len(set(ids))
-        number = whole_number(given, f"{where}: brokers", 1, most)
+        number = whole_number(given, f"{where}: brokers", 1, largest)
         if self.entry.scope is Scope.BROKER and number > 1:
             raise InputError(
                 f"{where}: {self.entry.name} strikes one broker, not {number}; several at once by "
@@ -278,19 +278,19 @@ def _has_start(event: _Event) -> bool:
     return event.start is not None
 
 
-def _check_keys(raw: Mapping[str, Any], known: Collection[str], where: str) -> None:
+def _check_keys(raw: Mapping[str, Any], allowed: Collection[str], where: str) -> None:
     for key in raw:
-        if key not in known and key != _WHERE:
-            raise InputError(f"{where}: {shown(key)} is no key of it; {near(key, known)}")
+        if key not in allowed and key != _WHERE:
+            raise InputError(f"{where}: {shown(key)} is no key of it; {near(key, allowed)}")
 
 
-def near(word: Any, known: Collection[str]) -> str:
+def near(word: Any, allowed: Collection[str]) -> str:
     """Return the known word that is most like another, as a question; else all of them."""
-    close = difflib.get_close_matches(str(word), known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}."
+    close = difflib.get_close_matches(str(word), allowed, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(allowed)}."
 
 
-def whole_number(raw: Any, where: str, least: int = 0, most: int = 2**53) -> int:
+def whole_number(raw: Any, where: str, smallest: int = 0, largest: int = 2**53) -> int:
     """Return a whole number within limits.
 
     Raises
@@ -302,8 +302,9 @@ def whole_number(raw: Any, where: str, least: int = 0, most: int = 2**53) -> int
     if not is_number or not math.isfinite(raw) or raw != int(raw):
         raise InputError(f"{where} must be a whole number, not {shown(raw)}.")
     number = int(raw)
-    if not least <= number <= most:
-        limits = f"from {least:,} to {most:,}" if most < 2**53 else f"{least:,} or more"
+    if not smallest <= number <= largest:
+        limits = f"from {smallest:,} to {largest:,}"
+        limits = limits if largest < 2**53 else f"{smallest:,} or more"
         raise InputError(f"{where} must be {limits}, but is {shown(raw)}.")
     return number
 

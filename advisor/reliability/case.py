@@ -21,6 +21,7 @@ from advisor.reliability.failures.fault_environment import Exchangeable, Replica
 from advisor.reliability.failures.mechanisms import (
     COPY,
     BrokerEvent,
+    Table,
     death_of,
     table,
     transition,
@@ -190,9 +191,10 @@ class ChainParameters:
             voter_racks,
         )
         sizes = transition_rates.Sizes(brokers, racks)
-        rates = dict(_rates(names, config.replication_factor, model, sizes))
+        rates, nominal = map(dict, _rates(names, config.replication_factor, model, sizes))
         if constants.copying:
             rates[COPY] = 1.0 / transition_rates.copy_hours(config, model, load, brokers)
+            nominal[COPY] = _nominal(COPY, rates[COPY])
         failovers = transition_rates.failovers(config, model, load, brokers, brokers_per_rack)
         per_second = load.records_per_hour_per_partition / 3600.0
         flush_hours = model.get("flush.seconds", 0.0) / 3600.0
@@ -200,10 +202,7 @@ class ChainParameters:
             constants=constants,
             mechanisms=mechanisms,
             rates_per_hour=tuple(rates.items()),
-            nominal_rates_per_hour=tuple(
-                (name, _power_of_two(rate, up=not transition(name).ends))
-                for name, rate in rates.items()
-            ),
+            nominal_rates_per_hour=tuple(nominal.items()),
             nominal_failover_hours=_power_of_two(max(failovers), up=False),
             failovers=failovers,
             hung_follower_hours=transition_rates.stall_hours(config, model)[1],
@@ -366,15 +365,22 @@ class Case:
 @lru_cache(maxsize=512)
 def _rates(
     names: tuple[str, ...], replicas: int, model: FailureModel, sizes: transition_rates.Sizes
-) -> Rates:
+) -> tuple[Rates, Rates]:
     """The rates that settings with as many replicas share, for any topic: all but that of copies.
 
-    So that a few candidates and topics on the same draws of a card read each draw once.
+    And the same rounded. So that a few candidates and topics on the same draws of a card read each
+    draw once.
     """
     per_hour = transition_rates.rate_per_hour
-    return tuple(
+    rates = tuple(
         (name, 0.0 if name == COPY else per_hour(name, replicas, model, sizes)) for name in names
     )
+    return rates, tuple((name, _nominal(name, rate)) for name, rate in rates)
+
+
+def _nominal(name: str, rate: float) -> float:
+    """A rate rounded to a power of two: failures up, repairs down."""
+    return _power_of_two(rate, up=not transition(name).ends)
 
 
 @lru_cache(maxsize=256)
@@ -412,12 +418,17 @@ def possible_mechanisms(model: FailureModel) -> frozenset[str]:
     A name is dotted, as in the card. Probabilities of 0 and shapes of 1 are left out. Deaths are
     named by their rates.
     """
+    return _possible(model, table())
+
+
+@lru_cache(maxsize=256)
+def _possible(model: FailureModel, known: Table) -> frozenset[str]:
     found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
-    chances = (path for entry in table().entries for path in entry.chances)
-    shaped = {entry.shape_path for entry in table().entries if model.has_stages(entry)}
+    chances = (path for entry in known.entries for path in entry.chances)
+    shaped = {entry.shape_path for entry in known.entries if model.has_stages(entry)}
     deaths = {
         death_of(entry, death)
-        for entry in table().entries
+        for entry in known.entries
         for death in entry.deaths
         if death_chance(entry, death, model) > 0
     }

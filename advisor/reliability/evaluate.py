@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
@@ -213,8 +215,27 @@ class Reevaluation:
         return _answer(self.case.roughly(model, own_states=True), self.first_losses)
 
     def draws(self, cards: Sequence[FailureModel]) -> DrawnMeasures:
-        """Measure every one of several cards, without causes and intervals."""
-        return measure_draws(self.case, cards, self.first_losses)
+        """Measure several cards at once, without causes and intervals.
+
+        A measure that is not among `DRAWN` is evaluated card by card when it is asked for.
+        """
+        found = measure_draws(self.case, cards, self.first_losses)
+        return replace(found, values=_WithOthers(found.values, self, tuple(cards)))
+
+
+class _WithOthers(dict[str, Any]):
+    """Measures of several cards, each an array; those that are missing are evaluated when asked."""
+
+    def __init__(
+        self, values: Mapping[str, Any], reevaluate: Reevaluation, cards: Sequence[FailureModel]
+    ) -> None:
+        super().__init__(values)
+        self._reevaluate, self._cards = reevaluate, cards
+
+    def __missing__(self, measure: str) -> Any:
+        found = [getattr(self._reevaluate(card), measure) for card in self._cards]
+        self[measure] = np.array(found, dtype=np.float64)
+        return self[measure]
 
 
 def _with_card(case: Case, model: FailureModel, first_losses: FirstLosses) -> Reliability:

@@ -95,16 +95,16 @@ def test_recommend_prints_the_verdict_and_on_demand_the_rest(
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_how_sure_is_said_on_demand(
+def test_how_sure_is_said_unless_it_is_left_out(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From draws of the card; the rest of what is printed stays the same."""
     monkeypatch.setattr("advisor.advice.deciding.DRAWS", 2)
     for command in ("recommend", "audit"):
         line = [command, good(tmp_path, m=1), "--model", card]
-        main(line)
+        main([*line, "--no-how-sure"])
         brief = capsys.readouterr().out
-        main([*line, "--how-sure"])
+        main(line)
         sure = capsys.readouterr().out
         assert "How sure: " in sure
         assert "How sure: " not in brief

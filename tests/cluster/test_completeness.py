@@ -72,6 +72,17 @@ def test_nothing_is_concluded_about_brokers_that_do_not_occur():
         assert {finding.code for finding in found} == codes
 
 
+def test_of_a_list_of_brokers_none_is_unknown():
+    """Beside a single topic kcat lists the brokers: what is in sync elsewhere is still open."""
+    text = (
+        "Metadata for orders (from broker 1: kafka-1:9092/1):\n 2 brokers:\n"
+        "  broker 1 at kafka-1:9092\n  broker 2 at kafka-2:9092\n 1 topics:\n"
+        '  topic "orders" with 1 partitions:\n    partition 0, leader 1, replicas: 1,2, isrs: 1,2\n'
+    )
+    assert "in no ISR of it may be in sync elsewhere" in load_cluster(text).part
+    assert "brokers without a replica" in load_cluster(topic("a", 0, stated=1)).part
+
+
 @pytest.mark.parametrize(
     ("racks", "limited"), [(None, True), ("1=a,2=b,3=c", False), ("1=a,2=b", True)]
 )

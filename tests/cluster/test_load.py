@@ -220,6 +220,20 @@ def test_json_round_trip(name, tmp_path):
     assert load_cluster(path.read_text() + "\n").topics == cluster.topics
 
 
+@pytest.mark.parametrize("left_out", ["kafka_version", "brokers"])
+def test_a_saved_cluster_with_a_key_left_out_is_no_other_tool_s(left_out):
+    """Without a version it keeps its racks; without brokers it is refused, not read as topics."""
+    saved = load_cluster(SAMPLES / "example.toml").to_dict()
+    del saved[left_out]
+    if left_out == "brokers":
+        with pytest.raises(InputError, match="neither brokers"):
+            load_cluster(json.dumps(saved) + "\n")
+    else:
+        read = load_cluster(json.dumps(saved, indent=2) + "\n")
+        assert "a cluster saved as JSON" in read.taken_for
+        assert read.racks == ("a", "b", "c")
+
+
 def test_a_reassignment_plan_is_read_with_its_assumptions():
     """A plan has replicas only: the first leads, all are in sync, with a note."""
     plan = {

@@ -120,6 +120,21 @@ def test_a_topic_of_another_storage_is_set_aside_and_the_others_are_judged(
     assert again.set_aside == cluster.set_aside
 
 
+def test_brokers_may_make_every_topic_diskless():
+    """Strimzi's Kafka resource has the default of topics without a value of their own."""
+    resource = (
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: {}\nmetadata: {{name: {}}}\nspec: {}\n---\n"
+    )
+    text = resource.format(
+        "Kafka", "shop", "{kafka: {replicas: 3, config: {log.diskless.enable: true}}}"
+    )
+    for name, own in (("a", ""), ("b", ", config: {diskless.enable: false}")):
+        text += resource.format("KafkaTopic", name, f"{{partitions: 1, replicas: 3{own}}}")
+    cluster = load_cluster(text)
+    assert [topic.name for topic in cluster.set_aside] == ["a"]
+    assert [topic.name for topic in cluster.topics] == ["b"]
+
+
 def test_only_topics_of_another_storage_give_no_verdict():
     """A recommendation for a new topic would look like one for them."""
     with pytest.raises(InputError, match=r"there is no topic to judge\. .*clicks"):

@@ -364,7 +364,7 @@ def test_the_numbers_that_the_choice_depends_on() -> None:
         path
         for path, quantity in MODEL.quantities.items()
         for factor in (0.5, 2.0)
-        if asked.choice_at({path: factor * quantity.value}) != asked.comparison.chosen
+        if asked.choices_at([{path: factor * quantity.value}])[0] != asked.comparison.chosen
     ]
     assert action.choice.depends_on == tuple(dict.fromkeys(expected))
     assert set(action.choice.depends_on) == {"broker.crash.per_year", "broker.crash.minutes"}
@@ -380,8 +380,8 @@ def test_what_to_measure_next_and_where_it_changes_the_choice() -> None:
     assert first.changes_at is not None
     # 0.9 x 5 minutes x rate exceed 20 x 0.098 by ten minutes, the margin of today's setting.
     assert first.changes_at == pytest.approx((10.0 + 20.0 * 0.098) / 4.5, rel=0.01)
-    assert asked.choice_at({first.path: first.changes_at * 1.01}) != asked.comparison.chosen
-    assert asked.choice_at({first.path: first.changes_at * 0.98}) == asked.comparison.chosen
+    assert asked.choices_at([{first.path: first.changes_at * 1.01}]) != [asked.comparison.chosen]
+    assert asked.choices_at([{first.path: first.changes_at * 0.98}]) == [asked.comparison.chosen]
     assert action.choice.measuring_changes_choice
     assert len(action.choice.measure_next) <= 3
 

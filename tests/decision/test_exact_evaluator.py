@@ -49,17 +49,23 @@ def test_draws_are_the_same_for_all_settings() -> None:
         asked = setting(least)
         result = advisor.evaluate(CLUSTER, asked.config, CARD, LOAD, placement=asked.placement)
         again = [result.reevaluate(card).write_unavailability for card in cards]
-        assert evaluator.drawn(asked, LOAD)["write_unavailability"].tolist() == again
+        drawn = evaluator.drawn(asked, LOAD)["write_unavailability"]
+        assert drawn.tolist() == pytest.approx(again, rel=1e-6)
     path = "broker.crash.per_year"
     assert evaluator.drawn_numbers()[path].tolist() == [card[path] for card in cards]
 
 
 def test_a_changed_number_is_evaluated() -> None:
     """As on a card that has it."""
-    answer = ExactEvaluator(CLUSTER, CARD, 0).at(setting(2), LOAD, {"broker.crash.per_year": 8.0})
+    evaluator, more = ExactEvaluator(CLUSTER, CARD, 0), {"broker.crash.per_year": 8.0}
+    answer, same = evaluator.at(setting(2), LOAD, [more, {}])
     changed = CARD.with_values({"broker.crash.per_year": 8.0})
     right = advisor.evaluate(CLUSTER, setting(2).config, changed, LOAD)
     assert answer["write_unavailability"] == pytest.approx(right.write_unavailability, rel=1e-2)
+    middle = evaluator.middle(setting(2), LOAD)
+    assert same["write_unavailability"] == pytest.approx(middle["write_unavailability"], rel=1e-9)
+    refused = "records_refused_per_year"
+    assert answer[refused] == pytest.approx(right.records_refused_per_year, rel=1e-2)
 
 
 def test_an_almost_certain_loss_has_a_number() -> None:

@@ -1,5 +1,6 @@
 """What a person types: every form of it, and what is refused, with the place and the next word."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,13 @@ def test_every_number_that_can_be_counted_has_its_evidence() -> None:
     assert length_key(table()["broker.restart"]) == "minutes"
     assert length_key(table()["broker.restart"], "unclean") == "unclean_minutes"
     assert length_key(table()["rack.destroyed"]) == ""
+
+
+def test_the_document_says_what_to_count() -> None:
+    """A row for each mechanism, in order, with the years in which it is counted."""
+    document = Path(__file__).parents[2] / "docs" / "learn.md"
+    rows = re.findall(r"^\| `(\w+\.\w+)` \| .* \| (\w+)-years \|$", document.read_text(), re.M)
+    assert rows == [(entry.name, entry.scope.value) for entry in table().entries]
 
 
 def test_a_new_mechanism_can_be_counted() -> None:

@@ -364,6 +364,56 @@ def test_time_can_be_cut(tmp_path: Path) -> None:
     assert learned.coverage[0].years == pytest.approx(0.5 * DAY_YEARS)
 
 
+def dumped(scraped: Scraped, open_metrics: bool = False) -> str:
+    """What promtool dumps: each target scraped at moments of its own, some milliseconds off."""
+    rng = np.random.default_rng(3)
+    lines = []
+    for (metric, target), row in scraped.rows.items():
+        moment = 7.0 * (sum(map(ord, target)) % 4)
+        late = rng.integers(0, 40, len(row)) / 1000.0
+        was_there = False
+        for place, value in enumerate(row):
+            seconds = BEGIN + place * STEP + moment + late[place]
+            if not np.isnan(value) or was_there:
+                time = f"{seconds:.3f}" if open_metrics else f"{1000 * seconds:.0f}"
+                name = NAMES[metric]
+                labels = f'instance="{target}",job="a \\"quoted\\" job"'
+                start = f"{name}{{" if open_metrics else f'{{__name__="{name}", '
+                lines.append(f"{start}{labels}}} {value:g} {time}")
+            was_there = not np.isnan(value)
+    return "\n".join(["# a dump", *lines, "# EOF", ""])
+
+
+@pytest.mark.parametrize("open_metrics", [False, True])
+def test_a_dump_says_the_same(tmp_path: Path, open_metrics: bool) -> None:
+    """Text of blocks or OpenMetrics, at the times of the scrapes, ended series included."""
+    scraped = Scraped()
+    scraped.restart(BROKERS[1], 100, 108)
+    scraped.asleep(500, 700)
+    scraped.silent(BROKERS[0], 1000, 1100)
+    scraped.rows[Metric.UNDER_MIN_ISR, BROKERS[2]][2000:2040] = 3.0
+    path = tmp_path / "dump.txt"
+    path.write_text(dumped(scraped, open_metrics))
+    (history,) = read_histories([path], Window())
+    answer = scraped.history()
+    assert history.seen == answer.seen
+    assert history.exposures == pytest.approx(answer.exposures, rel=1e-3)
+    assert [o.mechanism for o in history.outages] == [o.mechanism for o in answer.outages]
+    moved = history.outages[0].start - answer.outages[0].start
+    assert abs(moved.total_seconds()) <= STEP
+    assert len(history.gaps) == len(answer.gaps) == 4
+    assert history.refused is not None
+    assert history.refused.partition_minutes == pytest.approx(60.0)
+
+
+def test_a_broken_dump_is_refused(tmp_path: Path) -> None:
+    """With its line."""
+    path = tmp_path / "dump.txt"
+    path.write_text('{__name__="up", instance="b"} 1 1735689600000\n{__name__="up"} oops\n')
+    with pytest.raises(InputError, match=r"dump\.txt:2: it is no sample"):
+        read_histories([path], Window())
+
+
 GOOD = {"__name__": "up", "instance": "b1"}
 ROWS = [[BEGIN, "1"], [BEGIN + 30, "1"]]
 
@@ -407,5 +457,5 @@ def test_a_wrong_answer_is_refused(answer: Any, said: str) -> None:
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     """There is nothing in it to read."""
-    with pytest.raises(InputError, match=r"no \.json file"):
+    with pytest.raises(InputError, match="no answer of Prometheus"):
         advisor.learn(tmp_path, prior="three_az_cloud")

@@ -190,6 +190,20 @@ def test_fleets_agree_with_importance_sampling() -> None:
         assert found.low == pytest.approx(low, rel=0.2)
 
 
+@pytest.mark.parametrize("times", [1, 100_000])
+def test_many_rates_at_once_are_interpolated(times: int) -> None:
+    """The likelihood of a fleet's rate is the same for many rates as for a few, busy or not."""
+    fleet = [Counted(times * events, times * years) for events, years in FLEET]
+    likelihood = rate_likelihood(fleet)
+    rates = np.geomspace(1e-9, 1e9, 80_000)
+    many, best = likelihood(rates.reshape(200, 400)).ravel(), likelihood(np.array([0.167])).max()
+    few = np.concatenate([likelihood(part) for part in np.split(rates, 40)])
+    matters = few > best - 40.0
+    assert matters.sum() > 100
+    assert np.abs(many - few)[matters].max() < 2e-3
+    assert (many[~matters] < best - 39.0).all()
+
+
 def test_counts_around_a_fleet_are_negative_binomial() -> None:
     """A Poisson count whose rate is gamma around another: sampled, against scipy's formula."""
     rng = np.random.default_rng(12)

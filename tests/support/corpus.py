@@ -153,9 +153,11 @@ def _double(_draw: random.Random, text: str) -> str:
 
 
 def _cut_line(draw: random.Random, text: str) -> str:
+    """Cut a line anywhere but in a list of brokers at its end: a shorter list leaves no trace."""
     lines = text.splitlines(keepends=True)
     at = draw.randrange(len(lines))
-    lines[at] = lines[at][: draw.randint(0, len(lines[at]))].rstrip("\n") + "\n"
+    list_begins = len(lines[at].rstrip("0123456789, |\n"))
+    lines[at] = lines[at][: draw.randint(0, list_begins)].rstrip("\n") + "\n"
     return "".join(lines)
 
 

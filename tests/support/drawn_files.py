@@ -13,6 +13,7 @@ from advisor.cluster import Partition, Topic, format_describe
 from advisor.cluster.live.client_properties import load_properties
 from advisor.cluster.observed import Observed, Quorum, Setting
 from advisor.cluster.racks import read_racks
+from corpus import entries
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,6 +143,7 @@ def readers() -> tuple[Reader, ...]:
         *(path.read_bytes() for path in samples),
         *(text.encode() for text in (*described, TOML, STRIMZI, PLAN)),
         json.dumps(live_cluster().to_dict()).encode(),
+        *(entry.path.read_bytes() for entry in entries()),
     )
     cards = sorted((ROOT / "models").glob("*.toml"))[:3]
     scenarios = sorted((ROOT / "tests" / "scenarios").glob("*.txt"))[::9]

@@ -1,6 +1,6 @@
 """Settings whose losses and minutes follow from a formula, for tests of the decision."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -68,9 +68,11 @@ class FakeEvaluator:
         self.asked.append(f"middle {setting} of {load.partitions}")
         return self._measured(setting, load, self._model)
 
-    def at(self, setting: Setting, load: Workload, numbers: Mapping[str, float]) -> Measured:
+    def at(
+        self, setting: Setting, load: Workload, changes: Sequence[Mapping[str, float]]
+    ) -> list[Measured]:
         """Return the measures with some numbers changed."""
-        return self._measured(setting, load, self._model.with_values(numbers))
+        return [self._measured(setting, load, self._model.with_values(each)) for each in changes]
 
     def drawn(self, setting: Setting, load: Workload) -> Mapping[str, np.ndarray]:
         """Return every measure in each draw."""

@@ -18,6 +18,11 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
+from advised import MODEL, described
+from advisor.advice import Goals
+from advisor.present.interactive.explorer_model import ExplorerModel
+from advisor.present.interactive.fragment import stored_fragment
+from advisor.protocol.rules.config import Config
 from browsing import NEEDS_BROWSER, WAIT_MS, chromium, serious
 
 pytestmark = NEEDS_BROWSER
@@ -32,6 +37,7 @@ KEYS = (
     "eligible_leader_replicas",
     "kafka_version",
     "card",
+    "minutes_per_loss",
 )
 
 
@@ -48,6 +54,7 @@ def place(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(root / "notebooks", place / "notebooks", ignore=shutil.ignore_patterns(".*"))
     shutil.copytree(root / "data", place / "data")
     own = ((NOTEBOOK, CELLS), (CARD, CARD_CELLS), (WRITTEN_AGAIN, (SHOWN, UPDATED)))
+    nbformat.write(opened_again(), place / "notebooks" / OPENED_AGAIN)
     for name, cells in own:
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
@@ -58,6 +65,21 @@ def place(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             cell.outputs = []
     nbformat.write(first, place / "notebooks" / FIRST)
     return place
+
+
+def opened_again() -> nbformat.NotebookNode:
+    """Return a notebook whose kernel is gone, with what a cell of the explorer has stored."""
+    model = ExplorerModel(described(), MODEL, None, Goals(), Config(), "orders")
+    model.answer(model.chosen)
+    shown = [
+        {"application/vnd.jupyter.widget-view+json": {"model_id": "gone", "version_major": 2}},
+        {"text/html": stored_fragment(model.page(), "gone").text},
+    ]
+    cell = nbformat.v4.new_code_cell("advisor.explorer(cluster, card)", execution_count=1)
+    cell.outputs = [nbformat.v4.new_output("display_data", data) for data in shown]
+    book = nbformat.v4.new_notebook(cells=[cell])
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    return book
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +94,14 @@ def lab(root: Path, place: Path) -> Iterator[str]:
     command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={place}"]
     own = place / "own"
     environment = {**os.environ, "JUPYTER_CONFIG_DIR": str(own), "JUPYTER_RUNTIME_DIR": str(own)}
+    environment["JUPYTER_DATA_DIR"] = str(own)
     command += ["--LabApp.expose_app_in_browser=True"]
     command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     environment |= {"HOME": str(own), "IPYTHONDIR": str(own), "PYTHONPATH": str(root)}
+    # As if its user had run it here, so that its scripts run.
+    trust = "from nbformat.sign import TrustNotebookApp as app; app.launch_instance()"
+    stored = str(place / "notebooks" / OPENED_AGAIN)
+    subprocess.run([sys.executable, "-c", trust, stored], env=environment, check=True)
     with (place / "lab.log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
@@ -124,6 +151,7 @@ UPDATED = (
     "while not pathlib.Path('go').exists():\n    time.sleep(0.1)\n"
     "shown.update(view)"
 )
+OPENED_AGAIN = "opened_again.ipynb"
 SHORTCUTS = "ddabxcvzyjkmoOsl00"  # delete, insert, cut, copy, paste, undo, move, restart
 
 
@@ -244,7 +272,9 @@ def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> Non
     field = explored.locator(f".ae-row [id$='-{key}']")
     before, drawn = field.input_value(), redraws(explored)
     field.focus()
-    last = field.evaluate("f => f.selectedIndex !== undefined && f.selectedIndex === f.length - 1")
+    last = key == "minutes_per_loss" or field.evaluate(
+        "f => f.selectedIndex !== undefined && f.selectedIndex === f.length - 1"
+    )
     limit = field.get_attribute("max") == before
     explored.keyboard.press("ArrowUp" if last or key == "delivery_timeout_ms" else "ArrowDown")
     assert field.input_value() != before or limit
@@ -310,8 +340,8 @@ def test_a_refusal_stands_beside_its_control_and_the_picture_stays(explored: Pag
     before, curve = field.input_value(), explored.locator(".ae-durability polyline").count()
     field.fill("10")
     field.press("Enter")
-    explored.locator(".ae-picture.ae-old").wait_for(timeout=WAIT_MS)
-    said = explored.locator(".ae-row:has([id$='-delivery_timeout_ms']) .ae-refusal")
+    explored.locator(".ae-answer.ae-old").wait_for(timeout=WAIT_MS)
+    said = explored.locator(".ae-row:has([id$='-delivery_timeout_ms']) .ae-said")
     explored.wait_for_function(
         "() => document.querySelector('[aria-invalid]') !== null", timeout=WAIT_MS
     )
@@ -319,7 +349,7 @@ def test_a_refusal_stands_beside_its_control_and_the_picture_stays(explored: Pag
     assert explored.locator(".ae-durability polyline").count() == curve > 0
     field.fill(before)
     field.press("Enter")
-    explored.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    explored.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
     assert said.inner_text() == ""
 
 
@@ -329,14 +359,14 @@ def test_the_kernel_answers_what_the_page_lacks(explored: Page) -> None:
     before = field.input_value()
     field.fill("3")
     field.press("Enter")
-    explored.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    explored.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
     explored.locator(".ae-durability .ae-interval").first.wait_for(
         state="attached", timeout=WAIT_MS
     )
-    assert "chosen: RF 3, min ISR 2" in explored.locator(".ae-legend").inner_text()
+    assert "shown: RF 3, min ISR 1" in explored.locator(".ae-legend").inner_text()
     field.fill(before)
     field.press("Enter")
-    explored.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    explored.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
 
 
 def first_picture(page: Page, within_ms: int = 2 * WAIT_MS) -> None:
@@ -363,7 +393,7 @@ def test_the_kernel_answers_while_the_page_is_computed(browser: Browser, lab: st
         page.locator(".ae-row [id$='-kafka_version']").select_option("3.0")
         page.locator(".ae-row [id$='-acks']").select_option("1")
         page.locator(".ae-legend").get_by_text("acks=1").wait_for(timeout=WAIT_MS)
-        page.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+        page.locator(".ae-answer:not(.ae-old)").wait_for(timeout=WAIT_MS)
 
 
 def test_an_output_written_again_keeps_what_was_chosen(
@@ -387,9 +417,22 @@ def test_an_output_written_again_keeps_what_was_chosen(
         page.wait_for_function(
             "() => (document.activeElement.id || '').endsWith('-acks')", timeout=WAIT_MS
         )
-        assert "chosen: RF 3, min ISR 2, acks=1" in page.locator(".ae-legend").inner_text()
+        assert "shown: RF 3, min ISR 1, acks=1" in page.locator(".ae-legend").inner_text()
         field.select_option("0")
         page.wait_for_function(
-            "() => document.querySelector('.ae-legend').innerText.includes('min ISR 2, acks=0')",
+            "() => document.querySelector('.ae-legend').innerText.includes('min ISR 1, acks=0')",
             timeout=WAIT_MS,
         )
+
+
+def test_a_notebook_opened_again_shows_the_stored_page(browser: Browser, lab: str) -> None:
+    """Not that the widget's model is not found; and what the page holds can be chosen."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(lab.format(name=OPENED_AGAIN))
+    explorer = page.locator(".advisor-explorer")
+    explorer.wait_for(timeout=WAIT_MS)
+    assert page.get_by_text("Error displaying widget").is_hidden()
+    page.locator(".ae-row [id$='-min_insync_replicas']").select_option("2")
+    assert "shown: RF 3, min ISR 2" in page.locator(".ae-legend").inner_text()
+    assert explorer.get_attribute("data-state") == "answered"
+    page.close()

@@ -148,16 +148,20 @@ def test_the_report_answers_without_a_kernel(browser: Browser, report: Path) -> 
     """Choosing another min ISR changes the verdict and the picture; what Kafka refuses is said."""
     page = opened(browser, report, 1400)
     picture, legend = page.locator(".ae-durability"), page.locator(".ae-legend")
-    before = picture.inner_html()
-    assert "chosen: RF 3, min ISR 2, acks=all" in legend.inner_text()
-    page.get_by_role("combobox", name="min.insync.replicas").select_option("3")
-    assert "chosen: RF 3, min ISR 3, acks=all" in legend.inner_text()
-    assert "Misses your goals" in page.locator(".ae-badge").inner_text()
+    before, least = picture.inner_html(), page.get_by_role("combobox", name="min.insync.replicas")
+    assert "today:" in legend.inner_text()
+    assert "(today)" in least.evaluate("field => field.selectedOptions[0].textContent")
+    least.select_option("3")
+    assert "shown: RF 3, min ISR 3, acks=all" in legend.inner_text()
     assert picture.inner_html() != before
     page.get_by_role("combobox", name="replication factor").select_option("1")
     refusal = page.locator(".ae-refusal:not(:empty)").inner_text()
     assert refusal.startswith("Kafka 2.3 refuses every write: “Messages are rejected since")
-    assert page.locator(".ae-picture.ae-old").count() == 1
+    assert page.locator(".ae-answer.ae-old").count() == 1
+    assert "shown: RF 3, min ISR 3, acks=all" in legend.inner_text()
+    least.select_option("1")  # the other side of the conflict
+    assert page.locator(".ae-refusal:not(:empty)").count() == 0
+    assert "shown: RF 1, min ISR 1, acks=all" in legend.inner_text()
     assert page.troubles == []
 
 
@@ -216,6 +220,8 @@ def test_every_switch_of_a_page_answers(
     keys = [control["key"] for control in data["controls"]]
     assert {"topic", "card", "replication_factor", "min_insync_replicas", "acks"} <= set(keys)
     for control in data["controls"]:
+        if control["key"] == data["price"]:
+            continue
         field = page.locator(f".ae-row [id$='-{control['key']}']")
         assert field.get_attribute("data-lm-suppress-shortcuts") == "true"
         values = [option[0] for option in control["options"]]
@@ -232,11 +238,29 @@ def test_every_switch_of_a_page_answers(
             elif value != values[0]:
                 page.keyboard.press("ArrowDown")
             assert field.input_value() == value
-            holds(page, data, {**data["chosen"], control["key"]: value})
+            today = data["today"][value] if control["key"] == "topic" else {}
+            shown = {key: today[key] for key in keys if key in today}
+            holds(page, data, {**data["chosen"], **shown, control["key"]: value})
         field.select_option(data["chosen"][control["key"]])
     holds(page, data, data["chosen"])
     assert [address for address in page.asked if not address.startswith("data:")] == [path.as_uri()]
     assert page.troubles == []
+
+
+def test_what_a_loss_is_worth_changes_the_verdict_only(browser: Browser, report: Path) -> None:
+    """Each step of the scale has the verdict that was computed for it; no number moves."""
+    data, page = data_of(report), opened(browser, report, 1280)
+    field = page.locator(f".ae-row [id$='-{data['price']}']")
+    lines = page.locator(".ae-more li").all_text_contents()
+    (steps,) = (c["options"] for c in data["controls"] if c["key"] == data["price"])
+    for place, (price, name) in enumerate(steps):
+        field.fill(str(place))
+        assert field.get_attribute("aria-valuetext") == name
+        assert page.locator(".ae-step").inner_text() == name
+        holds(page, data, {**data["chosen"], data["price"]: price})
+        assert page.locator(".ae-more li").all_text_contents() == lines
+    bar = page.locator(".ae-pays").evaluate("bar => [bar.style.left, bar.style.width]")
+    assert bar != ["0%", "100%"]
 
 
 def holds(page: Page, data: Any, values: dict[str, str]) -> None:
@@ -248,14 +272,20 @@ def holds(page: Page, data: Any, values: dict[str, str]) -> None:
             said = page.locator(".ae-refusal:not(:empty)").inner_text()
             assert "refuses every write: “Messages are rejected since" in said
             return
-        assert capped in page.locator(".ae-refusal:not(:empty)").inner_text()
+        assert capped in page.locator(".ae-said:not(:empty)").all_inner_texts()
         values = {**values, "min_insync_replicas": factor}
-    setting = data["settings"].get("|".join(values.values()))
+    key = "|".join(value for name, value in values.items() if name != data["price"])
+    setting = data["settings"].get(key)
     assert setting is not None, values
-    verdict = data["texts"][setting["verdict"]]
-    assert page.locator(".ae-verdict").inner_text() == verdict
+    verdict = data["judged"][setting["verdicts"][values[data["price"]]]]
+    assert page.locator(".ae-headline").inner_text() == data["texts"][verdict["headline"]]
+    assert page.locator(".ae-verdict").inner_text() == data["texts"][verdict["text"]]
+    badge = page.locator(".ae-badge")
+    assert verdict["severity"] in badge.inner_text()
+    colourless = "ae-open" in (badge.get_attribute("class") or "")
+    assert colourless == (not verdict["known"])
     legend = page.locator(".ae-legend").inner_text()
-    assert f"chosen: {data['texts'][setting['name']]}" in legend
+    assert f"shown: {data['texts'][setting['name']]}" in legend
     marks = data["marks"]["|".join(values[name] for name in data["context"])]
     for mark in marks:
         assert f"{data['marked'][mark['mark']]}: {mark['name']}" in legend
@@ -272,14 +302,16 @@ def test_a_first_choice_without_an_answer_is_said(
     """What the page lacks is said at its control, and the picture of before stays, greyed out."""
     data = data_of(report)
     lacking = {**data["chosen"], "min_insync_replicas": "3"}
-    text = report.read_text(encoding="utf-8").replace(f'"{"|".join(lacking.values())}":', '"none":')
+    key = "|".join(value for name, value in lacking.items() if name != data["price"])
+    text = report.read_text(encoding="utf-8").replace(f'"{key}":', '"none":')
     path = tmp_path / "lacking.html"
     path.write_text(text, encoding="utf-8")
     page = opened(browser, path, 1280)
+    before = page.locator(".ae-headline").inner_text()
     page.get_by_role("combobox", name="min.insync.replicas").select_option("3")
-    assert "not compared" in page.locator(".ae-refusal:not(:empty)").inner_text()
-    assert "RF 3, min ISR 2, acks=all" in page.locator(".ae-verdict").inner_text()
-    assert page.locator(".ae-picture.ae-old .ae-durability").count() == 1
+    assert "no answer" in page.locator(".ae-refusal:not(:empty)").inner_text()
+    assert page.locator(".ae-headline").inner_text() == before
+    assert page.locator(".ae-answer.ae-old .ae-durability").count() == 1
     assert page.troubles == []
 
 

@@ -84,6 +84,7 @@ RELIABILITY: Mapping[str, set[str]] = {
         RULES,
     },
     "sampler": {
+        "reliability.solver.jit",
         "reliability.case",
         "reliability.measures",
         "reliability.results",

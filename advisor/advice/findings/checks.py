@@ -82,7 +82,10 @@ def _with_owner(risks: Iterator[Finding], owner: Owner) -> Iterator[Finding]:
     """Yield findings about a topic's copies; the first says where new topics get theirs."""
     for place, risk in enumerate(risks):
         remedy = "Reassign it to three replicas." if risk.code == "KRA204" else risk.remedy
-        yield risk if place else replace(risk, own_remedy=f"{remedy} {owner.advice}")
+        if place or owner.option in remedy:
+            yield risk
+        else:
+            yield replace(risk, own_remedy=f"{remedy} {owner.advice}")
 
 
 def _reported(topic: Topic, cluster: Cluster, name: str) -> bool:

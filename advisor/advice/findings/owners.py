@@ -71,11 +71,11 @@ class Owner:
     @property
     def advice(self) -> str:
         """Where to set the replicas of topics to come, in a few sentences."""
-        min_isr = f", their min ISR from {self.min_isr_option}" if self.min_isr_option else ""
+        min_isr = f", its min ISR from {self.min_isr_option}" if self.min_isr_option else ""
         replicas = (
-            f"{self.name}: new topics take their replicas from {self.option}{min_isr}, in "
-            f"{self.where}. Set 3 replicas there (default: {self.usual}); an existing topic does "
-            "not follow."
+            f"{self.name}: a new topic of this kind takes its replicas from {self.option}{min_isr}"
+            f", in {self.where}. Set 3 replicas there (default: {self.usual}); an existing topic "
+            "does not follow."
         )
         return " ".join(filter(None, [replicas, self.note]))
 

@@ -36,7 +36,7 @@ def resources_in(text: str, source: str) -> Iterator[Mapping[str, Any]]:
         If it is neither, or something has no kind.
     """
     try:
-        documents = _of_json(text) if _is_json(text) else list(_documents(text))
+        documents = _of_json(text) if _is_json(text) else list(documents_in(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -57,7 +57,7 @@ def resources_in(text: str, source: str) -> Iterator[Mapping[str, Any]]:
             yield item
 
 
-def _documents(text: str) -> Iterator[Any]:
+def documents_in(text: str) -> Iterator[Any]:
     """Yield the documents with scalars as text and without aliases, which can grow without end."""
     if len(text) > _MOST_CHARACTERS:
         raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")

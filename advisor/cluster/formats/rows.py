@@ -85,7 +85,7 @@ class Rows:
             kafka_version=self.kafka_version,
             source=source,
             notes=tuple(self.notes),
-            part=part_shown(topics, True, empty),
+            part=part_shown(topics, True, empty, brokers_listed=self.brokers is not None),
         )
 
     def _by_topic(self) -> dict[str, list[Row]]:
@@ -106,7 +106,7 @@ class Rows:
                 )
         if repeated:
             self.notes.append(
-                f"{counted(repeated, 'line')} of partitions stood there twice, alike."
+                f"{counted(repeated, 'line')} of partitions stood there twice, word for word."
             )
         return by_topic
 

@@ -12,6 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from advisor.cluster.formats.additions import (
+    Addition,
+    read_api_versions,
+    read_configs,
+    read_features,
+    read_quorum,
+)
 from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
 from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
@@ -26,6 +33,7 @@ from advisor.cluster.formats.printed_objects import (
 from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
+from advisor.cluster.formats.topics_as_code import parse_julie, parse_terraform
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError
 
@@ -36,6 +44,10 @@ BEGINNING = 200_000
 """Characters that a text is recognised by: one of 100 MB is not searched several times."""
 
 _WIDTH = 500
+# What a quote, docker compose or a container's log puts before every line.
+_PREFIX = re.compile(
+    r"^(> ?|[\w.-]{0,60}-\d{1,6} {1,30}\| |\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) [FP] )"
+)
 
 DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
 """What to run in place of a text that has no replicas."""
@@ -61,8 +73,13 @@ class Source:
         name and the racks, by which replicas are placed. Without either the source is declined.
     instead : str
         For a declined one: why, and what to run instead, as the end of a sentence.
+    add : callable, optional
+        For a declined one that can stand beside a description of the same cluster: what it says of
+        the cluster, from the text and its name.
     example : str
         A short text of this kind, which a test takes through all doors.
+    needs_racks : bool
+        Whether it says nothing of brokers, so that they are those of the racks that the user gives.
     suffix : str
         End of the names of such files (".toml"): settles which one it is where several, or none,
         recognise a text.
@@ -74,7 +91,9 @@ class Source:
     read: Callable[[str, str], Cluster] | None = None
     place: Callable[[str, str, RackOf], Cluster] | None = None
     instead: str = ""
+    add: Callable[[str, str], Addition] | None = None
     example: str = ""
+    needs_racks: bool = False
     suffix: tuple[str, ...] = ()
 
     def cluster_in(self, text: str, name: str, rack_of: RackOf) -> Cluster:
@@ -87,9 +106,15 @@ class Source:
         """
         if self.read is not None:
             return self.read(text, name)
+        if self.needs_racks and not rack_of:
+            raise InputError(
+                f"{name}: this is {self.name}, which say nothing of brokers: name them with "
+                f"--racks 1=a,2=b,3=c, or run {DESCRIBE}"
+            )
         if self.place is not None:
             return self.place(text, name, rack_of)
-        raise InputError(f"{name}: this is {self.name}: {self.instead}")
+        beside = "" if self.add is None else ", and give both files together (advisor audit A B)"
+        raise InputError(f"{name}: this is {self.name}: {self.instead}{beside}")
 
 
 def has(pattern: str) -> Callable[[str], bool]:
@@ -103,8 +128,8 @@ def has(pattern: str) -> Callable[[str], bool]:
 
 @lru_cache(maxsize=2)  # all entries look at the same text
 def _narrow(text: str) -> str:
-    """Cut long lines, which could take the square of their length to search."""
-    return "\n".join(line[:_WIDTH] for line in text.splitlines())
+    """Cut long lines, which could take the square of their length to search, and prefixes."""
+    return "\n".join(_PREFIX.sub("", line[:_WIDTH]) for line in text.splitlines())
 
 
 def _is_json(beginning: str) -> bool:
@@ -119,6 +144,18 @@ def _has_json_keys(*keys: str) -> Callable[[str], bool]:
     )
 
 
+# Brokers by id: what other tools print has lists of them.
+_BROKERS_BY_ID = re.compile(r'"brokers" ?: ?\{')
+
+
+def _is_saved_cluster(beginning: str) -> bool:
+    """Whether it is JSON of `Cluster.to_dict`, or written by hand like that, or damaged since."""
+    if not _is_json(beginning):
+        return False
+    by_id = _BROKERS_BY_ID.search(beginning) is not None
+    return by_id or _has_json_keys("kafka_version", "topics")(beginning)
+
+
 def _is_every_line(pattern: str, beginning: str) -> bool:
     """Whether every line that is not blank is of a pattern, and there is one."""
     lines = [line.strip() for line in beginning.splitlines() if line.strip()]
@@ -128,7 +165,7 @@ def _is_every_line(pattern: str, beginning: str) -> bool:
 SOURCES: tuple[Source, ...] = (
     Source(
         name="a cluster saved as JSON",
-        recognise=_has_json_keys("kafka_version", "brokers", "topics"),
+        recognise=_is_saved_cluster,
         carries="brokers, racks, leaders, replicas, ISR and settings",
         read=parse_json,
         example='{"kafka_version": "4.1", "brokers": {"1": "a", "2": "b"}, "topics": [{"name": '
@@ -174,7 +211,7 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="the output of rpk topic describe, of Redpanda",
         recognise=has(
-            r"^PARTITION +LEADER +(EPOCH +)?REPLICAS|^NAME +PARTITIONS +REPLICAS *$|"
+            r"^ *PARTITION +LEADER +(EPOCH +)?REPLICAS|^ *NAME +PARTITIONS +REPLICAS *$|"
             r"^ *Partition +Leader +Replicas +In-Sync Replicas|"
             r"^CLUSTER\n=+\nredpanda\."
         ),
@@ -266,6 +303,54 @@ SOURCES: tuple[Source, ...] = (
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
     ),
     Source(
+        name="topics of Terraform",
+        recognise=has(r'^[ \t]*resource +"kafka_topic" +"'),
+        carries="counts of partitions and replicas, and settings; the brokers are those given",
+        needs_racks=True,
+        place=parse_terraform,
+        example='resource "kafka_topic" "orders" {\n  name               = "orders"\n  partitions  '
+        "       = 3\n  replication_factor = 3\n}\n",
+        suffix=(".tf",),
+    ),
+    Source(
+        name="topics of Terraform on Confluent Cloud",
+        recognise=has(r'^[ \t]*resource +"confluent_kafka_topic" +"'),
+        instead="on Confluent Cloud every topic has RF 3, a topic's min.insync.replicas is 1 or 2, "
+        f"and brokers are not shown: there is nothing to choose from a file; run {DESCRIBE}",
+        example='resource "confluent_kafka_topic" "orders" {\n  topic_name       = "orders"\n  '
+        "partitions_count = 6\n}\n",
+    ),
+    Source(
+        name="a topology of JulieOps",
+        recognise=has(r"^ *projects:[ \t]*$"),
+        carries="counts of partitions and replicas, and settings; the brokers are those given",
+        needs_racks=True,
+        place=parse_julie,
+        example='context: "shop"\nprojects:\n  - name: "bills"\n    topics:\n'
+        '      - name: "orders"\n        config:\n          replication.factor: "3"\n'
+        '          num.partitions: "3"\n',
+        suffix=(".yaml", ".yml"),
+    ),
+    Source(
+        name="a file of docker compose",
+        recognise=has(r"^services:[ \t]*$"),
+        instead="it says how brokers are started, and has no topics; once they run, give the "
+        f"output of {DESCRIBE}",
+        example="services:\n  kafka-1:\n    image: apache/kafka:4.1.0\n    environment:\n"
+        "      KAFKA_NODE_ID: 1\n",
+        suffix=(".yaml", ".yml"),
+    ),
+    Source(
+        name="values of a Helm chart",
+        recognise=has(
+            r"^(kafka|broker|controller|zookeeper|kraft|provisioning):[ \t]*$|^replicaCount: *\d"
+        ),
+        instead="it says how brokers are started, and not where replicas are; once they run, give "
+        f"the output of {DESCRIBE}",
+        example="controller:\n  replicaCount: 3\nkraft:\n  enabled: true\n",
+        suffix=(".yaml", ".yml"),
+    ),
+    Source(
         name="resources of Confluent for Kubernetes",
         recognise=has(r"\bapiVersion\W+platform\.confluent\.io/"),
         carries="brokers, counts of partitions and replicas, and settings that override the "
@@ -311,6 +396,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-configs.sh --describe",
         recognise=has(r"^(Dynamic|All|Default|Quota|SCRAM credential) configs? for |^Configs for "),
         instead=f"it has settings and no replicas; run {DESCRIBE}, which prints the settings too",
+        add=read_configs,
         example="Dynamic configs for topic orders are:\n  min.insync.replicas=2 sensitive=false "
         "synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=2}\n",
     ),
@@ -318,6 +404,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-metadata-quorum.sh describe",
         recognise=has(r"^(ClusterId: .*\n)?LeaderId: |^NodeId\s.*\bLogEndOffset\b.*\bLag\b"),
         instead=f"it has the controllers and no replicas of topics; run {DESCRIBE}",
+        add=read_quorum,
         example="ClusterId:              fMCL8kv1SWm87L_Md-I2hg\nLeaderId:               3002\n"
         "LeaderEpoch:            2\nHighWatermark:          10\n",
     ),
@@ -325,6 +412,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-features.sh describe",
         recognise=has(r"^Feature: \S+\s+SupportedMinVersion:"),
         instead=f"it has features and no replicas; run {DESCRIBE}",
+        add=read_features,
         example="Feature: metadata.version\tSupportedMinVersion: 3.0-IV1\tSupportedMaxVersion: "
         "4.0-IV3\tFinalizedVersionLevel: 4.0-IV3\tEpoch: 5\n",
     ),
@@ -332,6 +420,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-broker-api-versions.sh",
         recognise=has(r"^\S+:\d+ \(id: -?\d+ rack: \S+( isFenced: \w+)?\) -> \("),
         instead=f"it has brokers and no replicas; run {DESCRIBE}",
+        add=read_api_versions,
         example="kafka-1:9092 (id: 1 rack: a isFenced: false) -> (\n\tProduce(0): 0 to 12 "
         "[usable: 12],\n",
     ),
@@ -401,9 +490,9 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="JSON",
         recognise=_is_json,
-        carries="brokers, topics and replicas",
+        carries="replicas",
         read=parse_json,
-        example='{"topics": [], "brokers": {"1": "a"}}',
+        example='{"partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}',
         suffix=(".json",),
     ),
 )

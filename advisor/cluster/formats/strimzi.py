@@ -27,13 +27,15 @@ from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import broker_id, moved
-from advisor.cluster.topic import Topic, check_partitions
+from advisor.cluster.topic import INTERNAL_TOPICS, Topic, check_partitions
 from advisor.errors import InputError
 
 _DEFAULTS = {"num.partitions": "1", "default.replication.factor": "1"}
 _OTHER_DEFAULTS = {"auto.create.topics.enable": "true"}
 # Options of brokers that topics without a value of their own follow, under the same name.
 _INHERITED = ("min.insync.replicas", "unclean.leader.election.enable")
+# Topics that clients create are then diskless, Kafka's own excepted (https://github.com/aiven/inkless).
+_DISKLESS_BY_DEFAULT = ("log.diskless.enable", "log.inkless.enable")
 _LABEL = "strimzi.io/cluster"
 
 
@@ -196,6 +198,9 @@ def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> Counted
     for option in _INHERITED:
         if option in configs:
             own.setdefault(option, configs[option])
+    diskless = any(configs.get(option) == "true" for option in _DISKLESS_BY_DEFAULT)
+    if diskless and name not in INTERNAL_TOPICS:
+        own.setdefault("diskless.enable", "true")
     # -1 means the broker default, as in the tools (KIP-464).
     counts = [
         configs[default] if spec.get(key) in (None, "-1") else spec[key]

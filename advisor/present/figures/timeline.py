@@ -84,9 +84,9 @@ def plot_timeline(learned: Learned) -> ShownFigure:
 def _rows(outages: Sequence[Outage]) -> list[str]:
     """Brokers that have a row: those that were struck, and one for unknown ones."""
     struck = {broker for outage in outages for broker in outage.brokers}
-    known = sorted(struck, key=lambda broker: (isinstance(broker, str), broker))
+    brokers = sorted(struck, key=lambda broker: (isinstance(broker, str), broker))
     of_unknown = any(_is_of_broker(outage) and not outage.brokers for outage in outages)
-    names = [*map(str, known[:_MOST_ROWS]), *([_ANY] if of_unknown else [])]
+    names = [*map(str, brokers[:_MOST_ROWS]), *([_ANY] if of_unknown else [])]
     return names or [_ANY]
 
 

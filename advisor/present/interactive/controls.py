@@ -47,7 +47,7 @@ _LABELS = {
     "eligible_leader_replicas": "eligible leader replicas",
     "kafka_version": "Kafka version",
     "card": "failure model",
-    PRICE: "a loss is as bad as no writes for",
+    PRICE: "losing records is worth, in time without writes",
 }
 _SWITCH = (("false", "off"), ("true", "on"))
 _ELR = (("default", "default"), *_SWITCH)

@@ -116,7 +116,7 @@ function mount(root, data, ask, tell) {
     var id = "advisor-" + number + "-" + control.key;
     var isPrice = control.key === data.price;
     var row = el(form, "div", { class: "ae-row" + (isPrice ? " ae-price" : "") });
-    var label = el(row, "label", { for: id }, control.label);
+    el(row, "label", { for: id }, control.label);
     var field;
     if (isPrice) {
       field = scale(row, id, control.options);
@@ -138,7 +138,7 @@ function mount(root, data, ask, tell) {
     var said = el(row, "p", { class: "ae-said", id: id + "-said", "aria-live": "assertive" });
     field.setAttribute("aria-describedby", id + "-said");
     fields[control.key] = {
-      control: control, field: field, said: said, label: label,
+      control: control, field: field, said: said,
       get: function () { return isPrice ? control.options[field.value][0] : field.value; },
       set: function (value) {
         field.value = isPrice ? String(place(control.options, value)) : value;
@@ -157,14 +157,14 @@ function mount(root, data, ask, tell) {
   }
   function scale(row, id, options) {
     var box = el(row, "div", { class: "ae-scale" });
+    var name = el(box, "output", { for: id, class: "ae-step" });
     var field = el(box, "input", {
       id: id, type: "range", min: 0, max: options.length - 1, step: 1
     });
     var track = el(box, "div", { class: "ae-track", "aria-hidden": "true" });
     pays = { options: options, bar: el(track, "span", { class: "ae-pays" }), marks: [
       el(track, "span", { class: "ae-even" }), el(track, "span", { class: "ae-even" })
-    ] };
-    pays.name = el(box, "output", { for: id, class: "ae-step" });
+    ], name: name };
     pays.sure = el(row, "p", { class: "ae-note ae-sure" });
     return field;
   }
@@ -418,18 +418,17 @@ function mount(root, data, ask, tell) {
     return option ? option[1] : value;
   }
   function markToday() {
-    // What the topic has today, in the lists; beside a number only where it differs.
+    // What the topic has today, in the lists; of a number only where it differs.
     var today = chosen.topic ? data.today[chosen.topic] || {} : {};
     Object.keys(fields).forEach(function (name) {
       var part = fields[name], value = today[name];
-      part.label.textContent = part.control.label;
       if (part.field.tagName === "SELECT") {
         Array.prototype.forEach.call(part.field.options, function (option, at) {
           var word = part.control.options[at][1];
           option.textContent = option.value === value ? word + " (today)" : word;
         });
-      } else if (value !== undefined && value !== chosen[name]) {
-        el(part.label, "small", {}, " today " + value);
+      } else if (value !== undefined && value !== chosen[name] && !part.said.textContent) {
+        part.said.textContent = "Today: " + value + ".";
       }
     });
   }

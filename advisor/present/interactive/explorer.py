@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
+from uuid import uuid4
 
 import anywidget
 import traitlets
@@ -33,7 +34,7 @@ from advisor.present.interactive.controls import (
     values_of,
 )
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, worst_first
-from advisor.present.interactive.fragment import html_fragment, source
+from advisor.present.interactive.fragment import html_fragment, source, stored_fragment
 from advisor.present.interactive.frontend import watched_cell
 from advisor.present.interactive.lookahead import after_one_change
 from advisor.present.interactive.switches import (
@@ -83,6 +84,8 @@ class Explorer(anywidget.AnyWidget):
         Controls and settings, as `settings_grid.page_json` returns them.
     values : dict of str to str
         Value of each control; synchronised with the page.
+    token : str
+        By which the page that is stored in a notebook knows this widget.
 
     Examples
     --------
@@ -92,13 +95,14 @@ class Explorer(anywidget.AnyWidget):
     >>> view = advisor.explorer(cluster, advisor.FailureModel.from_dict(card), cards=[])
     >>> view.observe(lambda change: print(change.new.headline), "verdict")
     >>> view.setting = view.setting.changed(min_insync_replicas=1)
-    Set RF 3, min ISR 2, acks=all.
+    Keep RF 3, min ISR 1, acks=all.
     """
 
     _esm = source("explorer.js") + source("widget.js")
     _css = source("explorer.css")
     page = traitlets.Dict().tag(sync=True)
     values = traitlets.Dict().tag(sync=True)
+    token = traitlets.Unicode().tag(sync=True)
     topic = traitlets.Unicode()
     setting = traitlets.Instance(Config)
     minutes_per_loss = traitlets.Float()
@@ -120,7 +124,9 @@ class Explorer(anywidget.AnyWidget):
             explorer_model.answer(first)
         else:
             self._begin(first)
-        super().__init__(page=explorer_model.live_page(explorer_model.page()), values=first)
+        super().__init__(
+            page=explorer_model.live_page(explorer_model.page()), values=first, token=uuid4().hex
+        )
         self._show(first)
         self.on_msg(self._asked)
         self.observe(lambda change: self._show(change.new), "values")
@@ -194,21 +200,29 @@ class Explorer(anywidget.AnyWidget):
         return {**data, "text/html": self.html}, metadata
 
     def _ipython_display_(self, **options: Any) -> None:
-        """Show the first picture, compute the rest, then give the same output its whole page."""
+        """Show the widget with the first picture, compute the rest, and store the whole page.
+
+        The page is an output of its own: a notebook that is opened again without its kernel has no
+        widget, and where an output has both JupyterLab shows the widget's error alone.
+        """
         shell: Any = get_ipython()
         if self._offline is not None or getattr(shell, "kernel", None) is None:
             # IPython's own sign to go on with `_repr_mimebundle_`; users never see it.
             raise NotImplementedError
         data, metadata = super()._repr_mimebundle_(**options) or ({}, {})
-        same: dict[str, Any] = {"metadata": metadata, "transient": {"display_id": self.model_id}}
-        shell.display_pub.publish(
-            {**data, "text/html": html_fragment(self._explorer_model.page()).text}, **same
-        )
+        shell.display_pub.publish(data, metadata=metadata, transient={})
+        same: dict[str, Any] = {"metadata": {}, "transient": {"display_id": self.model_id}}
+
+        def publish(page: dict[str, Any], **how: bool) -> None:
+            stored = stored_fragment(page, self.token).text
+            shell.display_pub.publish(
+                {"text/html": stored, "text/plain": repr(self)}, **how, **same
+            )
 
         def update() -> None:
-            whole = {**data, "text/html": self.html, "text/plain": repr(self)}
-            shell.display_pub.publish(whole, update=True, **same)
+            publish(self._complete(), update=True)
 
+        publish(self._explorer_model.page())
         cell = _cell_of_user()
         if cell is None:
             update()

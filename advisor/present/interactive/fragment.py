@@ -15,6 +15,30 @@ document.querySelectorAll(".advisor-explorer:not([data-mounted])").forEach(funct
   mount(root, JSON.parse(root.querySelector("script").textContent), null);
 });
 """
+# Beside a widget: the page stays hidden while the widget lives, and takes its place when a notebook
+# is opened again without its kernel. JupyterLab then writes an error where the widget was.
+_STORED = """
+document.querySelectorAll(".advisor-stored:not([data-waits])").forEach(function (root) {
+  var start = Date.now(), area = root.closest(".jp-OutputArea");
+  root.setAttribute("data-waits", "true");
+  function errors() {
+    return area ? Array.prototype.filter.call(
+      area.querySelectorAll(".jupyter-widgets"), function (part) {
+        return !part.children.length && /^Error displaying widget/.test(part.textContent);
+      }) : [];
+  }
+  (function look() {
+    var lives = document.querySelector("[data-advisor-live='" + root.dataset.stored + "']");
+    var gone = errors(), lab = document.querySelector(".jp-LabShell, .jp-NotebookShell");
+    if (lives) { return; }
+    if (lab && !gone.length && Date.now() - start < 20000) { setTimeout(look, 250); return; }
+    gone.forEach(function (part) {
+      (part.closest(".jp-OutputArea-child") || part).style.display = "none";
+    });
+    mount(root, JSON.parse(root.querySelector("script").textContent), null);
+  }());
+});
+"""
 
 
 @cache
@@ -31,11 +55,34 @@ def html_fragment(page: Mapping[str, Any]) -> Html:
     page : mapping
         See `settings_grid.page_json`.
     """
+    return _fragment(page, markup('<div class="advisor-explorer">'), _MOUNT, "")
+
+
+def stored_fragment(page: Mapping[str, Any], widget: str) -> Html:
+    """Return the same for a notebook that has the widget, too: shown where that is gone.
+
+    Parameters
+    ----------
+    page : mapping
+        See `settings_grid.page_json`.
+    widget : str
+        Identity of the widget, letters and digits.
+    """
+    root = markup('<div class="advisor-stored" data-stored="{}">', html(widget))
+    hidden = (
+        f"body:has([data-advisor-live='{widget}']) .advisor-stored[data-stored='{widget}'] "
+        "{ display: none; }\n"
+    )
+    return _fragment(page, root, _STORED, hidden)
+
+
+def _fragment(page: Mapping[str, Any], root: Html, start: str, style: str) -> Html:
     data = markup('<script type="application/json">{}</script>', html_data(page))
-    script = markup(f"(function () {{\n{source('explorer.js')}{_MOUNT}}}());")
+    script = markup(f"(function () {{\n{source('explorer.js')}{start}}}());")
     return markup(
-        '<style>\n{}</style>\n<div class="advisor-explorer">{}{}</div>\n<script>\n{}\n</script>\n',
-        markup(source("explorer.css")),
+        "<style>\n{}</style>\n{}{}{}</div>\n<script>\n{}\n</script>\n",
+        markup(source("explorer.css") + style),
+        root,
         _table(page),
         data,
         script,

@@ -76,12 +76,14 @@ export default () => {
     render({ model, el }) {
       if (kept === null || !kept.seen || kept.root.isConnected) {
         const page = model.get("page");
+        el.dataset.advisorLive = model.get("token");
         kept = opened(el, { ...page, chosen: model.get("values") || page.chosen });
         return connect(kept, model);
       }
       // An output that is written again, as the kernel does when its page is complete, gets the
       // explorer that was there, with what was chosen in it and the control in use.
       const { root, focused } = kept;
+      el.dataset.advisorLive = model.get("token");
       kept.stop();
       el.appendChild(root);
       kept.mounted.learn(model.get("page"));

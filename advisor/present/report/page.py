@@ -86,7 +86,7 @@ def write_report(
     audit: Audit | None = None,
     sampled: Sampled | Callable[[], Sampled] | None = None,
     cards: Sequence[str] | None = None,
-    how_sure: bool = False,
+    how_sure: bool = True,
 ) -> Path:
     """Write a recommendation as one HTML file; the same inputs give the same bytes.
 
@@ -105,7 +105,7 @@ def write_report(
     cards : sequence of str, optional
         Names of other failure models that the page can switch to. Default: the shipped ones.
     how_sure : bool
-        Whether the page says how sure the choice is, from draws of the card; they take minutes.
+        Whether the page says how sure the choice is, from draws of the card; they take seconds.
 
     Returns
     -------

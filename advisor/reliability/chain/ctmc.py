@@ -204,10 +204,11 @@ class Structure:
         """
         waited = [hung_hours * entry.hangs for entry in transitions(self.rate_names)]
         left = np.maximum(flush_hours - np.array(waited), 0.0)
-        return np.where(self._stops_writes, left[self.rate], 0.0)
+        return np.where(self.ends_writing, left[self.rate], 0.0)
 
     @cached_property
-    def _stops_writes(self) -> NDArray[np.bool_]:
+    def ends_writing(self) -> NDArray[np.bool_]:
+        """Which transitions between states that are kept stop writes, shape (transitions,)."""
         return (
             self.writable[self.source]
             & ~self.writable[self.target]

@@ -76,7 +76,8 @@ class Drift:
             :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
         """
         # Only outages that there are are stored, and 0 times infinite hours does not come up.
-        waits = sparse.csr_array(waits, dtype=np.float64)
+        if not (isinstance(waits, sparse.csr_array) and waits.dtype == np.float64):
+            waits = sparse.csr_array(waits, dtype=np.float64)
         with np.errstate(invalid="ignore"):
             hours = waits @ self.hours
             hours = hours + np.where(copies > 0, copies * self.copy_hours, 0.0)

@@ -51,7 +51,7 @@ def truncation_error(
         Loss events, total losses, hours not writable, hours not readable, hours, and stalls of
         acknowledgements. Zeros if no state is truncated.
     """
-    left_out = _left_out(chain)
+    left_out = left_out_of(chain)
     if not len(left_out.source):
         return np.zeros(6)
     environment = chain.environment
@@ -102,7 +102,7 @@ def third_failures(
         How often it happens per hour, times the square of T, for which see
         :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
     """
-    left_out = _left_out(chain)
+    left_out = left_out_of(chain)
     power = power_per_hour(rates, chain.environment.racks, left_out.every_wait)
     between = left_out.between
     feared = rate[between] * power[left_out.after]
@@ -110,7 +110,7 @@ def third_failures(
     return float((stops * onward[target]).sum()) / 2.0
 
 
-class _LeftOut(NamedTuple):
+class LeftOut(NamedTuple):
     """What a chain leaves out, whatever its rates.
 
     Attributes
@@ -137,7 +137,8 @@ class _LeftOut(NamedTuple):
 
 
 @once_per_chain
-def _left_out(chain: Structure) -> _LeftOut:
+def left_out_of(chain: Structure) -> LeftOut:
+    """What a chain leaves out."""
     truncated = chain.with_effect(Effect.TRUNCATED)
     source, target, writable = chain.source, chain.target, chain.writable
     after = target.copy()
@@ -146,7 +147,7 @@ def _left_out(chain: Structure) -> _LeftOut:
     rare = writable[source] & ~writable[target] & chain.writes_rarely_stop[target] & ~truncated
     moves = np.flatnonzero(truncated)
     every_wait = sparse.csr_array(chain.waits, dtype=np.float64)
-    return _LeftOut(
+    return LeftOut(
         moves=moves,
         source=source[moves],
         rare=np.flatnonzero(rare),

@@ -61,8 +61,8 @@ class RackOutage(NamedTuple):
         return not self.rack_out and self.size > self.brokers_out
 
 
-# Smaller shares of a loss are not split by how many brokers were struck alone.
-_RARE = 1e-3
+RARE = 1e-3
+"""Smaller shares of a loss are not split by how many brokers were struck alone."""
 
 OutageClass = tuple[RackOutage, ...]
 """The racks of a set, sorted."""
@@ -269,21 +269,21 @@ def _by_class(
     serving = sum(rack.in_service for rack in outage_class)
     out = sum(rack.brokers_out for rack in outage_class)
     whole = math.fsum(by_count)
-    if not _leaves_some(outage_class, scope):
+    if not leaves_some(outage_class, scope):
         return {outage_class: whole}
     found: dict[OutageClass, float] = defaultdict(float)
     for count, amount in enumerate(by_count):
         # The last is any number.
-        few = count < len(by_count) - 1 and amount > _RARE * whole
+        few = count < len(by_count) - 1 and amount > RARE * whole
         among = min(max(count - out, 0), serving) if few else serving
-        choices = _marked(outage_class, among)
-        for marked in choices:
-            found[marked] += amount / len(choices)
+        choices = marked(outage_class, among)
+        for chosen in choices:
+            found[chosen] += amount / len(choices)
     return found
 
 
 @lru_cache(maxsize=4096)
-def _marked(outage_class: OutageClass, among: int) -> tuple[OutageClass, ...]:
+def marked(outage_class: OutageClass, among: int) -> tuple[OutageClass, ...]:
     """The class with all racks in service marked as one, but for each choice of so many."""
     serving = [n for n, rack in enumerate(outage_class) if rack.in_service]
     return tuple(
@@ -298,7 +298,7 @@ def _marked(outage_class: OutageClass, among: int) -> tuple[OutageClass, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _leaves_some(outage_class: OutageClass, scope: str) -> bool:
+def leaves_some(outage_class: OutageClass, scope: str) -> bool:
     """Whether an event may leave replicas in service that it does not strike."""
     serving = [rack for rack in outage_class if rack.in_service]
     if scope in (Scope.CLUSTER.value, BROKER_DEATH):

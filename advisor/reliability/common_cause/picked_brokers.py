@@ -23,7 +23,7 @@ from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY
 from advisor.reliability.common_cause.outage_class import TransitionArrays
 from advisor.reliability.failures.mechanisms import Scope, transition
 from advisor.reliability.failures.transition_rates import Pick
-from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.solver.generator import IntArray, Vector, adds_up
 
 BoolArray = NDArray[np.bool_]
 # Up to this number of brokers every choice is enumerated (2 ** 16 of them).
@@ -108,6 +108,15 @@ def binomial(brokers: int, share: float) -> Vector:
     # n! / (k! (n - k)!) = 1 / ((n + 1) B(k + 1, n - k + 1)), which does not overflow.
     log = special.xlogy(picked, share) + special.xlog1py(left, -share)
     found: Vector = np.exp(log - special.betaln(picked + 1.0, left + 1.0)) / (brokers + 1.0)
+    return found
+
+
+def binomials(brokers: int, shares: Vector) -> Vector:
+    """`binomial` for each of several shares, shape (brokers + 1, shares)."""
+    picked, left = np.arange(brokers + 1.0), np.arange(brokers, -1.0, -1.0)
+    log = special.xlogy(picked[:, None], shares) + special.xlog1py(left[:, None], -shares)
+    log -= special.betaln(picked + 1.0, left + 1.0)[:, None]
+    found: Vector = np.exp(log) / (brokers + 1.0)
     return found
 
 
@@ -378,6 +387,56 @@ class PickedBrokers:
             rows, sets = np.flatnonzero(kinds == kind), self._sets[pattern]
             members = draw.permuted(sets[draw.integers(len(sets), size=len(rows))], axis=1)
             picked[rows[:, None], members] = np.arange(members.shape[1]) < count
+
+    def any_loss_of_draws(
+        self, chances: Mapping[tuple[int, ...], Vector], picks: Sequence[Pick]
+    ) -> tuple[Vector, Vector]:
+        """Probability that any set loses in an event, and mean number of those that do.
+
+        Parameters
+        ----------
+        chances : mapping of pattern to array, shape (replicas + 1, draws)
+        picks : sequence of Pick
+            Of each draw.
+        """
+        every = np.array([pick.every for pick in picks])
+        share = np.array([pick.share for pick in picks])
+        alone = self.any_loss_of_shares(chances, share)
+        if not every.any():
+            return alone
+        together = self.any_loss_of_shares(chances, np.ones(len(picks)))
+        probability, total = (
+            (1.0 - every) * one + every * other for one, other in zip(alone, together, strict=True)
+        )
+        return probability, total
+
+    def any_loss_of_shares(
+        self, chances: Mapping[tuple[int, ...], Vector], share: Vector
+    ) -> tuple[Vector, Vector]:
+        """The same where brokers are picked independently, with a probability for each draw."""
+        chances = {pattern: some for pattern, some in chances.items() if pattern in self._sets}
+        if self._brokers > _ENUMERATED:
+            found = [
+                self.any_loss({p: some[:, draw].copy() for p, some in chances.items()}, picked)
+                for draw, picked in enumerate(share.tolist())
+            ]
+            return np.array([one.probability for one in found]), np.array(
+                [one.total for one in found]
+            )
+        total = np.zeros(len(share))
+        whole = np.zeros((1 << self._brokers, len(share)))
+        for pattern, some in chances.items():
+            odds = binomials(len(some) - 1, share)
+            total += (odds * some).sum(axis=0) * len(self._sets[pattern])
+            kept = np.log1p(-np.minimum(some, LARGEST_PROBABILITY))
+            for size, (choices, sets) in enumerate(self._parts[pattern], 1):
+                whole[choices] += np.diff(kept, size, axis=0)[0] * sets[:, None]
+        for broker in range(self._brokers):
+            halves = whole.reshape(-1, 2, 1 << broker, len(share))
+            halves[:, 1] += halves[:, 0]
+        lost = adds_up(self._sizes, self._brokers + 1) @ -np.expm1(np.minimum(whole, 0.0))
+        by_size = lost / np.bincount(self._sizes)[:, None]
+        return (binomials(self._brokers, share) * by_size).sum(axis=0), total
 
     @cached_property
     def _sizes(self) -> IntArray:

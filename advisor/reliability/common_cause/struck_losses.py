@@ -64,7 +64,7 @@ def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vec
     array, shape (transitions,)
         Losses with the same sum.
     """
-    moves, group, none_picked = _strikes(chain)
+    moves, group, none_picked = strikes_of(chain)
     if not len(moves):
         return lost
     often, amounts = flux[moves], lost[moves]
@@ -80,7 +80,7 @@ def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vec
     return moved
 
 
-class _Strikes(NamedTuple):
+class Strikes(NamedTuple):
     """Transitions by strikes on racks that pick brokers, whatever their rates.
 
     Attributes
@@ -96,7 +96,8 @@ class _Strikes(NamedTuple):
 
 
 @once_per_chain
-def _strikes(chain: TransitionArrays) -> _Strikes:
+def strikes_of(chain: TransitionArrays) -> Strikes:
+    """The strikes on racks of a chain that pick brokers."""
     known = transitions(chain.rate_names)
     kinds = [
         (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among) for entry in known
@@ -107,7 +108,7 @@ def _strikes(chain: TransitionArrays) -> _Strikes:
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     kind = np.array([numbers[name] for name in kinds])[chain.rate[moves]]
     _, group = np.unique(chain.source[moves] * len(numbers) + kind, return_inverse=True)
-    return _Strikes(moves, group.ravel(), none[chain.rate[moves]])
+    return Strikes(moves, group.ravel(), none[chain.rate[moves]])
 
 
 def struck_together_with_losses(chain: TransitionArrays, losing: NDArray[np.bool_]) -> IntArray:
@@ -118,7 +119,7 @@ def struck_together_with_losses(chain: TransitionArrays, losing: NDArray[np.bool
     losing : array of bool, shape (transitions,)
         Which may lose.
     """
-    moves, group, none_picked = _strikes(chain)
+    moves, group, none_picked = strikes_of(chain)
     compared = group[none_picked & losing[moves]]
     return moves[np.isin(group, compared)]
 
@@ -127,6 +128,21 @@ def _picks_of_racks(strike: Transition) -> bool:
     """A strike on racks that destroys some of their brokers by chance, or might have."""
     of_racks = strike.mechanism.scope is Scope.RACK and not strike.ends
     return bool(of_racks and strike.chosen >= 0 and strike.mechanism.turns_into)
+
+
+def struck_of_all_racks(chain: TransitionArrays, classes: OutageClasses) -> NDArray[np.bool_]:
+    """Which transitions strike all racks of the set while nothing is out."""
+    known = transitions(chain.rate_names)
+    of_racks = np.array(
+        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in known], dtype=bool
+    )
+    distinct, number = classes
+    none_out = np.array([racks is None for racks in distinct], dtype=bool)
+    none_left = np.array(
+        [racks is not None and not any(rack.in_service for rack in racks) for racks in distinct]
+    )
+    all_struck = none_out[number[chain.source]] & none_left[number[chain.target]]
+    return np.asarray(of_racks[chain.rate] & all_struck)
 
 
 def struck_losses(
@@ -144,16 +160,7 @@ def struck_losses(
         Losses a year with each transition while nothing is out.
     """
     known = transitions(chain.rate_names)
-    of_racks = np.array(
-        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in known], dtype=bool
-    )
-    distinct, number = classes
-    none_out = np.array([racks is None for racks in distinct], dtype=bool)
-    none_left = np.array(
-        [racks is not None and not any(rack.in_service for rack in racks) for racks in distinct]
-    )
-    all_struck = none_out[number[chain.source]] & none_left[number[chain.target]]
-    lost = np.flatnonzero(of_racks[chain.rate] & all_struck & (at_once > 0))
+    lost = np.flatnonzero(struck_of_all_racks(chain, classes) & (at_once > 0))
     by_name = sums(chain.rate[lost], at_once[lost], len(known))
     amounts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for name in np.flatnonzero(by_name).tolist():
@@ -162,12 +169,12 @@ def struck_losses(
     for mechanism, by_picked in amounts.items():
         none = by_picked.pop(0, 0.0)
         picked = tuple(by_picked.get(count, 0.0) for count in range(max(by_picked, default=0) + 1))
-        share = _share_picked(mechanism, known, per_hour) if by_picked else 0.0
+        share = share_picked(mechanism, known, per_hour) if by_picked else 0.0
         losses[mechanism] = StruckLosses(none, share, picked if by_picked else ())
     return losses
 
 
-def _share_picked(mechanism: str, known: Sequence[Transition], per_hour: Vector) -> float:
+def share_picked(mechanism: str, known: Sequence[Transition], per_hour: Vector) -> float:
     """Probability of a broker to be picked: the odds are those of one picked, and none."""
     rates: dict[tuple[int, int, int], dict[int, float]] = defaultdict(dict)
     for entry, rate in zip(known, per_hour.tolist(), strict=True):

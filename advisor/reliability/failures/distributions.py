@@ -13,10 +13,14 @@ Source: H. Jeffreys, "Theory of Probability", 3rd edition, section 3.10; A. Gelm
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
 from typing import Any, NamedTuple
 
+from advisor.caches import cache_folder, is_private_file
 from advisor.errors import ModelError, expect, shown
 from advisor.formatting import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanism import per_hour
@@ -28,6 +32,8 @@ _Z_975 = 1.959963984540054
 
 
 MOST_DRAWS = 100_000
+# Points that take more are drawn anew each time.
+_MOST_BYTES = 2**20
 LARGEST_SHAPE = 2.0
 """The largest shape that two stages can have."""
 
@@ -116,16 +122,40 @@ def normal_deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
         raise ModelError(f"seed={shown(seed)} must be a whole number from 0 below 2**64.")
     if dimensions == 0:
         return [[] for _ in range(n)]
-    # Imported here: scipy.stats takes longer than all of advisor may, and few callers draw.
+    # Imported here: scipy takes longer than all of advisor may, and few callers draw.
     from scipy.special import ndtri
-    from scipy.stats import qmc
 
     bits = 30
-    sequence = qmc.Sobol(dimensions, scramble=True, bits=bits, seed=seed)
-    uniform = sequence.random_base2(math.ceil(math.log2(n)))[:n]
+    uniform = _uniform(dimensions, seed, math.ceil(math.log2(n)), bits)[:n]
     # The grid has cells of 2^-30 and may hold 0: take the middles, so that no deviate is infinite.
     deviates: list[list[float]] = ndtri(uniform + 2.0 ** -(bits + 1)).tolist()
     return deviates
+
+
+def _uniform(dimensions: int, seed: int, power: int, bits: int) -> Any:
+    """Points of a scrambled Sobol sequence; on disk, as importing what draws them takes longer."""
+    import numpy as np
+    import scipy
+
+    key = f"sobol {scipy.__version__} {np.__version__} {dimensions} {seed} {power} {bits}"
+    path = None
+    with suppress(OSError):
+        path = cache_folder("draws") / f"{sha256(key.encode()).hexdigest()}.npy"
+        if is_private_file(path):
+            with suppress(ValueError):
+                return np.load(path, allow_pickle=False)
+    from scipy.stats import qmc
+
+    sequence = qmc.Sobol(dimensions, scramble=True, bits=bits, seed=seed)
+    uniform = sequence.random_base2(power)
+    if path is not None and uniform.nbytes <= _MOST_BYTES:
+        with suppress(OSError):
+            written = path.with_suffix(f".{os.getpid()}")
+            with written.open("wb") as file:
+                np.save(file, uniform)
+            written.chmod(0o600)
+            written.replace(path)
+    return uniform
 
 
 class RepairTimes(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from advisor.reliability.failures.mechanisms import (
     Death,
     Mechanism,
     Scope,
+    Table,
     Transition,
     death_of,
     pair_of,
@@ -86,7 +88,19 @@ def names(
     voter_racks : int
         Racks with voters of the controller quorum that may hold no replica.
     """
-    known = table()
+    return _names(mechanisms, replicas, copying, operator, voter_racks, table())
+
+
+@lru_cache(maxsize=64)
+def _names(
+    mechanisms: frozenset[str],
+    replicas: int,
+    copying: bool,
+    operator: bool,
+    voter_racks: int,
+    known: Table,
+) -> tuple[str, ...]:
+    """Draws of a card have the same names; those of the table that holds now."""
     entries = [entry for entry in known.entries if entry.name in mechanisms]
     kinds = [
         kind
@@ -323,8 +337,13 @@ def hours_between_turns(entry: Mechanism, model: FailureModel, brokers: int) -> 
 
 def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     """Share of each mechanism in the destruction of brokers, from their rates."""
+    return dict(_shares_of_destruction(model, table()))
+
+
+@lru_cache(maxsize=256)
+def _shares_of_destruction(model: FailureModel, known: Table) -> Mapping[str, float]:
     rates = {}
-    for entry in table().destroying:
+    for entry in known.destroying:
         chance = Pick.of(entry, model).mean_share if entry.share else 1.0
         rates[entry.name] = model.rate_per_hour(entry.name) * chance
     total = sum(rates.values())

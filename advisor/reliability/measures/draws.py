@@ -1,28 +1,43 @@
 """Many cards at once: what differs between the draws of a card, on states chosen once.
 
-A draw is solved on the states of the card itself. Where a draw is so far from the card that too
-much of it is missing there, the states that matter in any such draw are added, and all of these
-draws are solved again on them.
+All draws are solved together on the states of the card itself, as one array program. Where draws
+are so far from the card that too much of them is missing there, the states that matter in any of
+these are added, and they are solved again on them.
 """
 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from advisor.progress import progress_bar
 from advisor.reliability import measure_table
-from advisor.reliability.case import Case
+from advisor.reliability.case import Case, ChainParameters
+from advisor.reliability.chain import ctmc
+from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.state_selection import NominalRates
+from advisor.reliability.common_cause.drawn_first_loss import (
+    DrawnStrikes,
+    first_loss_of_draws,
+)
+from advisor.reliability.common_cause.drawn_losses import DrawnLosses
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measure_table import EVENTS, FRACTION, RECORDS
-from advisor.reliability.measures.first_losses import FirstLosses
-from advisor.reliability.measures.replica_set import measure_draw
+from advisor.reliability.measures.drawn_chain import DrawnChain, DrawnSet, rates_of
+from advisor.reliability.measures.first_losses import (
+    TOGETHER,
+    FirstLosses,
+    chances_along,
+    picks,
+)
+from advisor.reliability.measures.replica_set import as_if_acknowledged, nominal
 from advisor.reliability.measures.solved_chain import SetMeasures
-from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.generator import IntArray, Vector
 
 Pattern = tuple[int, ...]
 Guides = tuple[NominalRates, ...]
@@ -30,9 +45,15 @@ Guides = tuple[NominalRates, ...]
 # How the measures of replica sets are put together.
 SUMMED = measure_table.computed(EVENTS, RECORDS)
 AVERAGED = measure_table.computed(FRACTION)
-OF_FIRST_LOSS = ("loss_probability_per_year", "mean_years_to_loss")
-DRAWN = (*SUMMED, *AVERAGED, *OF_FIRST_LOSS)
-"""What is computed of each draw."""
+DRAWN = (
+    "loss_events_per_year",
+    "acked_records_lost_per_year",
+    "write_unavailability",
+    "read_unavailability",
+    "loss_probability_per_year",
+    "mean_years_to_loss",
+)
+"""What is computed of each draw: what a decision needs."""
 TRUNCATED = ("loss_events_per_year", "write_unavailability")
 # A draw is solved on more states if one of these may be off by more than this share.
 TOO_ROUGH = 0.02
@@ -46,36 +67,57 @@ class DrawnMeasures:
 
     Attributes
     ----------
-    values, errors : mapping of str to array, shape (cards,)
-        Every measure of `DRAWN`; and by how much states that are left out, and rounding, may have
-        changed those that add up over replica sets.
+    values : mapping of str to array, shape (cards,)
+        Every measure of `DRAWN`.
+    errors : mapping of str to array, shape (cards,)
+        By how much states that are left out may have changed those of `TRUNCATED`.
     states : array of int, shape (cards,)
         States of the chains that were solved.
     """
 
     values: Mapping[str, Vector]
     errors: Mapping[str, Vector]
-    states: np.ndarray
+    states: IntArray
 
+    def resized(self, cards: int) -> DrawnMeasures:
+        """As many cards, with any numbers."""
+        return DrawnMeasures(
+            {name: np.resize(part, cards) for name, part in self.values.items()},
+            {name: np.resize(part, cards) for name, part in self.errors.items()},
+            np.resize(self.states, cards),
+        )
 
-@dataclass(frozen=True)
-class _Draw:
-    values: Mapping[str, float]
-    errors: Mapping[str, float]
-    states: int
+    def replaced(self, rows: Sequence[int], others: DrawnMeasures) -> DrawnMeasures:
+        """The same with some cards measured otherwise."""
+
+        def with_others(before: Any, after: Any) -> Any:
+            found = before.copy()
+            found[rows] = after
+            return found
+
+        return DrawnMeasures(
+            {name: with_others(part, others.values[name]) for name, part in self.values.items()},
+            {name: with_others(part, others.errors[name]) for name, part in self.errors.items()},
+            with_others(self.states, others.states),
+        )
 
     @property
-    def missing(self) -> float:
-        """Share of a measure that may be missing; 0 where no states are enough."""
-        shares = (self.errors[name] / (self.values[name] or math.inf) for name in TRUNCATED)
-        largest = max(shares)
-        return largest if math.isfinite(largest) else 0.0
+    def far(self) -> NDArray[np.bool_]:
+        """Cards of which too much may be missing; not where no states are enough."""
+        far = np.zeros(len(self.states), dtype=bool)
+        for name in TRUNCATED:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                missing = self.errors[name] / np.where(
+                    self.values[name] > 0.0, self.values[name], np.inf
+                )
+            far |= np.isfinite(missing) & (missing > TOO_ROUGH)
+        return far
 
 
 def measure_draws(
     case: Case, cards: Sequence[FailureModel], first_losses: FirstLosses
 ) -> DrawnMeasures:
-    """Measure a case under other cards, each to a few digits.
+    """Measure a case under other cards.
 
     Parameters
     ----------
@@ -86,52 +128,148 @@ def measure_draws(
         How the losses of the replica sets are combined.
     """
     cases = [case.roughly(card) for card in cards]
-    draws = _drawn_one_by_one(cases, first_losses)
-    far = [number for number, draw in enumerate(draws) if draw.missing > TOO_ROUGH]
-    if far and (case.config.replication_factor or 0) <= FEW_REPLICAS:
-        far.sort(key=lambda number: -draws[number].missing)
-        guides = tuple(dict.fromkeys(_own_rates(case, cards[number]) for number in far))
-        for number in far:
-            draws[number] = _draw(cases[number], guides, first_losses)
-    return DrawnMeasures(
-        {name: np.array([draw.values[name] for draw in draws]) for name in DRAWN},
-        {name: np.array([draw.errors[name] for draw in draws]) for name in (*SUMMED, *AVERAGED)},
-        np.array([draw.states for draw in draws], dtype=np.int64),
+    near = measured_together(case, cases, (), first_losses)
+    far = np.flatnonzero(near.far).tolist()
+    if not far or (case.config.replication_factor or 0) > FEW_REPLICAS:
+        return near
+    guides = tuple(dict.fromkeys(_own_rates(case, cards[number]) for number in far))
+    return near.replaced(
+        far, measured_together(case, [cases[n] for n in far], guides, first_losses)
     )
 
 
-def _drawn_one_by_one(cases: Sequence[Case], first_losses: FirstLosses) -> list[_Draw]:
-    """With a bar for several; one card is quick, and asked for hundreds of times."""
-    if len(cases) == 1:
-        return [_draw(cases[0], (), first_losses)]
-    draws = []
-    with progress_bar(len(cases), " draws", "How sure") as done:
-        for drawn in cases:
-            draws.append(_draw(drawn, (), first_losses))
-            done(1)
-    return draws
-
-
 def _own_rates(case: Case, card: FailureModel) -> NominalRates:
-    chain = case.roughly(card, own_states=True).chain
-    return NominalRates(chain.nominal_rates_per_hour, chain.nominal_failover_hours)
+    return nominal(case.roughly(card, own_states=True).chain)
 
 
-def _draw(case: Case, guides: Guides, first_losses: FirstLosses) -> _Draw:
-    together = case.partitions_together
+def measured_together(
+    case: Case, cases: Sequence[Case], guides: Guides, first_losses: FirstLosses
+) -> DrawnMeasures:
+    """Measure draws, all of the same chain together; nearly always all of them have the same one.
+
+    Parameters
+    ----------
+    case : Case
+        Its card chooses the states.
+    cases : sequence of Case
+        Of each draw.
+    guides : tuple of NominalRates
+        Further rates at which the states matter that are kept.
+    """
+    chains: dict[object, list[int]] = defaultdict(list)
+    for number, drawn in enumerate(cases):
+        chain = drawn.chain
+        chains[chain.constants, chain.mechanisms, nominal(chain)].append(number)
+    parts = [
+        (rows, _measured(case, [cases[row] for row in rows], guides, first_losses))
+        for rows in chains.values()
+    ]
+    found = parts[0][1].resized(len(cases))
+    for rows, part in parts:
+        found = found.replaced(rows, part)
+    return found
+
+
+def _measured(
+    case: Case, cases: Sequence[Case], guides: Guides, first_losses: FirstLosses
+) -> DrawnMeasures:
+    together, unacknowledged = case.partitions_together, case.config.acks == 0
     sets = {
-        pattern: measure_draw(pattern, case.chain, case.timeouts, case.stalls, together, guides)
+        pattern: _measured_set(pattern, [drawn.chain for drawn in cases], guides, together)
         for pattern in case.patterns
     }
-    first, _ = first_losses(case, sets)
     counts = {pattern: members.partitions for pattern, members in case.patterns.items()}
-    values = summed(sets, counts)
-    lost = values[
-        "records_dropped_per_year" if case.config.acks == 0 else "acked_records_lost_per_year"
-    ]
-    values["loss_probability_per_year"] = min(first.probability, lost)
-    values["mean_years_to_loss"] = first.mean_years
-    return _Draw(values, summed_errors(sets, counts), sum(found.states for found in sets.values()))
+    values, errors = (
+        {name: _over_sets(by_set, counts, name) for name, by_set in _transposed(parts).items()}
+        for parts in (
+            {pattern: found.values for pattern, found in sets.items()},
+            {pattern: found.errors for pattern, found in sets.items()},
+        )
+    )
+    for name in AVERAGED:
+        if name in values:
+            values[name] = np.minimum(values[name], 1.0)
+    losses = {pattern: found.losses for pattern, found in sets.items()}
+    probability, values["mean_years_to_loss"] = _first_of_draws(cases, losses, first_losses)
+    lost = values["acked_records_lost_per_year"]
+    values["loss_probability_per_year"] = np.minimum(probability, lost)
+    if unacknowledged:
+        values["acked_records_lost_per_year"] = np.zeros(len(cases))
+    states = sum(found.states for found in sets.values())
+    return DrawnMeasures(values, errors, np.full(len(cases), states))
+
+
+def _first_of_draws(
+    cases: Sequence[Case], losses: Mapping[Pattern, DrawnLosses], first_losses: FirstLosses
+) -> tuple[Vector, Vector]:
+    """Probability of a loss within a year, and mean years to the first one, of each draw.
+
+    Together where that can be; one by one where less can happen in some draws than in others, for a
+    topic whose leaders have tails, or one with so many sets that fewer stand for them.
+    """
+    case = cases[0]
+    probability, years = np.zeros(len(cases)), np.zeros(len(cases))
+    unexamined = TOGETHER.get(first_losses)
+    if unexamined is not None and case.chain.constants.acks == "all":
+        struck = _struck(cases)
+        if struck.alike.all():
+            asked = case.placement, case.exchangeable, unexamined
+            return first_loss_of_draws(losses, struck, *asked)
+    for draw, drawn_case in enumerate(cases):
+        sets = {}
+        for pattern, drawn in losses.items():
+            one = drawn.of(draw)
+            sets[pattern] = SetMeasures((one, one), {}, 0.0, 0.0, 0, {})
+        first, _ = first_losses(drawn_case, sets)
+        probability[draw], years[draw] = first.probability, first.mean_years
+    return probability, years
+
+
+def _struck(cases: Sequence[Case]) -> DrawnStrikes:
+    per_year = [dict(case.events_per_year) for case in cases]
+    along = [dict(chances_along(case)) for case in cases]
+    picked = [dict(picks(case)) for case in cases]
+    return DrawnStrikes(
+        per_year={name: np.array([drawn[name] for drawn in per_year]) for name in per_year[0]},
+        along={name: np.array([drawn[name] for drawn in along]) for name in along[0]},
+        picks={name: [drawn[name] for drawn in picked] for name in picked[0]},
+    )
+
+
+def _transposed(by_set: Mapping[Pattern, Mapping[str, Vector]]) -> dict[str, dict[Pattern, Vector]]:
+    names = next(iter(by_set.values()))
+    return {name: {pattern: part[name] for pattern, part in by_set.items()} for name in names}
+
+
+def _measured_set(
+    pattern: Pattern, drawn: Sequence[ChainParameters], guides: Guides, together: float
+) -> DrawnSet:
+    """Measure one replica set in each draw."""
+    parameters = [as_if_acknowledged(chain) for chain in drawn]
+    first = parameters[0]
+    space = ctmc.structure(first.constants, first.environment(pattern), nominal(first), *guides)
+    return _solved(space.condensed, parameters).measures(parameters, together)
+
+
+# Topics with the same settings and racks share what does not depend on their traffic; some
+# megabytes each.
+_MOST_CHAINS = 12
+_chains: OrderedDict[tuple[object, ...], DrawnChain] = OrderedDict()
+
+
+def _solved(chain: Structure, parameters: Sequence[ChainParameters]) -> DrawnChain:
+    key = (
+        chain,
+        rates_of(chain, parameters).tobytes(),
+        tuple((each.unflushed_hours, each.hung_follower_hours) for each in parameters),
+        parameters[0].retention_hours,
+    )
+    if key not in _chains:
+        if len(_chains) >= _MOST_CHAINS:
+            _chains.popitem(last=False)
+        _chains[key] = DrawnChain(chain, parameters)
+    _chains.move_to_end(key)
+    return _chains[key]
 
 
 def summed(sets: Mapping[Pattern, SetMeasures], counts: Mapping[Pattern, int]) -> dict[str, float]:
@@ -156,9 +294,9 @@ def summed_errors(
     }
 
 
-def _over_sets(amounts: Mapping[Pattern, float], counts: Mapping[Pattern, int], name: str) -> float:
+def _over_sets(amounts: Mapping[Pattern, Any], counts: Mapping[Pattern, int], name: str) -> Any:
     partitions = sum(counts.values())
-    return math.fsum(
+    return sum(
         amounts[pattern] * (count / partitions if name in AVERAGED else count)
         for pattern, count in counts.items()
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.common_events import Unexamined
@@ -59,6 +60,12 @@ def compute_first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pai
 def first_losses_of_many(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
     """The same for one of many topics, where less is examined for what sets share."""
     return _first_losses(case, sets, ONE_OF_MANY)
+
+
+TOGETHER: Mapping[FirstLosses, Unexamined] = MappingProxyType(
+    {compute_first_losses: ALL_THAT_MATTERS, first_losses_of_many: ONE_OF_MANY}
+)
+"""What is examined by those that can be computed for many draws at once."""
 
 
 def _first_losses(case: Case, sets: Mapping[Pattern, SetMeasures], unexamined: Unexamined) -> Pair:

@@ -6,15 +6,55 @@ replaced broker leads with an empty log. Which sets lose together was decided by
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.failures.mechanisms import table, transition
-from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.solver.once_per_chain import once_per_chain
 
-# What remains unassigned is spread like the rest.
-_REMAINS = 1e-4
+REMAINS = 1e-4
+"""What remains unassigned is spread like the rest."""
 _MOST_STEPS = 200
+
+
+class LateMoves(NamedTuple):
+    """Transitions by which destroyed brokers go and come, whatever their rates.
+
+    Attributes
+    ----------
+    late : array of bool, shape (transitions,)
+        Replacements.
+    begin, passing : arrays of int
+        Into states with a destroyed broker: those that destroy one, and the others.
+    """
+
+    late: NDArray[np.bool_]
+    begin: IntArray
+    passing: IntArray
+
+
+@once_per_chain
+def late_moves(chain: Structure) -> LateMoves:
+    """Find the transitions of a chain by which destroyed brokers go and come."""
+    replacement = table().replacement.name
+    known = [transition(name) for name in chain.rate_names]
+    ends = [
+        ((entry.ends and not entry.copies) or entry.decides) and entry.mechanism.name == replacement
+        for entry in known
+    ]
+    destroys = np.array([entry.destroys for entry in known], dtype=bool)[chain.rate]
+    gone = table().stages(table().replacement.condition)
+    destroyed = np.asarray(np.isin(chain.own, gone).any(axis=1))[chain.target]
+    passing = destroyed & ~destroys & (chain.source != chain.target)
+    return LateMoves(
+        np.array(ends, dtype=bool)[chain.rate],
+        np.flatnonzero(destroyed & destroys),
+        np.flatnonzero(passing),
+    )
 
 
 class LateLosses:
@@ -27,26 +67,15 @@ class LateLosses:
     """
 
     def __init__(self, chain: Structure, flux: Vector) -> None:
-        replacement = table().replacement.name
-        known = [transition(name) for name in chain.rate_names]
-        ends = [
-            ((each.ends and not each.copies) or each.decides) and each.mechanism.name == replacement
-            for each in known
-        ]
-        self._late = np.array(ends, dtype=bool)[chain.rate]
-        destroys = np.array([each.destroys for each in known], dtype=bool)[chain.rate]
-        self._source, states = chain.source, chain.states
-        gone = table().stages(table().replacement.condition)
-        destroyed = np.flatnonzero(np.isin(chain.own, gone).any(axis=1))
-        moves = (
-            (flux > 0)
-            & np.isin(chain.target, destroyed)
-            & (destroys | (chain.source != chain.target))
-        )
-        into = np.flatnonzero(moves)
+        moves = late_moves(chain)
+        self._late, self._source, states = moves.late, chain.source, chain.states
+        begins = np.zeros(len(flux), dtype=bool)
+        begins[moves.begin] = True
+        into = np.sort(np.concatenate([moves.begin, moves.passing]))
+        into = into[flux[into] > 0]
         target = chain.target[into]
         arrivals = np.bincount(target, flux[into], states)
-        begins = destroys[into]
+        begins = begins[into]
         share = flux[into] / arrivals[target]
         self._begin, self._begin_target, self._begin_share = (
             each[begins] for each in (into, target, share)
@@ -82,7 +111,7 @@ class LateLosses:
             visited += there
             passed = there[self._pass_target] * self._pass_share
             there = np.bincount(self._pass_source, passed, self._states)
-            if there.sum() <= _REMAINS * total:
+            if there.sum() <= REMAINS * total:
                 break
         begun = visited[self._begin_target] * self._begin_share
         if not begun.any():

@@ -30,7 +30,7 @@ ACCURACY = 1e-6
 _ROUGH_TERMS = 5
 # The retention is ignored if Chernoff's bound with this exponent says that hardly any hours lie
 # beyond it, and if the series converges within _MAX_SWEEPS.
-_CHERNOFF_EXPONENT = 20.0
+CHERNOFF_EXPONENT = 20.0
 _MAX_SWEEPS = 200
 # A convergence test takes longer than a sweep.
 _SWEEPS_PER_TEST = 6
@@ -209,6 +209,18 @@ def hours_within(
     unlimited = _unlimited(into, out, ages, source, retention_hours)
     if unlimited is not None:
         return unlimited
+    return hours_limited(into, out, ages, source, retention_hours, rough)
+
+
+def hours_limited(
+    into: sparse.csr_array,
+    out: Vector,
+    ages: NDArray[np.bool_],
+    source: Vector,
+    retention_hours: float,
+    rough: bool = False,
+) -> Vector:
+    """The same where the retention is known to matter."""
     points, weights = _euler(_ROUGH_TERMS if rough else _TERMS)
     shifts = points / retention_hours
     exits = out[:, None] + ages[:, None] * shifts[None, :]
@@ -229,14 +241,14 @@ def _unlimited(
     At age c > R, ``exp(s (c - R)) > 1``; so the hours beyond R are at most
     ``exp(-s R) (D - s C - A)^-1 source``, for every s for which that is finite (Chernoff).
     """
-    exits = out - _CHERNOFF_EXPONENT / retention_hours * ages
+    exits = out - CHERNOFF_EXPONENT / retention_hours * ages
     if not bool(np.all(exits > 0)):
         return None
     weighted = _hours(into, exits, source, ACCURACY)
     hours = None if weighted is None else _hours(into, out, source, EXACT)
     if weighted is None or hours is None:
         return None
-    negligible = math.exp(-_CHERNOFF_EXPONENT) * weighted <= ACCURACY / 2.0 * hours
+    negligible = math.exp(-CHERNOFF_EXPONENT) * weighted <= ACCURACY / 2.0 * hours
     return hours if bool(np.all(negligible)) else None
 
 

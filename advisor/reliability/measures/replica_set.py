@@ -41,7 +41,7 @@ def compute_measures(
         If producers retry for too long against what ends soonest.
     """
     try:
-        solved = solve(pattern, _as_if_acknowledged(parameters))
+        solved = solve(pattern, as_if_acknowledged(parameters))
         found = solved.measures(timeouts, stalls, partitions)
     except TooManyStepsError as error:
         raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
@@ -52,7 +52,7 @@ measure = lru_cache(maxsize=2048)(compute_measures)
 """Do what `compute_measures` does, and cache the measures, which outlive the chain."""
 
 
-def _as_if_acknowledged(parameters: ChainParameters) -> ChainParameters:
+def as_if_acknowledged(parameters: ChainParameters) -> ChainParameters:
     """acks=1 for acks=0: the leader writes the same, and answers."""
     if parameters.constants.acks != 0:
         return parameters
@@ -91,8 +91,8 @@ def measure_draw(
     guides : tuple of NominalRates
         Further rates at which the states matter that are kept.
     """
-    chain = _as_if_acknowledged(parameters)
-    space = ctmc.structure(chain.constants, chain.environment(pattern), _nominal(chain), *guides)
+    chain = as_if_acknowledged(parameters)
+    space = ctmc.structure(chain.constants, chain.environment(pattern), nominal(chain), *guides)
     try:
         found = SolvedChain(space.condensed, chain).measures(
             timeouts, stalls, partitions, upper=False
@@ -109,12 +109,13 @@ def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     Independent of the producers' timeouts, so that many configurations share a solution.
     """
     space = ctmc.structure(
-        parameters.constants, parameters.environment(pattern), _nominal(parameters)
+        parameters.constants, parameters.environment(pattern), nominal(parameters)
     )
     return SolvedChain(space.condensed, parameters)
 
 
-def _nominal(parameters: ChainParameters) -> NominalRates:
+def nominal(parameters: ChainParameters) -> NominalRates:
+    """The rates that choose the states of a chain."""
     return NominalRates(parameters.nominal_rates_per_hour, parameters.nominal_failover_hours)
 
 

@@ -27,7 +27,7 @@ from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block, Plan, RollingRestarts
 
 if TYPE_CHECKING:
-    from advisor.reliability.sampler.jit import Entry
+    from advisor.reliability.solver.jit import Entry
 
 _NEVER_RECOVERED = (
     "all brokers and replicas are well at once less than once in ten years: outages so frequent "
@@ -202,7 +202,7 @@ def run_with_tables(
         What the kernel takes, with a table.
     """
     # Imported here: numba takes a second to import.
-    from advisor.reliability.sampler.jit import interrupts_deferred
+    from advisor.reliability.solver.jit import interrupts_deferred
 
     growing, control = tables(plan.constants, plan.replicas), sim.control[0]
     code = run(*arguments(growing.table))

@@ -23,6 +23,12 @@ def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
     return np.bincount(place, amounts, size).astype(np.float64)
 
 
+def adds_up(place: IntArray, size: int) -> sparse.csr_array:
+    """A matrix that sums the rows of another at each index below ``size``."""
+    rows = np.arange(len(place))
+    return sparse.csr_array((np.ones(len(place)), (place, rows)), shape=(size, len(place)))
+
+
 @dataclass(frozen=True)
 class Generator:
     """Rates per hour between states; the healthy state is 0.

@@ -21,7 +21,7 @@ from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.partition.transition_table import PartitionTransitionTable
-from advisor.reliability.solver.generator import IntArray, Vector, sums
+from advisor.reliability.solver.generator import IntArray, Vector, adds_up, sums
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.recovery_order import (
     CERTAIN_LOSS,
@@ -79,6 +79,12 @@ class FlushWindowLosses(NamedTuple):
         """
         chance = self.odds.of(self.end, rates)
         return sums(self.state, rates[self.rate] * chance, states)
+
+    def per_hour_of_draws(self, rates: Vector, states: int) -> Vector:
+        """The same under the rates of many draws, a column each: shape (states, draws)."""
+        chance = self.odds.of_draws(self.end, rates)
+        found: Vector = adds_up(self.state, states) @ (rates[self.rate] * chance)
+        return found
 
 
 def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:

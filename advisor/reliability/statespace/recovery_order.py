@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from advisor.reliability.solver.generator import IntArray, Vector, sums
+from advisor.reliability.solver.generator import IntArray, Vector, adds_up, sums
 
 # Ends for any order of recoveries; every other end is the number of an outage.
 CERTAIN_LOSS, NO_LOSS = -1, -2
@@ -62,6 +62,18 @@ class AbsorptionTable(NamedTuple):
             ways = slice(first, last)
             share = rate[ways] / leaving[self.outage[ways]]
             chance += sums(self.outage[ways], share * chance[self.end[ways]], len(chance))
+        return chance[ends]
+
+    def of_draws(self, ends: IntArray, rates: Vector) -> Vector:
+        """The same under the rates of many draws, a column each: shape (asked, draws)."""
+        chance = np.zeros((self.outages + 2, rates.shape[1]))
+        chance[CERTAIN_LOSS] = 1.0
+        rate = rates[self.rate]
+        leaving = adds_up(self.outage, len(chance)) @ rate
+        for first, last in pairwise((0, *self.stops)):
+            ways = slice(first, last)
+            share = rate[ways] / leaving[self.outage[ways]]
+            chance += adds_up(self.outage[ways], len(chance)) @ (share * chance[self.end[ways]])
         return chance[ends]
 
 

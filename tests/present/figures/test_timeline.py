@@ -5,6 +5,7 @@ import pytest
 import advisor
 from advisor.errors import InputError
 from advisor.learning import Learned
+from advisor.reliability.failures.mechanisms import words
 
 WINDOW = {"brokers": 12, "racks": 3, "since": "2025-01-01", "until": "2026-01-01"}
 
@@ -26,11 +27,9 @@ def test_brokers_have_rows_and_common_causes_bands() -> None:
     (ax,) = result.timeline().axes
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2", "4", "a broker"]
     assert len(ax.patches) == 1
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
-        "host failures",
-        "common-cause crashes",
-    ]
-    assert "host failures 2, common-cause crashes 1" in ax.figure.description
+    names = [words("broker.power"), words("cluster.crash")]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == names
+    assert f"{names[0]} 2, {names[1]} 1" in ax.figure.description
 
 
 def test_clusters_have_axes_each() -> None:

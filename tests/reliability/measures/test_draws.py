@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import advisor
 from advisor.reliability.case import Case
-from advisor.reliability.measures.draws import DRAWN, TOO_ROUGH, TRUNCATED, measure_draws
-from advisor.reliability.measures.first_losses import compute_first_losses
-from advisor.reliability.measures.replica_set import solve
+from advisor.reliability.chain import ctmc
+from advisor.reliability.measures.draws import (
+    DRAWN,
+    TOO_ROUGH,
+    TRUNCATED,
+    measure_draws,
+    measured_together,
+    summed,
+    summed_errors,
+)
+from advisor.reliability.measures.first_losses import (
+    FirstLosses,
+    compute_first_losses,
+    first_losses_of_many,
+)
+from advisor.reliability.measures.replica_set import as_if_acknowledged, nominal, solve
 from advisor.reliability.measures.solved_chain import SolvedChain
+from advisor.reliability.solver.generator import EXACT
 
+Measures = tuple[dict[str, float], dict[str, float]]
 CLUSTER = advisor.Cluster.uniform(6, racks=3)
 CARD = advisor.load_model("three_az_cloud")
 LOAD = advisor.Workload(partitions=6)
@@ -33,19 +49,81 @@ def config(**settings: object) -> advisor.Config:
     ],
 )
 def test_a_draw_is_what_its_card_gives(card: str, settings: dict[str, object]) -> None:
-    """Each measure of eight draws, evaluated again one by one and, for two, in full."""
+    """Each measure of four draws, evaluated again one by one and, for one, in full."""
     model = advisor.load_model(card)
     result = advisor.evaluate(CLUSTER, config(**settings), model, LOAD)
-    cards = [*model.draws(8, seed=3)]
+    cards = [*model.draws(4, seed=3)]
     drawn = result.reevaluate.draws(cards)
     for number, other in enumerate(cards):
         again = result.reevaluate(other)
-        full = advisor.evaluate(CLUSTER, config(**settings), other, LOAD) if number < 2 else again
-        for name in DRAWN:
+        full = advisor.evaluate(CLUSTER, config(**settings), other, LOAD) if number < 1 else again
+        for name in (*DRAWN, "records_refused_per_year"):
             value = drawn.values[name][number]
             assert value == pytest.approx(getattr(again, name), rel=2e-3, abs=0.0), name
             within = TOO_ROUGH * getattr(full, name)
             assert abs(value - getattr(full, name)) <= within or full is again, name
+
+
+def one_by_one(case: Case, card: advisor.FailureModel, first_losses: FirstLosses) -> Measures:
+    """The measures of one draw, its chains solved by themselves to all digits."""
+    drawn = case.roughly(card)
+    drawn = replace(drawn, chain=replace(drawn.chain, precision=EXACT))
+    chain, sets = as_if_acknowledged(drawn.chain), {}
+    for pattern in drawn.patterns:
+        space = ctmc.structure(chain.constants, chain.environment(pattern), nominal(chain))
+        asked = drawn.timeouts, drawn.stalls, drawn.partitions_together
+        sets[pattern] = SolvedChain(space.condensed, chain).measures(*asked, upper=False)
+    first, _ = first_losses(drawn, sets)
+    counts = {pattern: members.partitions for pattern, members in drawn.patterns.items()}
+    values, errors = summed(sets, counts), summed_errors(sets, counts)
+    lost = values["acked_records_lost_per_year"]
+    values["loss_probability_per_year"] = min(first.probability, lost)
+    values["mean_years_to_loss"] = first.mean_years
+    return values, errors
+
+
+@pytest.mark.parametrize("first_losses", [compute_first_losses, first_losses_of_many])
+@pytest.mark.parametrize(
+    ("name", "settings", "load"),
+    [
+        ("three_az_cloud", {}, {"partitions": 12}),
+        ("three_az_cloud", {"min_insync_replicas": 1}, {"partitions": 5, "retention_hours": 4}),
+        ("three_az_cloud", {"unclean_leader_election_enable": True}, {}),
+        ("bare_metal_racks", {"replication_factor": 2, "min_insync_replicas": 1}, {}),
+        ("single_rack", {"replication_factor": 2, "min_insync_replicas": 2}, {"partitions": 3}),
+        ("two_az", {"replication_factor": 1, "min_insync_replicas": 1}, {"partitions": 9}),
+        ("two_az", {"replication_factor": 2, "min_insync_replicas": 1, "acks": 1}, {}),
+    ],
+)
+def test_draws_solved_together_are_those_solved_one_by_one(
+    name: str, settings: dict[str, object], load: dict[str, Any], first_losses: FirstLosses
+) -> None:
+    """All digits of all measures agree: elimination, gaps, shared losses and error bounds."""
+    model = advisor.load_model(name)
+    case = Case.read(CLUSTER, config(**settings), model, advisor.Workload(**load))
+    cards = [*model.draws(3, seed=8)]
+    cases = [case.roughly(card) for card in cards]
+    drawn = measured_together(case, cases, (), first_losses)
+    for number, card in enumerate(cards):
+        values, errors = one_by_one(case, card, first_losses)
+        for measure in DRAWN:
+            found = drawn.values[measure][number]
+            assert found == pytest.approx(values[measure], rel=1e-9, abs=0.0), measure
+        for measure in TRUNCATED:
+            found = drawn.errors[measure][number]
+            assert found == pytest.approx(errors[measure], rel=1e-9, abs=1e-300), measure
+
+
+def test_a_number_that_is_0_in_some_draws_is_solved_with_the_others() -> None:
+    """Draws in which less can happen than in the first are combined one by one."""
+    case = Case.read(CLUSTER, config(), CARD, LOAD)
+    never = CARD.with_values({"cluster.wiped.per_year": 0.0})
+    drawn = measure_draws(case, [CARD, never], compute_first_losses)
+    alone = [measure_draws(case, [card], compute_first_losses) for card in (CARD, never)]
+    for name in DRAWN:
+        each = [one.values[name][0] for one in alone]
+        assert drawn.values[name].tolist() == pytest.approx(each, rel=1e-9), name
+    assert drawn.values["mean_years_to_loss"][1] > 2 * drawn.values["mean_years_to_loss"][0]
 
 
 def test_what_is_missing_of_a_far_draw_is_added() -> None:

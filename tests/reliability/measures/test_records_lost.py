@@ -90,7 +90,7 @@ def test_a_retention_that_no_record_reaches_needs_no_inversion(monkeypatch) -> N
     assert records_lost._unlimited(*chain, short) is None
     with monkeypatch.context() as patched:
         # With so small an exponent Chernoff's bound exceeds a millionth.
-        patched.setattr(records_lost, "_CHERNOFF_EXPONENT", 5.0)
+        patched.setattr(records_lost, "CHERNOFF_EXPONENT", 5.0)
         assert records_lost._unlimited(*chain, long) is None
     assert (records_lost.hours_within(*chain, long) == quick).all()
     monkeypatch.setattr(records_lost, "_unlimited", lambda *_: None)

@@ -15,7 +15,7 @@ from advisor.reliability.sampler.compiled.fault_kernel import set_condition
 from advisor.reliability.sampler.compiled.group_kernel import mark_broker, mark_sets
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING
-from advisor.reliability.sampler.jit import called
+from advisor.reliability.solver.jit import called
 
 # Of `control.roll_state`: no rolling restart; one that acts when it is due; one that waits until
 # every broker is up and every replica in sync.

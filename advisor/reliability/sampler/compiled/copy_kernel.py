@@ -7,7 +7,7 @@ from numpy.random import Generator
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 _E_COPIED, _E_DECIDED = red.COPIED, red.DECIDED
 

@@ -45,7 +45,7 @@ from advisor.reliability.sampler.compiled.renewal_kernel import (
     target_of_due,
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)

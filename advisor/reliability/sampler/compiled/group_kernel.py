@@ -13,7 +13,7 @@ from __future__ import annotations
 from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.compiled.traffic_kernel import mean_hours
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 _WELL = WELL
 # Number of the state in which a partition begins: healthy, with its preferred leader.

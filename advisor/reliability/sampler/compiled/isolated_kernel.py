@@ -23,7 +23,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     KernelState,
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 _WELL = WELL
 # Of `ISOLATED.state`.

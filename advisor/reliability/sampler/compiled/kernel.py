@@ -22,7 +22,6 @@ from advisor.reliability.failures import mechanism, mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.times import time_distribution
 from advisor.reliability.partition import effects, log_levels, reduced_state
-from advisor.reliability.sampler import jit
 from advisor.reliability.sampler.compiled import (
     calendar_kernel,
     copy_kernel,
@@ -58,7 +57,8 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.sampler.jit import called, entry, inlined
+from advisor.reliability.solver import jit
+from advisor.reliability.solver.jit import called, entry, inlined
 
 # Measures that start from a healthy cluster mean little if it is healthy less often.
 _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR

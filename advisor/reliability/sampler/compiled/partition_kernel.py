@@ -47,7 +47,7 @@ from advisor.reliability.sampler.compiled.transition_tables import (
     Table,
     place_of,
 )
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 _WELL = WELL
 _LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (

@@ -11,7 +11,7 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.compiled.group_kernel import follow_all, mark_sets
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 NOTHING = -1
 """Of `control.second_event`: none follows."""

@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from advisor.reliability.failures.times import time_distribution as times
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 _WEIBULL, _LOGNORMAL, _GAMMA = (
     times.WEIBULL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 
 @inlined

@@ -55,7 +55,7 @@ from advisor.reliability.sampler.cycles.memory import (
     Cycles,
 )
 from advisor.reliability.sampler.cycles.next_failure_kernel import next_failure, note_struck
-from advisor.reliability.sampler.jit import called, entry, inlined
+from advisor.reliability.solver.jit import called, entry, inlined
 
 _LONGEST_CYCLE = 10.0 * HOURS_PER_YEAR
 _TAKEN, _NONE = -1, -1

@@ -30,7 +30,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles.memory import Cycles
-from advisor.reliability.sampler.jit import called, inlined
+from advisor.reliability.solver.jit import called, inlined
 
 Weights = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.splitting.memory import Paths, new_paths
 
 if TYPE_CHECKING:
-    from advisor.reliability.sampler.jit import Entry
+    from advisor.reliability.solver.jit import Entry
 
 
 def run_block(plan: Plan, block: Block) -> Row:

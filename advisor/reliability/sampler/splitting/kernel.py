@@ -25,10 +25,10 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.sampler.jit import called, entry, inlined
 from advisor.reliability.sampler.splitting import memory, residual_times, retrials
 from advisor.reliability.sampler.splitting.memory import Paths
 from advisor.reliability.sampler.splitting.retrials import leave, split, split_again
+from advisor.reliability.solver.jit import called, entry, inlined
 
 _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
 _WELL = WELL

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from advisor.reliability.failures.times import time_distribution as kinds
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.compiled.renewal_kernel import draw
-from advisor.reliability.sampler.jit import called
+from advisor.reliability.solver.jit import called
 
 _WEIBULL, _LOGNORMAL, _GAMMA = kinds.WEIBULL, kinds.LOGNORMAL, kinds.GAMMA
 _FIXED, _EMPIRICAL = kinds.FIXED, kinds.EMPIRICAL

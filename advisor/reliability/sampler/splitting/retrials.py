@@ -24,13 +24,13 @@ from numpy.random import Generator
 
 from advisor.reliability.sampler.compiled.fault_kernel import wait
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.jit import called
 from advisor.reliability.sampler.splitting.memory import Paths
 from advisor.reliability.sampler.splitting.residual_times import (
     chance_within,
     draw_due,
     draw_due_within,
 )
+from advisor.reliability.solver.jit import called
 
 # Mean times of a copy after which a copy should have ended.
 _COPIES_LAST = 2.0

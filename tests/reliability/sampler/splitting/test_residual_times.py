@@ -10,10 +10,10 @@ from numba import njit
 from scipy import stats
 
 from advisor import Cluster, Config
-from advisor.reliability.sampler import jit
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.sampler.splitting import residual_times
+from advisor.reliability.solver import jit
 from sampled_runs import QUIET, card
 
 MEAN = 2400.0

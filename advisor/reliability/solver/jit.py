@@ -1,4 +1,4 @@
-"""How the sampler's functions are compiled.
+"""How functions are compiled: the sampler's, and those that solve a chain for many draws.
 
 Calls between them are expensive, since each hands over every array: what happens at each event is
 put in place (`inlined`), what is rare is called (`called`). Nothing in them allocates, so that no
@@ -56,9 +56,12 @@ class Entry:
     ----------
     compiled : callable
         Numba's dispatcher.
+    words : str
+        What is said while it is compiled.
     """
 
     compiled: Any
+    words: str = "Compiling the sampler, once: this takes a minute or two"
 
     @property
     def shortest_way_in(self) -> Callable[..., int]:
@@ -84,9 +87,8 @@ class Entry:
 
     def __call__(self, *arguments: Any) -> int:
         """Run the kernel; without one that is ready it is compiled first, and a line says so."""
-        words = "Compiling the sampler, once: this takes a minute or two"
         if not self.compiled.signatures:
-            with nullcontext() if self.is_ready else status_line(words):
+            with nullcontext() if self.is_ready else status_line(self.words):
                 self.compiled.compile(tuple(map(typeof, arguments)))
         with interrupts_deferred():
             return int(self.compiled(*arguments))
@@ -208,7 +210,9 @@ class KernelCache(FunctionCache):
             numba.save_overload(sig, data)
 
 
-def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
+def entry(
+    function: Callable[..., int], parts: Sequence[ModuleType] = (), words: str = Entry.words
+) -> Entry:
     """Compile the way in when it is first called, and keep what was compiled.
 
     Its files are named after the function, so the name gets a digest of its module and of the
@@ -221,7 +225,7 @@ def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Entry:
     compiled: Any = njit(**_OPTIONS)(function)
     with suppress(OSError):
         compiled._cache = KernelCache(function)
-    return Entry(compiled)
+    return Entry(compiled, words)
 
 
 @contextmanager

@@ -8,9 +8,9 @@ import pytest
 from advisor import Cluster, Config, load_model
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled.transition_tables import Tables, tables
-from advisor.reliability.sampler.jit import Entry
 from advisor.reliability.sampler.plan import Block
 from advisor.reliability.sampler.plan_reader import plan_for
+from advisor.reliability.solver.jit import Entry
 from advisor.reliability.workload import Workload
 
 # Numba looks up the addresses of the random generator in Python, and ends the process if that

@@ -1,0 +1,184 @@
+"""Parse topics that are kept as code: Terraform (Mongey's provider), and JulieOps' topologies.
+
+They have counts of partitions and replicas, and settings, and nothing of brokers: these come from
+the racks that the user gives, and replicas are placed as Kafka would. What is computed (`var.x`,
+`for_each`, plans of JulieOps) is refused, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from advisor.cluster.formats.kubernetes import documents_in, integer
+from advisor.cluster.model import Cluster
+from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
+from advisor.cluster.topic import check_partitions
+from advisor.errors import InputError, shown
+
+_RESOURCE = re.compile(r'resource\s+"kafka_topic"\s+"([^"]*)"\s*\{')
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|(?:#|//)[^\n]*|/\*.*?\*/', re.DOTALL)
+_ATTRIBUTE = re.compile(
+    r'^\s*"?([\w.-]+)"?\s*[=:]\s*("(?:[^"\\\n]|\\.)*"|[^\n,{}]+?)\s*,?\s*$', re.M
+)
+_CONFIG = re.compile(r"^\s*config(?:uration)?\s*=\s*\{([^{}]*)\}", re.MULTILINE)
+_COMPUTED = re.compile(r"^\s*(for_each|count|dynamic)\b", re.MULTILINE)
+_LONGEST_BLOCK = 20_000
+
+
+def parse_terraform(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
+    """Return the topics of Terraform's resources `kafka_topic`, placed on the brokers of the racks.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Name for error messages, usually the file name.
+    racks : mapping of int to (str or None)
+        The brokers, with their racks.
+
+    Raises
+    ------
+    InputError
+        If a resource is computed, cut or not valid.
+    """
+    plain = _COMMENT.sub(lambda match: match[1] or "", text)
+    return _placed(_terraform_topics(plain, source), source, racks)
+
+
+def _terraform_topics(text: str, source: str) -> Iterator[CountedTopic]:
+    for match in _RESOURCE.finditer(text):
+        where = f"{source}: resource kafka_topic.{match[1]}"
+        body = _block(text, match.end(), where)
+        if _COMPUTED.search(body):
+            raise InputError(f"{where}: it is computed (for_each or count); {_INSTEAD}")
+        config = _CONFIG.search(body)
+        configs = _literals(config[1], where) if config is not None else {}
+        outside = body if config is None else body[: config.start()] + body[config.end() :]
+        attributes = dict(_ATTRIBUTE.findall(outside))
+        name, partitions, factor = (
+            _literal(attributes, names, where)
+            for names in (
+                ("name",),
+                ("partitions", "num_partitions"),
+                ("replication_factor",),
+            )
+        )
+        yield CountedTopic(
+            name,
+            integer(partitions, f"{where}: partitions"),
+            integer(factor, f"{where}: replication_factor"),
+            configs,
+        )
+
+
+def _block(text: str, start: int, where: str) -> str:
+    """Return what stands up to the bracket that closes a block."""
+    depth = 1
+    for match in re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}]').finditer(
+        text, start, start + _LONGEST_BLOCK
+    ):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return text[start : match.start()]
+    raise InputError(f"{where}: it is not closed; give the whole file")
+
+
+def _literals(text: str, where: str) -> dict[str, str]:
+    pairs = dict(_ATTRIBUTE.findall(text))
+    return {key: _literal(pairs, (key,), where) for key in pairs}
+
+
+def _literal(attributes: Mapping[str, str], names: tuple[str, ...], where: str) -> str:
+    for name in names:
+        value = attributes.get(name)
+        if value is None:
+            continue
+        plain = value[1:-1] if value.startswith('"') else value
+        if "${" in value or not (
+            value.startswith('"') or re.fullmatch(r"-?[0-9.]+|true|false", value)
+        ):
+            raise InputError(f"{where}: {name} is {shown(plain)}, which is computed; {_INSTEAD}")
+        return plain
+    raise InputError(f"{where}: it has no {names[0]}; {_INSTEAD}")
+
+
+def parse_julie(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
+    """Return the topics of a topology of JulieOps, placed on the brokers of the racks.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Name for error messages, usually the file name.
+    racks : mapping of int to (str or None)
+        The brokers, with their racks.
+
+    Raises
+    ------
+    InputError
+        If it is no YAML, or a topic lacks its counts.
+    """
+    try:
+        topologies = list(documents_in(text))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
+    topics = [topic for topology in topologies for topic in _julie_topics(topology, source)]
+    return _placed(iter(topics), source, racks)
+
+
+def _julie_topics(topology: Any, source: str) -> Iterator[CountedTopic]:
+    if not isinstance(topology, Mapping):
+        return
+    # The name begins with the context and with what stands between it and the projects.
+    before = []
+    for key, value in topology.items():
+        if key == "projects":
+            break
+        if isinstance(value, str):
+            before.append(value)
+    for project in _tables(topology.get("projects")):
+        for topic in _tables(project.get("topics")):
+            names = [*before, project.get("name"), topic.get("name"), topic.get("dataType")]
+            name = ".".join(str(part) for part in names if part)
+            where = f"{source}: topic {shown(name)}"
+            config = topic.get("config")
+            configs = (
+                {str(k): str(v) for k, v in config.items()} if isinstance(config, Mapping) else {}
+            )
+            counts = [configs.pop(key, None) for key in ("num.partitions", "replication.factor")]
+            if topic.get("plan") or None in counts:
+                raise InputError(f"{where}: its counts are in a plan or left out; {_INSTEAD}")
+            yield CountedTopic(
+                name,
+                integer(counts[0], f"{where}: num.partitions"),
+                integer(counts[1], f"{where}: replication.factor"),
+                configs,
+            )
+
+
+def _tables(value: Any) -> list[Mapping[str, Any]]:
+    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
+
+
+def _placed(
+    topics: Iterator[CountedTopic], source: str, racks: Mapping[int, str | None]
+) -> Cluster:
+    placed = []
+    for order, topic in enumerate(topics):
+        placed.append(place(topic, racks, order))
+        check_partitions(sum(len(topic.partitions) for topic in placed))
+    if not placed:
+        raise InputError(f"{source}: no topic can be read from it; {_INSTEAD}")
+    return Cluster(
+        brokers=racks,
+        topics=tuple(placed),
+        source=source,
+        notes=(PLACEMENT_NOTE.format(", ".join(topic.name for topic in placed)),),
+    )
+
+
+_INSTEAD = "run kafka-topics.sh --describe on the cluster"

@@ -1,0 +1,632 @@
+"""The chain of one replica set under many cards at once: what the draws of a decision need of it.
+
+The same measures as `advisor.reliability.measures.solved_chain` computes of one card, with a
+column for each draw. What does not depend on a rate (which moves lose, open a gap, change the
+leader) is found once for a chain; a draw only fills in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from advisor.reliability.case import ChainParameters
+from advisor.reliability.chain.ctmc import Structure
+from advisor.reliability.chain.drawn_truncation import DrawnTruncation, truncation_of_draws
+from advisor.reliability.common_cause.drawn_losses import (
+    DrawnLosses,
+    DrawnRates,
+    DrawnYear,
+    losses_of_draws,
+)
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.mechanisms import transitions
+from advisor.reliability.measures import records_lost, struck_alone
+from advisor.reliability.measures.late_losses import REMAINS, late_moves
+from advisor.reliability.measures.loss_events import lost_gaps, second_difference
+from advisor.reliability.measures.records_lost import CHERNOFF_EXPONENT, hours_limited
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.solver import first_passage, generator, regenerative
+from advisor.reliability.solver.generator import IntArray, Vector, adds_up
+from advisor.reliability.solver.many_draws import (
+    Connected,
+    Elimination,
+    ManyCycles,
+    first_losses,
+    follow,
+)
+from advisor.reliability.solver.once_per_chain import once_per_chain
+from advisor.reliability.statespace.flush_window import flush_window_loss
+from advisor.reliability.statespace.lumping import lumping_error
+
+_ROUNDING = 1e-12
+_MOST_STEPS = 200
+
+
+class _Moves(NamedTuple):
+    """What a condensed chain's moves do, whatever their rates; each an array of their numbers.
+
+    Attributes
+    ----------
+    connected : Connected
+        Restarts of each state come after the moves.
+    lossy : array of int
+        Moves that may lose: by themselves, tails, or by a power failure soon after; and those
+        that destroy a broker, to which later losses are credited.
+    losing, total, dropping, stopping, cached, in_gaps : arrays of int
+        Rows of ``lossy`` that lose something other than tails, the whole log, tails; that stop
+        writes; that lose page caches; that lose gaps.
+    by_name : sparse array
+        Sums moves by name of rate.
+    lossy_leaving, lossy_by_name : sparse arrays
+        Sum the lossy moves by source and by name of rate.
+    """
+
+    connected: Connected
+    lossy: IntArray
+    losing: IntArray
+    total: IntArray
+    dropping: IntArray
+    stopping: IntArray
+    cached: IntArray
+    in_gaps: IntArray
+    by_name: sparse.csr_array
+    lossy_leaving: sparse.csr_array
+    lossy_by_name: sparse.csr_array
+
+
+@once_per_chain
+def moves_of(chain: Structure) -> _Moves:
+    """Sort the moves of a condensed chain by what they do."""
+    every, names = np.arange(chain.states), len(chain.rate_names)
+    source, target = chain.source, chain.target
+    losing, tails = chain.with_effect(Effect.LOSS), chain.with_effect(Effect.TAIL)
+    gaps = np.zeros(len(source), dtype=bool)
+    gaps[lost_gaps(chain).move] = True
+    destroying = np.zeros(len(source), dtype=bool)
+    destroying[late_moves(chain).begin] = True
+    feared = np.zeros(chain.states, dtype=bool)
+    feared[chain.flush_window.state] = True
+    stopping = chain.ends_writing & feared[target]
+    lossy = np.flatnonzero(losing | chain.total | tails | stopping | gaps | destroying)
+    ends = np.append(source, every), np.append(target, np.zeros_like(every))
+    return _Moves(
+        connected=Connected.of(*ends, chain.states),
+        lossy=lossy,
+        losing=np.flatnonzero(losing[lossy]),
+        total=np.flatnonzero(chain.total[lossy]),
+        dropping=np.flatnonzero(tails[lossy]),
+        stopping=np.flatnonzero(stopping[lossy]),
+        cached=np.flatnonzero((losing & ~chain.total & ~gaps)[lossy]),
+        in_gaps=np.flatnonzero(gaps[lossy]),
+        by_name=adds_up(chain.rate, names),
+        lossy_leaving=adds_up(source[lossy], chain.states),
+        lossy_by_name=adds_up(chain.rate[lossy], names),
+    )
+
+
+class _Gaps(NamedTuple):
+    """Gaps of the states of a chain, whatever its rates.
+
+    Attributes
+    ----------
+    state : array of int, shape (gaps,)
+        State of each gap.
+    grows, ages : arrays of bool, shape (gaps,)
+        Gap 0 of a state that is written; any gap of one.
+    goes_on : array of int
+        Moves that take a gap along ...
+    order : Elimination
+        ... and its states.
+    opening : array of int
+        Moves that open a gap with unflushed records ...
+    opened : sparse array, shape (gaps, opening)
+        ... and which.
+    lost : sparse array, shape (moves that lose gaps, gaps)
+    """
+
+    state: IntArray
+    grows: NDArray[np.bool_]
+    ages: NDArray[np.bool_]
+    goes_on: IntArray
+    order: Elimination
+    opening: IntArray
+    opened: sparse.csr_array
+    lost: sparse.csr_array
+
+
+@once_per_chain
+def _gaps_of(chain: Structure) -> _Gaps:
+    width = chain.gap_map.shape[1]
+    exists = np.arange(width) < chain.gaps[:, None]
+    state, gap = np.nonzero(exists)
+    index = np.full(exists.shape, -1)
+    index[exists] = np.arange(len(state))
+    source, target = chain.source, chain.target
+    moves, before = np.nonzero((index[source] >= 0) & (chain.gap_map >= 0))
+    rows = index[target[moves], chain.gap_map[moves, before]]
+    kept = rows >= 0
+    moves, before, rows = moves[kept], before[kept], rows[kept]
+    opening = np.flatnonzero(chain.with_effect(Effect.UNFLUSHED))
+    first = index[target[opening], 0]
+    opening, first = opening[first >= 0], first[first >= 0]
+    lost = lost_gaps(chain)
+    row, which = np.nonzero(lost.gaps)
+    at = index[source[lost.move][row], which]
+    row, at = row[at >= 0], at[at >= 0]
+    return _Gaps(
+        state,
+        chain.growing[state] & (gap == 0),
+        chain.growing[state],
+        moves,
+        Elimination.of(len(state), index[source[moves], before], rows),
+        opening,
+        adds_up(first, len(state)),
+        sparse.csr_array((np.ones(len(row)), (row, at)), shape=(len(lost.move), len(state))),
+    )
+
+
+class _Sets(NamedTuple):
+    """Sets of gaps that are lost, whatever the rates; see `newest_record.GapSets`.
+
+    Attributes
+    ----------
+    goes_on : array of int
+        Moves that take a set along ...
+    order : Elimination
+        ... and the sets.
+    replaced : array of int
+        Rows of ``goes_on`` where a newer record may begin a gap of the set.
+    opening : array of int
+        Moves that begin a gap of a set ...
+    opened : sparse array, shape (sets, opening)
+        ... and which.
+    """
+
+    goes_on: IntArray
+    order: Elimination
+    replaced: IntArray
+    opening: IntArray
+    opened: sparse.csr_array
+
+
+@once_per_chain
+def _sets_of(chain: Structure) -> _Sets:
+    sets = lost_gaps(chain).sets
+    opens = chain.with_effect(Effect.UNFLUSHED)[sets.move] & (sets.after & 1 > 0)
+    kept = np.flatnonzero(sets.column >= 0)
+    return _Sets(
+        sets.move[kept],
+        Elimination.of(len(sets.state), sets.column[kept], sets.row[kept]),
+        np.flatnonzero(opens[kept]),
+        sets.move[opens],
+        adds_up(sets.row[opens], len(sets.state)),
+    )
+
+
+@dataclass(frozen=True)
+class DrawnSet:
+    """Measures of one partition on one replica set, each with a value for each draw.
+
+    Attributes
+    ----------
+    values, errors : mapping of str to array, shape (draws,)
+    losses : DrawnLosses
+    states : int
+    """
+
+    values: dict[str, Vector]
+    errors: dict[str, Vector]
+    losses: DrawnLosses
+    states: int
+
+
+class _Chances(NamedTuple):
+    """As `LossChances`, of the lossy moves in each draw; shape (lossy, draws)."""
+
+    at_once: Vector
+    tails: Vector
+    any_tail: Vector
+    window: Vector
+
+    @property
+    def events(self) -> Vector:
+        return self.at_once + self.tails + self.window
+
+    @property
+    def probability(self) -> Vector:
+        later = self.any_tail + (1.0 - self.any_tail) * self.window
+        return self.at_once + (1.0 - self.at_once) * later
+
+
+class DrawnChain:
+    """A chain under the rates of many draws.
+
+    Parameters
+    ----------
+    chain : Structure
+        Condensed.
+    parameters : sequence of ChainParameters
+        Of each draw; what is written to a partition matters only to `measures`.
+    """
+
+    def __init__(self, chain: Structure, parameters: Sequence[ChainParameters]) -> None:
+        self.chain, self.parameters = chain, parameters
+        self.rates = [dict(drawn.rates_per_hour) for drawn in parameters]
+        self.moves, draws = moves_of(chain), len(parameters)
+        self.name_rates = rates_of(chain, parameters)
+        self.rate: Vector = self.name_rates[chain.rate] * chain.weight[:, None]
+        assert chain.restarts is not None
+        self.restarts: Vector = chain.restarts @ self.name_rates
+        self.nowhere = np.zeros((chain.states, draws))
+        cycles = self.cycles(self.rate, self.nowhere)
+        self.out = cycles.out
+        hours = cycles.visits()
+        self.pi: Vector = hours / hours.sum(axis=0)
+        self.unflushed = np.array([drawn.unflushed_hours for drawn in parameters])
+        self.retention_hours = parameters[0].retention_hours
+        self.flux: Vector = self.pi[chain.source] * self.rate
+        self.lossy_flux = self.flux[self.moves.lossy]
+        self.lossy_rate = self.rate[self.moves.lossy]
+        self.totals_per_hour = self.lossy_flux[self.moves.total].sum(axis=0)
+        self.written: Vector = chain.writable.astype(np.float64) @ self.pi
+
+    def cycles(self, rate: Vector, absorbed: Vector) -> ManyCycles:
+        """The cycles of the chain with other rates of its moves."""
+        every = np.concatenate([rate, self.restarts])
+        return ManyCycles(self.moves.connected, self.moves.connected.pairs @ every, absorbed)
+
+    @cached_property
+    def power_failures(self) -> Vector:
+        """Power failures in each state that would lose the last writes."""
+        return self.chain.flush_window.per_hour_of_draws(self.name_rates, self.chain.states)
+
+    @cached_property
+    def windows(self) -> tuple[Vector, Vector, Vector]:
+        """After each move that stops writes: hours until all is on disk, power failures, moves."""
+        stops = self.moves.lossy[self.moves.stopping]
+        target = self.chain.target[stops]
+        return self._window_hours(stops), self.power_failures[target], self.out[target]
+
+    def _window_hours(self, stops: IntArray) -> Vector:
+        """Hours after moves that stop writes until all is on disk."""
+        known = transitions(self.chain.rate_names)
+        waits = np.array([entry.hangs for entry in known], dtype=np.float64)
+        hung = np.array([drawn.hung_follower_hours for drawn in self.parameters])
+        left: Vector = self.unflushed - waits[self.chain.rate[stops], None] * hung
+        return np.maximum(left, 0.0)
+
+    @cached_property
+    def gap_hours(self) -> Vector:
+        """As `LogGaps.mean_hours`, by gap: shape (gaps, draws)."""
+        gaps = _gaps_of(self.chain)
+        source = np.where(gaps.grows[:, None], self.pi[gaps.state], 0.0)
+        source += gaps.opened @ (self.flux[gaps.opening] * self.unflushed)
+        out = self.all_out[gaps.state]
+        return self._within(gaps.order, self.rate[gaps.goes_on], out, gaps.ages, source)
+
+    @cached_property
+    def lost_gap_hours(self) -> Vector:
+        """Hours of writes in what each move loses that loses gaps."""
+        found: Vector = _gaps_of(self.chain).lost @ self.gap_hours
+        return found
+
+    @cached_property
+    def all_out(self) -> Vector:
+        """Rate out of each state, moves that lead back to it included."""
+        left: Vector = adds_up(self.chain.source, self.chain.states) @ self.rate
+        return left + self.restarts
+
+    def _within(
+        self,
+        order: Elimination,
+        rates: Vector,
+        out: Vector,
+        ages: NDArray[np.bool_],
+        source: Vector,
+    ) -> Vector:
+        """`records_lost.hours_within` of each draw."""
+        retention = self.retention_hours
+        if retention <= 0.0 or not source.any():
+            return np.zeros_like(source)
+        unlimited = order.with_totals(rates, out)
+        exits = out - CHERNOFF_EXPONENT / retention * ages[:, None]
+        weighing = order.with_totals(rates, exits)
+        with np.errstate(all="ignore"):
+            hours, weighted = unlimited.forward(source), weighing.forward(source)
+            beyond = np.exp(-CHERNOFF_EXPONENT) * weighted > records_lost.ACCURACY / 2.0 * hours
+        limited = unlimited.singular | weighing.singular | beyond.any(axis=0)
+        for draw in np.flatnonzero(limited).tolist():
+            into = order.into(rates[:, draw])
+            hours[:, draw] = hours_limited(into, out[:, draw], ages, source[:, draw], retention)
+        return hours
+
+    def _with_record(self, records_per_hour: float) -> Vector:
+        """`newest_record.some_record` of each draw, by gap set: shape (sets, draws)."""
+        steps, sets, growing = _sets_of(self.chain), lost_gaps(self.chain).sets, self.chain.growing
+        written = -np.expm1(-records_per_hour * self.unflushed)
+        begun = self.flux[steps.opening] * written
+        source = steps.opened @ begun
+        grows = growing[sets.state] & (sets.members & 1 > 0)
+        source += np.where(grows[:, None], records_per_hour * self.pi[sets.state], 0.0)
+        rate = self.rate[steps.goes_on]
+        rate[steps.replaced] *= 1.0 - written
+        out = self.all_out[sets.state] + (records_per_hour * grows)[:, None]
+        return self._within(steps.order, rate, out, growing[sets.state], source)
+
+    def chances(self, records_per_hour: float, tail_records: float) -> _Chances:
+        """`RecordsAtRisk.chances` of each draw, of the lossy moves."""
+        moves, lost = self.moves, lost_gaps(self.chain)
+        shape = len(moves.lossy), len(self.rates)
+        cached = -np.expm1(-records_per_hour * self.unflushed)
+        at_once = np.zeros(shape)
+        at_once[moves.losing] = cached
+        if len(lost.move) and records_per_hour > 0.0:
+            there = self.pi[self.chain.source[lost.move]]
+            found = self._with_record(records_per_hour)[lost.number]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                mean = records_per_hour * self.lost_gap_hours / there
+                in_gaps = np.where(there > 0.0, np.minimum(found / there, -np.expm1(-mean)), 0.0)
+            losing = self.chain.with_effect(Effect.LOSS)[lost.move]
+            at_once[moves.in_gaps] = in_gaps * losing[:, None]
+        total = self._whole_log_chance(records_per_hour)
+        at_once[moves.total] = total * np.isin(moves.total, moves.losing)[:, None]
+        tails, any_tail = np.zeros(shape), np.zeros(shape)
+        tails[moves.dropping] = -2.0 * np.expm1(-tail_records)
+        any_tail[moves.dropping] = -np.expm1(-2.0 * tail_records)
+        window = np.zeros(shape)
+        window[moves.stopping] = self._in_window(records_per_hour)
+        return _Chances(at_once, tails, any_tail, window)
+
+    def _in_window(self, records_per_hour: float) -> Vector:
+        hours, failures, out = self.windows
+        chance = np.zeros(hours.shape)
+        some = (hours > 0.0) & (failures > 0.0)
+        arriving = records_per_hour * hours[some]
+        share = arriving * second_difference(out[some] * hours[some], arriving)
+        chance[some] = failures[some] * hours[some] * share
+        return chance
+
+    @cached_property
+    def _loss_rate(self) -> Vector:
+        """Total losses per hour of writing."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.written > 0.0, self.totals_per_hour / self.written, 0.0)
+
+    def _whole_log_chance(self, records_per_hour: float) -> Vector:
+        if records_per_hour == 0.0:
+            return np.zeros(len(self.rates))
+        arrivals = records_per_hour + self._loss_rate
+        return records_per_hour / arrivals * -np.expm1(-arrivals * self.retention_hours)
+
+    def _whole_log_hours(self) -> Vector:
+        rate, retention = self._loss_rate, self.retention_hours
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hours = -np.expm1(-rate * retention) / rate
+        return np.where(rate * retention == 0.0, retention, hours)
+
+    def records_lost_per_hour(self, records_per_hour: float, tail_records: float) -> Vector:
+        """Mean acknowledged records lost, none counted twice; see `SolvedChain`."""
+        moves, flux = self.moves, self.lossy_flux
+        hours = np.zeros_like(flux)
+        if len(moves.in_gaps):
+            hours[moves.in_gaps] = self.lost_gap_hours * self.lossy_rate[moves.in_gaps]
+        hours[moves.total] += flux[moves.total] * self._whole_log_hours()
+        hours[moves.cached] += flux[moves.cached] * self.unflushed
+        left, failures, out = self.windows
+        hours[moves.stopping] += flux[moves.stopping] * flush_window_loss(failures, out, left)[1]
+        tails = 2.0 * tail_records * flux[moves.dropping].sum(axis=0)
+        lost: Vector = records_per_hour * hours.sum(axis=0) + tails
+        return lost
+
+    def unavailability(
+        self, available: NDArray[np.bool_], parameters: Sequence[ChainParameters]
+    ) -> Vector:
+        """Share of time in unavailable states, and in leader changes between available ones."""
+        chain = self.chain
+        within = available[chain.source] & available[chain.target]
+        hours = np.stack([p.failovers.by_name(chain.rate_names) for p in parameters], axis=2)
+        found: Vector = (~available).astype(np.float64) @ self.pi
+        for number, change in enumerate((Effect.FAILOVER, Effect.HANDOVER)):
+            rows = np.flatnonzero(within & chain.with_effect(change))
+            found += (self.flux[rows] * hours[chain.rate[rows], number]).sum(axis=0)
+        return found
+
+    @cached_property
+    def truncation(self) -> DrawnTruncation:
+        """What states that are left out add at most."""
+        stops = np.flatnonzero(self.chain.ends_writing)
+        often = self.flux[stops] * self._window_hours(stops) ** 2
+        return truncation_of_draws(
+            self.chain.whole,
+            self.rates,
+            self.name_rates,
+            self.pi,
+            self.unflushed,
+            self.chain.target[stops],
+            often,
+        )
+
+    def measures(self, parameters: Sequence[ChainParameters], partitions: float) -> DrawnSet:
+        """Compute what a decision needs.
+
+        Parameters
+        ----------
+        parameters : sequence of ChainParameters
+            Of each draw, with the same rates.
+        partitions : float
+            How many on the replica set count as one when records are lost.
+        """
+        records = parameters[0].records_per_hour
+        tails = min(parameters[0].tail_records, parameters[0].retained_records)
+        chances = self.chances(records, tails)
+        events = (self.lossy_flux * chances.events).sum(axis=0) * HOURS_PER_YEAR
+        values = {
+            "loss_events_per_year": events,
+            "acked_records_lost_per_year": HOURS_PER_YEAR
+            * self.records_lost_per_hour(records, tails),
+            "write_unavailability": self.unavailability(self.chain.writable, parameters),
+            "read_unavailability": self.unavailability(self.chain.readable, parameters),
+        }
+        if partitions != 1.0:
+            chances = self.chances(records * partitions, tails * partitions)
+        return DrawnSet(
+            values,
+            self._errors(values, parameters),
+            self._losses(chances),
+            self.chain.states,
+        )
+
+    def _errors(
+        self, values: dict[str, Vector], parameters: Sequence[ChainParameters]
+    ) -> dict[str, Vector]:
+        missing, away = self.truncation, np.array([max(drawn.failovers) for drawn in parameters])
+        relative = (
+            missing.hours + lumping_error(self.chain.constants, self.chain.environment) + _ROUNDING
+        )
+        in_gaps = self.lossy_flux[self.moves.in_gaps].sum(axis=0)
+        bounds = {
+            "loss_events_per_year": (missing.losses + records_lost.ACCURACY * in_gaps)
+            * HOURS_PER_YEAR,
+            "write_unavailability": missing.unwritable(away),
+        }
+        with np.errstate(invalid="ignore"):
+            return {
+                name: bound + np.where(values[name] > 0.0, relative * values[name], 0.0)
+                for name, bound in bounds.items()
+            }
+
+    def _losses(self, chances: _Chances) -> DrawnLosses:
+        """Losses of partitions on the same replicas, which count as one."""
+        chain, moves, probability = self.chain, self.moves, chances.probability
+        absorbed = moves.lossy_leaving @ (self.lossy_rate * probability)
+        surviving = self.rate.copy()
+        surviving[moves.lossy] *= 1.0 - probability
+        first = first_losses(self.cycles(surviving, absorbed), HOURS_PER_YEAR)
+        for draw in np.flatnonzero(first.unsettled).tolist():
+            alone = self._generator(surviving[:, draw], absorbed[:, draw], draw)
+            found = first_passage.first_loss(alone, HOURS_PER_YEAR)
+            first.mean_hours[draw], first.probability[draw] = found.mean_hours, found.probability
+            first.visits[:, draw] = regenerative.stationary(alone.renewed)
+        there = self.pi
+        if not chances.tails.any():
+            there = first.visits / first.visits.sum(axis=0)
+        flux = there[chain.source] * self.rate
+        lasting = flux.copy()
+        lasting[moves.lossy] *= 1.0 - probability
+        per_year = flux[moves.lossy] * HOURS_PER_YEAR
+        credited = _LateLosses(chain, lasting, moves.lossy)
+        assert chain.restarts is not None
+        by_name = moves.by_name @ flux + (chain.restarts.T @ there) * self.name_rates
+        year = DrawnYear(
+            flux=per_year,
+            at_once=credited.of(per_year * chances.at_once),
+            early=per_year * chances.window,
+            any_tail=per_year * chances.any_tail,
+            alone=alone_of_draws(chain, lasting),
+            out=1.0 - self.pi[0],
+            by_name=by_name * HOURS_PER_YEAR,
+            of_moves=flux * HOURS_PER_YEAR,
+        )
+        events, tails = (
+            moves.lossy_by_name @ credited.of(per_year * each)
+            for each in (chances.events, chances.tails)
+        )
+        return losses_of_draws(
+            chain,
+            moves.lossy,
+            (first.mean_hours, first.probability),
+            (events, tails),
+            year,
+            DrawnRates(
+                self.name_rates,
+                self.rates,
+                [dict(drawn.destruction_shares) for drawn in self.parameters],
+            ),
+        )
+
+    def _generator(self, rate: Vector, absorbed: Vector, draw: int) -> generator.Generator:
+        """The chain of one draw by itself."""
+        connected = self.moves.connected
+        rates = connected.pairs @ np.append(rate, self.restarts[:, draw])
+        return generator.Generator.of(connected.source, connected.target, rates, absorbed)
+
+
+def rates_of(chain: Structure, parameters: Sequence[ChainParameters]) -> Vector:
+    """Rates per hour of a chain's names in each draw, shape (names, draws)."""
+    names, place = parameters[0].rates_per_hour, {}
+    for number, (name, _) in enumerate(names):
+        place[name] = number
+    rates = np.array([[rate for _, rate in drawn.rates_per_hour] for drawn in parameters])
+    found: Vector = rates.T[[place[name] for name in chain.rate_names]]
+    return found
+
+
+class _LateLosses:
+    """`late_losses.LateLosses` of each draw, among the lossy moves."""
+
+    def __init__(self, chain: Structure, flux: Vector, lossy: IntArray) -> None:
+        found, self._states = late_moves(chain), chain.states
+        self._late = np.flatnonzero(found.late[lossy])
+        self._begin = np.searchsorted(lossy, found.begin)
+        self._leaving = adds_up(chain.source[lossy[self._late]], chain.states)
+        into = np.concatenate([found.begin, found.passing])
+        self._begin_target, self._pass_target = (
+            chain.target[found.begin],
+            chain.target[found.passing],
+        )
+        arrivals = adds_up(chain.target[into], chain.states) @ flux[into]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._begin_share, self._pass_share = (
+                np.where(flux[some] > 0.0, flux[some] / arrivals[chain.target[some]], 0.0)
+                for some in (found.begin, found.passing)
+            )
+        self._passing = adds_up(chain.source[found.passing], chain.states)
+
+    def of(self, amounts: Vector) -> Vector:
+        """Move what is lost at replacements to the moves that destroyed a disk last."""
+        late = amounts[self._late]
+        there = self._leaving @ late
+        total = there.sum(axis=0)
+        if not total.any():
+            return amounts
+        visited = np.zeros_like(there)
+        for _ in range(_MOST_STEPS):
+            visited += there
+            there = self._passing @ (there[self._pass_target] * self._pass_share)
+            there[:, there.sum(axis=0) <= REMAINS * total] = 0.0
+            if not there.any():
+                break
+        begun = visited[self._begin_target] * self._begin_share
+        whole = begun.sum(axis=0)
+        moved = whole > 0.0
+        found = amounts.copy()
+        found[self._late] = np.where(moved, 0.0, late)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found[self._begin] += np.where(moved, begun * (total / whole), 0.0)
+        return found
+
+
+def alone_of_draws(chain: Structure, flux: Vector) -> Vector:
+    """`struck_alone.shares` of each draw, shape (4, states, draws)."""
+    paths = struck_alone.paths(chain)
+    moving, draws = flux[paths.move], flux.shape[1]
+    arrivals = adds_up(paths.target, chain.states) @ moving
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(moving > 0.0, moving / arrivals[paths.target], 0.0)
+    found = np.zeros((struck_alone.MOST + 1, chain.states, draws))
+    found[0, 0] = 1.0
+    after, changed = np.zeros_like(found), np.full(draws, np.inf)
+    for _ in range(struck_alone.MOST_STEPS):
+        follow(paths[1:], share, found, after, changed, struck_alone.PRECISION)
+        found, after = after, found
+        if (changed <= struck_alone.PRECISION).all():
+            break
+    rest = np.maximum(1.0 - found.sum(axis=0), 0.0)
+    return np.concatenate([found, rest[None]])

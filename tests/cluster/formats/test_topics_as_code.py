@@ -1,0 +1,121 @@
+import pytest
+
+from advisor.cluster import load_cluster
+from advisor.errors import InputError
+
+RACKS = "1=a,2=b,3=c"
+# https://github.com/Mongey/terraform-provider-kafka, docs/resources/topic.md
+TERRAFORM = """\
+provider "kafka" { bootstrap_servers = ["localhost:9092"] }
+
+resource "kafka_topic" "orders" {
+  config = {
+    # keep on each partition 100MiB
+    "retention.bytes" = "104857600"
+    "min.insync.replicas" = 2,
+  }
+  name               = "shop.orders.v1" // not the label
+  partitions         = 15
+  replication_factor = 3
+}
+
+resource "kafka_topic" "metrics" {
+  name               = "metrics"
+  partitions         = "2"
+  replication_factor = "1"
+  configuration = { }
+  depends_on = [
+    # nothing.here,
+    kafka_acl.x
+  ]
+}
+"""
+# https://github.com/kafka-ops/julie, docs/the-descriptor-files.rst
+JULIE = """\
+---
+context: "context"
+source: "source"
+projects:
+  - name: "foo"
+    consumers: []
+    topics:
+      - name: "foo"
+        config:
+          replication.factor: "1"
+          num.partitions: "1"
+      - dataType: "avro"
+        name: "bar"
+        config:
+          replication.factor: "2"
+          num.partitions: "3"
+          min.insync.replicas: "2"
+"""
+
+
+def test_topics_of_terraform_are_placed_on_the_brokers_that_are_given():
+    """Names, counts and settings are those of the resources; comments are none of them."""
+    cluster = load_cluster(TERRAFORM, racks=RACKS)
+    orders, metrics = cluster.topics
+    assert (orders.name, len(orders.partitions), orders.replication_factor) == (
+        "shop.orders.v1",
+        15,
+        3,
+    )
+    assert orders.configs == {"retention.bytes": "104857600", "min.insync.replicas": "2"}
+    assert (metrics.name, len(metrics.partitions), metrics.replication_factor) == ("metrics", 2, 1)
+    assert metrics.configs == {}
+    assert cluster.brokers == {1: "a", 2: "b", 3: "c"}
+    assert "placed as Kafka would" in " ".join(cluster.notes)
+
+
+def test_topics_of_a_topology_have_the_names_that_julieops_gives_them():
+    """Context, what stands before the projects, project, topic and type of data are one name."""
+    foo, bar = load_cluster(JULIE, racks=RACKS).topics
+    assert (foo.name, len(foo.partitions), foo.replication_factor) == (
+        "context.source.foo.foo",
+        1,
+        1,
+    )
+    assert (bar.name, len(bar.partitions), bar.replication_factor) == (
+        "context.source.foo.bar.avro",
+        3,
+        2,
+    )
+    assert bar.configs == {"min.insync.replicas": "2"}
+
+
+@pytest.mark.parametrize("text", [TERRAFORM, JULIE], ids=["terraform", "julie"])
+def test_without_brokers_it_is_said_how_to_name_them(text):
+    """Neither has brokers: they are not guessed from the largest replication factor."""
+    with pytest.raises(InputError, match=r"say nothing of brokers: name them with --racks"):
+        load_cluster(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"shop.orders.v1"', "var.name", "name is 'var.name', which is computed"),
+        ('"shop.orders.v1"', '"${var.prefix}.orders"', "which is computed"),
+        ("= 15", "= local.partitions", "partitions is 'local.partitions', which is computed"),
+        ("  partitions         = 15\n", "", "it has no partitions"),
+        ("  name  ", "  for_each = var.topics\n  name  ", "for_each or count"),
+        ('"104857600"', "var.bytes", "retention.bytes is 'var.bytes', which is computed"),
+        ("replication_factor = 3\n}", "replication_factor = 3\n", "it is not closed"),
+    ],
+)
+def test_what_terraform_computes_is_refused(old, new, words):
+    """A variable, an expression, a missing count and a cut block are named, not guessed."""
+    text = TERRAFORM.replace(old, new, 1).split('resource "kafka_topic" "metrics"')[0]
+    with pytest.raises(InputError) as caught:
+        load_cluster(text, racks=RACKS)
+    assert words in str(caught.value)
+    assert "kafka_topic.orders" in str(caught.value)
+
+
+def test_counts_that_a_plan_of_julieops_has_are_not_guessed():
+    """A plan stands in another file, so that a count is missing here."""
+    text = JULIE.replace('          num.partitions: "3"\n', "").replace(
+        'name: "bar"', "name: bar\n        plan: gold"
+    )
+    with pytest.raises(InputError, match="in a plan or left out"):
+        load_cluster(text, racks=RACKS)
