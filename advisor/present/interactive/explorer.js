@@ -147,6 +147,7 @@ function mount(root, data, ask, tell) {
     };
     field.addEventListener(isPrice ? "input" : "change", function (event) {
       chosen[control.key] = fields[control.key].get();
+      if (isPrice) { named(field, control.options[field.value][1]); }
       choose(control.key, event.timeStamp);
     });
   });
