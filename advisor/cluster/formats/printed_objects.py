@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from advisor.cluster.formats.literals import LiteralError, read_literal
@@ -59,6 +60,7 @@ def looks_like_objects(beginning: str) -> bool:
     return all(named & {*names} for names in (_REPLICAS, (*_ISR, *_IN_SYNC)))
 
 
+@lru_cache(maxsize=4096)  # the same names occur again and again
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.lower())
 
