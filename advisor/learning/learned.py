@@ -19,7 +19,7 @@ from advisor.cluster import Cluster
 from advisor.decision import Action, Verdict
 from advisor.decision.rows import Change, between_losses, without_writes
 from advisor.errors import InputError, ModelError, expect, shown
-from advisor.formatting import as_given, counted, significant
+from advisor.formatting import counted, significant
 from advisor.learning.card_file import write_card
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory, Gap, Outage
@@ -36,6 +36,7 @@ from advisor.tables import data_frame, html_folded, html_list, html_table
 if TYPE_CHECKING:
     import pandas as pd
 
+_DAYS = 365.0
 _PARTITIONS, _REPLICAS, _RACKS = 12, 3, 3
 """The topic that is judged where no cluster is given."""
 
@@ -202,12 +203,14 @@ class Learned:
     def seen_words(self) -> str:
         """What was counted, in a sentence."""
         first = self.histories[0]
-        years = as_given(float(f"{sum(h.years for h in self.histories):.3g}"))
-        unit = "year" if years == "1" else "years"
+        years = sum(history.years for history in self.histories)
+        how_long, unit = (years, "year") if years >= 1.0 else (years * _DAYS, "day")
+        number = significant(how_long, 3)
+        time = f"{number} {unit}{'' if number == '1' else 's'}"
         if len(self.histories) == 1:
-            where = f"{counted(first.brokers, 'broker')}, {years} {unit}"
+            where = f"{counted(first.brokers, 'broker')}, {time}"
         else:
-            where = f"{len(self.histories)} clusters, together {years} {unit}"
+            where = f"{len(self.histories)} clusters, together {time}"
         return f"Counted: {where}; {len(self.counts)} of {len(self.prior.mechanisms)} mechanisms."
 
     @property
