@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
+from advisor.present.interactive.settings_grid import verdict_at, words_at
+
 Bounds = tuple[float, float]
 """Between which the true number lies, of which a screen shows two digits."""
 ANY: Bounds = (0.0, math.inf)
@@ -218,10 +220,7 @@ def of_explorer(page: str) -> Said:
     chosen, price = data["chosen"], data["price"]
     keys = [control["key"] for control in data["controls"] if control["key"] != price]
     setting = data["settings"]["|".join(chosen[key] for key in keys)]
-    verdict = data["judged"][setting["verdicts"][chosen[price]]]
-
-    def words(value: Any) -> str:
-        return str(data["texts"][value] if isinstance(value, int) else value)
+    verdict = verdict_at(data, setting, chosen[price])
 
     def numbers(shown: Mapping[str, Any] | None) -> tuple[Bounds, Bounds]:
         if shown is None:
@@ -230,8 +229,8 @@ def of_explorer(page: str) -> Said:
         return _about(1.0 / losses if losses else math.inf), _about(minutes)
 
     today, after = numbers(setting), numbers(verdict["better"] or setting)
-    row = Row(words(verdict["severity"]), (today[0], after[0]), (today[1], after[1]))
-    return Said({chosen["topic"]: row}, words(verdict["headline"]))
+    row = Row(verdict["severity"], (today[0], after[0]), (today[1], after[1]))
+    return Said({chosen["topic"]: row}, words_at(data, verdict["headline"]))
 
 
 def _about(value: float) -> Bounds:

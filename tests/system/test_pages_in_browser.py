@@ -15,6 +15,7 @@ from advisor.advice import Goals, audit, recommend
 from advisor.catalog import data_path
 from advisor.cluster import Cluster, load_cluster
 from advisor.present import write_report
+from advisor.present.interactive.settings_grid import verdict_at, words_at
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from browsing import NEEDS_BROWSER, chromium, opened, serious
 
@@ -277,9 +278,9 @@ def holds(page: Page, data: Any, values: dict[str, str]) -> None:
     key = "|".join(value for name, value in values.items() if name != data["price"])
     setting = data["settings"].get(key)
     assert setting is not None, values
-    verdict = data["judged"][setting["verdicts"][values[data["price"]]]]
-    assert page.locator(".ae-headline").inner_text() == data["texts"][verdict["headline"]]
-    assert page.locator(".ae-verdict").inner_text() == data["texts"][verdict["text"]]
+    verdict = verdict_at(data, setting, values[data["price"]])
+    assert page.locator(".ae-headline").inner_text() == words_at(data, verdict["headline"])
+    assert page.locator(".ae-verdict").inner_text() == words_at(data, verdict["text"])
     badge = page.locator(".ae-badge")
     assert verdict["severity"] in badge.inner_text()
     colourless = "ae-open" in (badge.get_attribute("class") or "")

@@ -29,7 +29,10 @@ function mount(root, data, ask, tell) {
   var lookedAhead = null;
   var fields = {};
 
-  function text(x) { return typeof x === "number" ? texts[x] : x; }
+  function text(x) {
+    // A text, its place, or the places of its clauses.
+    return Array.isArray(x) ? x.map(text).join(" ") : typeof x === "number" ? texts[x] : x;
+  }
   function key(values) {
     return data.controls.filter(function (c) { return c.key !== data.price; })
       .map(function (c) { return values[c.key]; }).join("|");
@@ -435,7 +438,7 @@ function mount(root, data, ask, tell) {
   }
   function answerOf(values, setting) {
     return key(values) + values[data.price] +
-      JSON.stringify([setting.loss, setting.complete, Object.keys(setting.verdicts)]);
+      JSON.stringify([setting.loss, setting.complete, Object.keys(setting.verdicts).length]);
   }
   function show(values, setting, why) {
     answered = answerOf(values, setting);
@@ -459,8 +462,14 @@ function mount(root, data, ask, tell) {
     if (tell) { tell(Object.assign({}, shown)); }
   }
   function judged(setting) {
-    var said = setting.verdicts[shown[data.price]];
-    return typeof said === "number" ? data.judged[said] : said;
+    // The kernel sends whole verdicts by their prices; a page has places of rows.
+    var price = shown[data.price], table = data.judged, said = {};
+    if (!Array.isArray(setting.verdicts)) { return setting.verdicts[price]; }
+    table.rows[setting.verdicts[table.prices.indexOf(price)]].forEach(function (value, at) {
+      said[table.fields[at]] = value;
+    });
+    if (said.better !== null) { said.better = table.better[said.better]; }
+    return said;
   }
   function judge(setting) {
     var said = judged(setting);

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from advisor.present.interactive.settings_grid import setting_key
+from advisor.present.interactive.settings_grid import setting_key, verdict_at
 from advisor.rendering import Html, html, html_data, html_joined, markup
 
 _MOUNT = """
@@ -99,8 +99,8 @@ def _table(page: Mapping[str, Any]) -> Html:
         setting = page["settings"].get(setting_key(keys, {**chosen, **place}))
         if setting is None or "at" not in setting:
             continue
-        judged = page["judged"][setting["verdicts"][price]]
-        cells = (judged["severity"], *(texts[said] for said in setting["said"]))
+        verdict = verdict_at(page, setting, price)
+        cells = (verdict["severity"], *(texts[said] for said in setting["said"]))
         words = html_joined(markup("<td>{}</td>", html(cell)) for cell in cells)
         name = html(texts[setting["name"]])
         rows.append(markup('<tr><th scope="row">{}</th>{}</tr>', name, words))

@@ -13,6 +13,7 @@ from advisor.decision.comparison import OUT_OF_REACH
 from advisor.decision.evaluator import LOSS_PROBABILITY, WRITES
 from advisor.decision.rows import around
 from advisor.decision.verdict import plain
+from advisor.present.interactive.settings_grid import rounded
 
 _DRAWN = {LOSS_PROBABILITY: "loss", WRITES: "refused"}
 """Measures that the pictures draw."""
@@ -48,6 +49,10 @@ def verdict_json(
             for goal in action.goals
             if goal.goal in _DRAWN and goal.state == OUT_OF_REACH
         ),
-        "pays": [plain(choice.pays_from_minutes), plain(choice.pays_to_minutes)],
+        "pays": [_end(choice.pays_from_minutes), _end(choice.pays_to_minutes)],
         "better": None if better is None else dict(better),
     }
+
+
+def _end(minutes: float | None) -> Any:
+    return None if minutes is None else plain(rounded(minutes))

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from advisor.advice.goals import Goals, limit_words
@@ -28,9 +30,11 @@ _BRIEFLY = {" million": "M", " billion": "B", " trillion": "T"}
 _LEGEND = (("goal", "your goal"), ("interval", "95 % interval"))
 _WORDS = (
     *("name", "said", "lines", "notes", "commands", "refusal"),
-    *("headline", "text", "floor", "sure", "goals"),
+    *("headline", "floor", "sure", "goals"),
 )
 """Fields whose texts are stored once."""
+_CLAUSE = re.compile(r"(?<=;) ")
+"""Where a verdict's text is cut: what a setting does today, and after the change."""
 
 
 def setting_json(
@@ -89,7 +93,7 @@ def page_json(
     note: str = "",
     capped: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return everything that `explorer.js` needs; equal texts are stored once.
+    """Return everything that `explorer.js` needs; equal texts and verdicts are stored once.
 
     Parameters
     ----------
@@ -112,13 +116,10 @@ def page_json(
         What Kafka makes of a min ISR above the replication factor, by the versions to which that is
         the same setting as one with a min ISR equal to it.
     """
-    texts: dict[str, int] = {}
-    judged: dict[str, int] = {}
     keys = [control["key"] for control in controls]
     context = [key for key in CONTEXT if key in keys]
-    packed = {
-        setting_key(keys, values): _packed(setting, texts, judged) for values, setting in settings
-    }
+    tables = _Tables()
+    packed = {setting_key(keys, values): tables.packed(setting) for values, setting in settings}
     places = {tuple(setting["at"]) for setting in packed.values() if "at" in setting}
     return {
         "controls": list(controls),
@@ -128,8 +129,8 @@ def page_json(
         "price": PRICE,
         "today": {topic: dict(values) for topic, values in today.items()},
         "settings": packed,
-        "texts": list(texts),
-        "judged": [json.loads(verdict) for verdict in judged],
+        "texts": list(tables.texts),
+        "judged": tables.judged(),
         "marks": {name: list(each) for name, each in marks.items()},
         "marked": _MARKED,
         "confidence": _CONFIDENCE,
@@ -150,31 +151,87 @@ def setting_key(keys: Sequence[str], values: Mapping[str, str]) -> str:
     return "|".join(values[key] for key in keys if key != PRICE)
 
 
-def _packed(
-    setting: Mapping[str, Any], texts: dict[str, int], judged: dict[str, int]
-) -> dict[str, Any]:
-    """A setting with places in lists for its texts and verdicts; equal ones are stored once."""
+def verdict_at(page: Mapping[str, Any], setting: Mapping[str, Any], price: str) -> dict[str, Any]:
+    """Return the verdict on a setting of a page at a price of a loss, as `explorer.js` finds it."""
+    judged = page["judged"]
+    row = judged["rows"][setting["verdicts"][judged["prices"].index(price)]]
+    verdict = dict(zip(judged["fields"], row, strict=True))
+    place = verdict["better"]
+    return verdict | {"better": None if place is None else judged["better"][place]}
 
-    def stored(value: Any) -> Any:
+
+def words_at(page: Mapping[str, Any], place: int | Sequence[int]) -> str:
+    """Return a text of a page by its place, or by the places of its clauses."""
+    if isinstance(place, int):
+        return str(page["texts"][place])
+    return " ".join(str(page["texts"][clause]) for clause in place)
+
+
+@dataclass
+class _Tables:
+    """Texts, verdicts and better settings of a page: equal ones are stored once, by their places.
+
+    Attributes
+    ----------
+    texts, rows, better : dict
+        Places in the lists of the page.
+    fields, prices : list of str
+        Names of a row's values, and the prices of a loss at which settings are judged.
+    """
+
+    texts: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    better: dict[str, int] = field(default_factory=dict)
+    fields: list[str] = field(default_factory=list)
+    prices: list[str] = field(default_factory=list)
+
+    def packed(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a setting with places for its texts, and a list of them for its verdicts."""
+        packed = self._worded(setting)
+        if verdicts := setting.get("verdicts"):
+            self.prices = list(verdicts)
+            packed["verdicts"] = [self._row(verdict) for verdict in verdicts.values()]
+        return packed
+
+    def judged(self) -> dict[str, Any]:
+        """Return the verdicts as rows without names, and what they refer to."""
+        return {
+            "prices": self.prices,
+            "fields": self.fields,
+            "rows": [json.loads(row) for row in self.rows],
+            "better": [json.loads(better) for better in self.better],
+        }
+
+    def _row(self, verdict: Mapping[str, Any]) -> int:
+        row = self._worded(verdict)
+        row["text"] = [self._stored(clause) for clause in _CLAUSE.split(verdict["text"])]
+        if verdict["better"] is not None:
+            row["better"] = _place(self.better, json.dumps(self._worded(verdict["better"])))
+        self.fields = list(row)
+        return _place(self.rows, json.dumps(list(row.values())))
+
+    def _worded(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: self._stored(value) if n in _WORDS else value for n, value in fields.items()}
+
+    def _stored(self, value: Any) -> Any:
         if isinstance(value, str):
-            return texts.setdefault(value, len(texts))
-        return [stored(each) for each in value] if isinstance(value, list) else value
+            return _place(self.texts, value)
+        return [self._stored(inner) for inner in value] if isinstance(value, list) else value
 
-    def packed(fields: Mapping[str, Any]) -> dict[str, Any]:
-        return {n: stored(value) if n in _WORDS else value for n, value in fields.items()}
 
-    def verdict_place(verdict: Mapping[str, Any]) -> int:
-        better = verdict["better"]
-        fields = {**packed(verdict), "better": None if better is None else packed(better)}
-        return judged.setdefault(json.dumps(fields), len(judged))
-
-    places = {price: verdict_place(v) for price, v in setting.get("verdicts", {}).items()}
-    return packed(setting) | ({"verdicts": places} if places else {})
+def _place(table: dict[str, int], value: str) -> int:
+    return table.setdefault(value, len(table))
 
 
 def _numbers(estimate: Estimated) -> list[float]:
-    """Value, low, high."""
-    return [float(f"{q:.{_DIGITS}g}") for q in (estimate.value, estimate.low, estimate.high)]
+    """Value, low, high; the value alone where it has no interval."""
+    ends = (estimate.low, estimate.high) if estimate.low < estimate.high else ()
+    return [rounded(q) for q in (estimate.value, *ends)]
+
+
+def rounded(value: float) -> float:
+    """Return the digits that a page stores."""
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def _in_words(estimate: Estimated, say: Callable[[float], str]) -> str:

@@ -16,7 +16,7 @@ from advisor.cluster import Cluster, load_cluster
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.present.interactive.fragment import html_fragment
-from advisor.present.interactive.settings_grid import setting_key
+from advisor.present.interactive.settings_grid import setting_key, verdict_at, words_at
 from advisor.present.interactive.switches import switchable
 from advisor.present.second_process import SecondProcess
 from advisor.protocol.rules.config import Config
@@ -342,8 +342,8 @@ def test_a_page_switches_version_and_elr() -> None:
         exact = evaluate(Cluster.uniform(brokers=2, racks=2), config, MODEL, LOAD)
         setting = page["settings"][around_key(page, **changes)]
         assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
-        verdict = page["judged"][setting["verdicts"]["10080"]]
-        assert page["texts"][verdict["headline"]] == "Keep RF 2, min ISR 1, acks=all."
+        verdict = verdict_at(page, setting, "10080")
+        assert words_at(page, verdict["headline"]) == "Keep RF 2, min ISR 1, acks=all."
 
 
 def test_retries_move_no_curve(explorer_model: ExplorerModel) -> None:

@@ -16,6 +16,7 @@ from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
 from advisor.pipeline.simulate import simulate
 from advisor.present import plot_recommendation, plot_reliability, write_report
+from advisor.present.interactive.settings_grid import verdict_at, words_at
 from advisor.present.outcome import GIVEN_UP, compared_outcomes, outcomes, shares
 from advisor.present.report.page import render_report
 from advisor.present.report.sampled_check import sampled_check
@@ -195,11 +196,13 @@ def test_the_explorer_begins_with_the_worst_topic(text: str, advice: Recommendat
         for factor in options["replication_factor"]:
             for least in range(1, int(factor) + 1):
                 setting = page["settings"][f"orders|{factor}|{least}|{acks}|{timeout}"]
-                assert list(setting["verdicts"]) == options["minutes_per_loss"]
+                assert len(setting["verdicts"]) == len(options["minutes_per_loss"])
                 assert "commands" not in setting
     start = page["settings"]["|".join(page["chosen"].values()).removesuffix("|10080")]
-    said, verdict = page["judged"][start["verdicts"]["10080"]], advice.quick_verdict
-    assert page["texts"][said["headline"]] == verdict.headline
+    assert page["judged"]["prices"] == options["minutes_per_loss"]
+    said, verdict = verdict_at(page, start, "10080"), advice.quick_verdict
+    assert words_at(page, said["headline"]) == verdict.headline
+    assert words_at(page, said["text"]) == verdict.text
     assert (said["severity"], said["known"]) == (verdict.severity, True)
     assert [mark["mark"] for mark in page["marks"]["orders"]] == ["today"]
 
