@@ -20,7 +20,11 @@ CLUSTER = (
     click.argument("cluster"),
     click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
     click.option("--controllers", help="Racks of the controllers, in the same forms."),
-    click.option("--model", required=True, help="Card of what breaks and how often: a name (advisor cards) or a path."),
+    click.option(
+        "--model",
+        required=True,
+        help="Card of what breaks and how often: a name (advisor cards) or a path.",
+    ),
     click.option("--kafka-version", help='Such as "4.1"; overrides what the cluster says.'),
     click.option("--mode", help="kraft or zookeeper, where the cluster does not say it."),
     click.option("--elr", help="on or off: eligible leader replicas (KIP-966), where it does not."),
