@@ -78,7 +78,6 @@ def decided() -> object:
             whole_report,
             (
                 "95 % intervals",
-                "Other schemes",
                 "Fewest faults",
                 "Sensitivity",
                 "Auditing",

@@ -482,6 +482,8 @@ class Sensitivity:
 
     def choices_at(self, changes: Sequence[Mapping[str, float]]) -> list[int]:
         """Return the place of the setting that the rule chooses with each change of numbers."""
+        if not changes:
+            return []
         question, settings = self.comparison.question, self.comparison.settings
         columns = [self.evaluator.at(setting, question.load, changes) for setting in settings]
         groups, asked = self.comparison.groups, (self.requirements, self.survives)

@@ -362,13 +362,13 @@ def price_sentence(choice: SettingChoice) -> str:
     if lower is not None and 0.0 < lower < math.inf:
         return f"It pays unless losing records matters less than {duration(lower)} without writes."
     if lower == 0.0:
-        return "It is better than a lower min ISR however little a loss matters."
+        return "A lower min ISR is no better, whatever a loss costs."
     if higher is not None and higher < MOST_PRICE_MINUTES:
         return (
             f"A higher min ISR pays if losing records matters more than {duration(higher)} without "
             "writes."
         )
-    return "It is better than a higher min ISR however much a loss matters." if higher else ""
+    return "A higher min ISR is no better, whatever a loss costs." if higher else ""
 
 
 def sure_sentence(choice: SettingChoice) -> str:

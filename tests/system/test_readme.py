@@ -18,4 +18,4 @@ def test_the_first_answer_is_the_one_shown() -> None:
     cluster = load_cluster(SAMPLE.with_suffix(".txt"), racks=SAMPLE.with_suffix(".racks.toml"))
     model = load_model("three_az_cloud")
     answer = recommend(cluster, model)
-    assert found[1].strip() == reported(answer, answer.quick_verdict, "out/report.html").text
+    assert found[1].strip() == reported(answer, answer.verdict, "out/report.html").text

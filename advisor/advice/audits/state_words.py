@@ -101,7 +101,7 @@ def _first(state: CurrentState) -> str:
     elif broker in state.presence.failed_directories:
         what = f"repair the failed log directory of broker {broker}"
     elif broker in state.presence.unknown and state.presence.part:
-        what = f"see whether broker {broker} runs, and why it is not in sync"
+        what = f"see whether broker {broker} runs, and why it is behind"
     elif broker in (*state.presence.unknown, *state.presence.offline):
         what = f"bring back broker {broker} (if it is up, see its log)"
     if state.offline:

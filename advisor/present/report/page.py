@@ -37,7 +37,6 @@ from advisor.present.report.grid import elsewhere, grid
 from advisor.present.report.loss_stories import loss_stories
 from advisor.present.report.origin import made_by
 from advisor.present.report.sampled_check import sampled_check
-from advisor.present.report.schemes import schemes_compared
 from advisor.present.report.topics import audited
 from advisor.present.second_process import SecondProcess
 from advisor.present.setting_text import rack_words, tolerance_words
@@ -68,11 +67,6 @@ _WITHOUT_INTERVALS = {
     "have none: it would take minutes.",
     True: "Only the recommended and the present setting have one: with so many partitions others "
     "would take minutes.",
-}
-_SCHEME_INTERVALS = {
-    False: "Each 95 % interval comes from the same draws of the failure model in every row.",
-    True: "Only the first row has 95 % intervals: with so many partitions others would take "
-    "minutes.",
 }
 # Longer scripts and files are shown in part; only the first `_MOST_FILES` files are shown.
 _MOST_LINES, _MOST_CHARACTERS, _MOST_FILES = 400, 40_000, 16
@@ -209,9 +203,7 @@ def _context(
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
         "without_intervals": _WITHOUT_INTERVALS[many],
-        "scheme_intervals": _SCHEME_INTERVALS[many],
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
-        "schemes": schemes_compared(best.reliability),
         "why": recommendation.why,
         "stories": loss_stories(recommendation),
         "outcomes": [

@@ -1,4 +1,4 @@
-"""The report's tables: costs, schemes, stalls, internal topics, findings and swings."""
+"""The report's tables: costs, stalls, internal topics, findings and swings."""
 
 import dataclasses
 import re
@@ -14,14 +14,12 @@ from advisor.present import plot_reliability
 from advisor.present.card_text import card_in_words
 from advisor.present.figures.tornado import largest_swings
 from advisor.present.labels import time_per_year_label
-from advisor.present.outcome import compared_outcomes, outcomes
+from advisor.present.outcome import outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.page import render_report
-from advisor.present.report.schemes import records_in_words, schemes_compared
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.cost import in_bytes
-from advisor.reliability.schemes.comparison import rows_beside
 
 
 @pytest.fixture(scope="module")
@@ -46,47 +44,6 @@ def test_every_setting_has_its_cost(text: str, advice: Recommendation) -> None:
         assert between is not None
         said = f'<td class="figure">{in_bytes(choice.bytes_stored)}<br>{in_bytes(between)}/s<br>'
         assert any(f"{said}{cost.acknowledgement_ms:g} ms</td>" in row for row in rows)
-
-
-def test_other_schemes_are_compared(text: str, advice: Recommendation) -> None:
-    """A row per scheme; Kafka first, with the losses and refusals of its own table."""
-    rows = schemes_compared(advice.best.reliability)
-    assert [row["name"].split(",")[0] for row in rows] == [
-        "Kafka",
-        "Synchronous",
-        "Majority vote",
-        "Majority vote",
-        "Asynchronous",
-    ]
-    own = [(one.brief, one.interval) for one in compared_outcomes(advice.best.reliability)]
-    low, high = advice.best.reliability.interval("acked_records_lost_per_year")
-    records = rows[0]["measures"].pop(1)
-    assert rows[0]["measures"] == own
-    for value, words in (
-        (advice.best.reliability.acked_records_lost_per_year, records[0]),
-        (low, records[1].removeprefix("95 %: ").split(" to ")[0]),
-        (high, records[1].split(" to ")[1]),
-    ):
-        # Two digits are shown.
-        assert float(words.removesuffix(" a year").replace(",", "")) == pytest.approx(value, 0.05)
-    assert all(words in text for words in records)
-    assert all(words in text for row in rows for cell in row["measures"] for words in cell)
-    assert rows[-1]["note"] in text
-
-
-def test_records_lost_by_a_scheme_in_words(advice: Recommendation) -> None:
-    """Nothing lost, small means without needless zeros, and nothing acknowledged."""
-    row = rows_beside(advice.best.reliability)[1]
-    for mean, words in (
-        (0.0, "none modelled"),
-        (8.8e-6, "8.8e-6 a year"),
-        (1.2e6, "1.2 million a"),
-    ):
-        told = records_in_words(dataclasses.replace(row, acked_records_lost_per_year=mean), 1, 1)
-        assert told[0].startswith(words)
-        assert told[1] == ""
-    dropping = dataclasses.replace(row, records_dropped_per_year=5.0)
-    assert records_in_words(dropping, 1.0, 2.0) == ("none is acknowledged", "")
 
 
 def test_stalls_are_shown_for_acks_all(text: str, advice: Recommendation) -> None:
@@ -202,7 +159,6 @@ def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> No
     assert lost.brief == told
     assert lost.value.endswith(f" / year, {told}")
     assert lost.interval == f"95 %: once in {low} to {high}"
-    assert schemes_compared(result)[0]["measures"][0] == (told, lost.interval)
     assert told in result.summary
     assert largest_swings(result)[0]["low"].startswith("once in ")
     assert not re.search(r"[0-9]%", result.explain())

@@ -10,13 +10,14 @@ from numba import njit
 from scipy import integrate, stats
 
 from advisor import Cluster, Config, evaluate
+from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled import renewal_kernel
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block
 from advisor.reliability.sampler.plan_reader import plan_for
-from advisor.reliability.solver import jit, measure_table
+from advisor.reliability.solver import jit
 from renewal_oracle import Crowd, Partition, lognormal, weibull
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
 
