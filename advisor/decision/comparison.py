@@ -406,18 +406,21 @@ def choice_of(
     others = [place for place in pool if place != chosen]
     runner_up = comparison.settings[columns[rule.least(middle, others)]] if others else None
     standing = rule.Standing(0, 0, 0, Regret(0.0, 0.0))
+    at_middle = [_break_even(comparison, evaluator, step, False) for step in (-1, 1)]
+    below, above = at_middle
     if draw and evaluator.draws:
         cost = rule.costs(*_drawn(comparison, evaluator, columns), price)
         standing = rule.standing(cost, chosen, pool)
+        below, above = (_break_even(comparison, evaluator, step, True) for step in (-1, 1))
     return SettingChoice(
         setting=comparison.settings[comparison.chosen],
         minutes_per_loss=price,
         **standing._asdict(),
         runner_up=runner_up,
-        break_even_minutes=_break_even(comparison, evaluator, -1, draw),
-        break_even_above=_break_even(comparison, evaluator, 1, draw),
-        pays_from_minutes=_median(_break_even(comparison, evaluator, -1, False)),
-        pays_to_minutes=_median(_break_even(comparison, evaluator, 1, False)),
+        break_even_minutes=below,
+        break_even_above=above,
+        pays_from_minutes=_median(at_middle[0]),
+        pays_to_minutes=_median(at_middle[1]),
     )
 
 
@@ -445,14 +448,14 @@ def _drawn(
 
 
 def _break_even(
-    comparison: Comparison, evaluator: Evaluator, step: int, draw: bool
+    comparison: Comparison, evaluator: Evaluator, step: int, drawn: bool
 ) -> Spread | None:
     neighbour = comparison.neighbour(step)
     if neighbour is None:
         return None
     chosen = comparison.chosen
     places = [chosen, comparison.settings.index(neighbour)]
-    if draw and evaluator.draws:
+    if drawn:
         losses, minutes = _drawn(comparison, evaluator, places)
     else:
         losses, minutes = (amounts[None] for amounts in _amounts(comparison, places))

@@ -33,7 +33,7 @@ from advisor.reliability.measures.loss_events import lost_gaps, second_differenc
 from advisor.reliability.measures.records_lost import CHERNOFF_EXPONENT, hours_limited
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
-from advisor.reliability.solver.generator import IntArray, Vector, adds_up
+from advisor.reliability.solver.generator import ROUGH, IntArray, Vector, adds_up
 from advisor.reliability.solver.many_draws import (
     Connected,
     Elimination,
@@ -511,7 +511,8 @@ class DrawnChain:
         first = first_losses(self.cycles(surviving, absorbed), HOURS_PER_YEAR)
         for draw in np.flatnonzero(first.unsettled).tolist():
             alone = self._generator(surviving[:, draw], absorbed[:, draw], draw)
-            found = first_passage.first_loss(alone, HOURS_PER_YEAR)
+            # As accurate as a draw is; all digits would take seconds a draw.
+            found = first_passage.first_loss(alone, HOURS_PER_YEAR, ROUGH)
             first.mean_hours[draw], first.probability[draw] = found.mean_hours, found.probability
             first.visits[:, draw] = regenerative.stationary(alone.renewed)
         there = self.pi

@@ -27,7 +27,7 @@ from advisor.reliability.measures.first_losses import (
 )
 from advisor.reliability.measures.replica_set import as_if_acknowledged, nominal, solve
 from advisor.reliability.measures.solved_chain import SolvedChain
-from advisor.reliability.solver.generator import EXACT
+from advisor.reliability.solver.generator import EXACT, ROUGH
 
 Measures = tuple[dict[str, float], dict[str, float]]
 CLUSTER = advisor.Cluster.uniform(6, racks=3)
@@ -112,6 +112,21 @@ def test_draws_solved_together_are_those_solved_one_by_one(
         for measure in TRUNCATED:
             found = drawn.errors[measure][number]
             assert found == pytest.approx(errors[measure], rel=1e-9, abs=1e-300), measure
+
+
+def test_draws_with_slow_repairs_are_as_accurate_as_draws_are() -> None:
+    """Where a year is too short to forget its start, losses have the digits of a single draw."""
+    model = advisor.load_model("single_rack")
+    case = Case.read(CLUSTER, config(replication_factor=2, min_insync_replicas=1), model, LOAD)
+    cards = [model.with_values({"broker.destroyed.hours": hours}) for hours in (24.0, 700.0, 3e3)]
+    drawn = measured_together(
+        case, [case.roughly(card) for card in cards], (), compute_first_losses
+    )
+    for number, card in enumerate(cards):
+        values, _ = one_by_one(case, card, compute_first_losses)
+        for measure in DRAWN:
+            found = drawn.values[measure][number]
+            assert found == pytest.approx(values[measure], rel=ROUGH, abs=0.0), measure
 
 
 def test_a_number_that_is_0_in_some_draws_is_solved_with_the_others() -> None:
