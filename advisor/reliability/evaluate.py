@@ -225,7 +225,7 @@ class Reevaluation:
     def draws(self, cards: Sequence[FailureModel]) -> DrawnMeasures:
         """Measure several cards at once, without causes and intervals.
 
-        A measure that is not among `DRAWN` is evaluated card by card when it is asked for.
+        A measure that is not among `DRAWN` is evaluated card by card when one reads it.
         """
         found = measure_draws(self.case, cards, self.first_losses)
         return replace(found, values=_WithOthers(found.values, self, tuple(cards)))

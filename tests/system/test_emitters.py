@@ -39,6 +39,7 @@ DUMPS = {
     "advisor.reliability.chain.structure_store": "what an array on disk is made of",
     "advisor.protocol.zookeeper.znodes": "the data of a simulated znode",
     "advisor.present.report.origin": "what a digest is made of",
+    "advisor.present.interactive.settings_grid": "what equal rows of a page are known by",
 }
 CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 RENDERING = "advisor.rendering"

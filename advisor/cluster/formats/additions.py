@@ -175,17 +175,17 @@ def _with_settings(cluster: Cluster, addition: Addition) -> Cluster:
 
 
 def _with_broker_settings(cluster: Cluster, addition: Addition) -> Cluster:
-    """Add the settings that all of its brokers have alike."""
+    """Add the settings that are the same on all of its brokers."""
     described = list(addition.brokers.values())
     if not described:
         return cluster
-    alike = {
+    common = {
         key: value
         for key, value in described[0].items()
         if key in REPLICATION_SETTINGS and all(row.get(key) == value for row in described)
     }
     note = f"Settings of {counted(len(described), 'broker')} are from {addition.source}."
-    return _noted(cluster, note, broker_settings={**cluster.broker_settings, **alike})
+    return _noted(cluster, note, broker_settings={**cluster.broker_settings, **common})
 
 
 def _with_voters(cluster: Cluster, addition: Addition) -> Cluster:

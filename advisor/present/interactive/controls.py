@@ -23,7 +23,7 @@ MOST_TOPICS = 50
 """Topics that can be chosen."""
 EVERY_ACKS = ("all", "1", "0")
 PRICE = "minutes_per_loss"
-"""The control that changes no number, only what is better: what losing records is worth."""
+"""The control that changes no number, only what is better: the price of losing records."""
 PRICES = (
     (10.0, "metrics, ten minutes"),
     (60.0, "page views, an hour"),
@@ -47,7 +47,7 @@ _LABELS = {
     "eligible_leader_replicas": "eligible leader replicas",
     "kafka_version": "Kafka version",
     "card": "failure model",
-    PRICE: "losing records is worth, in time without writes",
+    PRICE: "price of losing records, in time without writes",
 }
 _SWITCH = (("false", "off"), ("true", "on"))
 _ELR = (("default", "default"), *_SWITCH)

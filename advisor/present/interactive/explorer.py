@@ -77,7 +77,7 @@ class Explorer(anywidget.AnyWidget):
     setting : Config
         The setting shown; never one that Kafka refuses.
     minutes_per_loss : float
-        What losing records is worth: one of the control's steps.
+        The price of losing records: one of the control's steps.
     verdict : Verdict
         On the setting shown, as if it ran today; read only. How sure it is comes later.
     page : dict
@@ -425,7 +425,7 @@ def explorer(
         The traffic of all topics together, which share it by their partitions, or of a new topic.
         Default: 1,000 records per second for each.
     goals : Goals, optional
-        Limits, and what losing records is worth at first. Default: ``Goals()``.
+        Limits, and the price of losing records at first. Default: ``Goals()``.
     config : Config, optional
         A new topic with these settings is shown first. Default: the cluster's worst topic as it is
         today, Kafka's own aside; without topics a new one with replication factor 3 and min ISR 2,

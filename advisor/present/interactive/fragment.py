@@ -55,7 +55,8 @@ def html_fragment(page: Mapping[str, Any]) -> Html:
     page : mapping
         See `settings_grid.page_json`.
     """
-    return _fragment(page, markup('<div class="advisor-explorer">'), _MOUNT, "")
+    script = markup(f"(function () {{\n{source('explorer.js')}{_MOUNT}}}());")
+    return _fragment(page, markup('<div class="advisor-explorer">'), script, markup(""))
 
 
 def stored_fragment(page: Mapping[str, Any], widget: str) -> Html:
@@ -69,19 +70,20 @@ def stored_fragment(page: Mapping[str, Any], widget: str) -> Html:
         Identity of the widget, letters and digits.
     """
     root = markup('<div class="advisor-stored" data-stored="{}">', html(widget))
-    hidden = (
-        f"body:has([data-advisor-live='{widget}']) .advisor-stored[data-stored='{widget}'] "
-        "{ display: none; }\n"
+    hidden = markup(
+        "body:has([data-advisor-live='{}']) .advisor-stored[data-stored='{}'] "
+        "{{ display: none; }}\n",
+        *(html(widget), html(widget)),
     )
-    return _fragment(page, root, _STORED, hidden)
+    script = markup(f"(function () {{\n{source('explorer.js')}{_STORED}}}());")
+    return _fragment(page, root, script, hidden)
 
 
-def _fragment(page: Mapping[str, Any], root: Html, start: str, style: str) -> Html:
+def _fragment(page: Mapping[str, Any], root: Html, script: Html, style: Html) -> Html:
     data = markup('<script type="application/json">{}</script>', html_data(page))
-    script = markup(f"(function () {{\n{source('explorer.js')}{start}}}());")
     return markup(
-        "<style>\n{}</style>\n{}{}{}</div>\n<script>\n{}\n</script>\n",
-        markup(source("explorer.css") + style),
+        "<style>\n{}{}</style>\n{}{}{}</div>\n<script>\n{}\n</script>\n",
+        *(markup(source("explorer.css")), style),
         root,
         _table(page),
         data,

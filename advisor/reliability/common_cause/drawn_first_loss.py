@@ -59,7 +59,7 @@ class DrawnStrikes(NamedTuple):
     picks: Mapping[str, Sequence[Pick]]
 
     @property
-    def alike(self) -> NDArray[np.bool_]:
+    def same_events(self) -> NDArray[np.bool_]:
         """Draws in which the same can happen as in the first."""
         found = np.bool_(True)
         for amounts in (*self.per_year.values(), *self.along.values()):
@@ -195,7 +195,7 @@ def first_loss_of_draws(
     losses : mapping of pattern to DrawnLosses
         No leader drops tails.
     struck : DrawnStrikes
-        All draws alike.
+        The same for all draws.
     """
     sets = placement.replica_set_classes(exchangeable)
     counts = _independent_counts(losses, sets, exchangeable)

@@ -212,7 +212,7 @@ def _first_of_draws(
     unexamined = TOGETHER.get(first_losses)
     if unexamined is not None and case.chain.constants.acks == "all":
         struck = _struck(cases)
-        if struck.alike.all():
+        if struck.same_events.all():
             asked = case.placement, case.exchangeable, unexamined
             return first_loss_of_draws(losses, struck, *asked)
     for draw, drawn_case in enumerate(cases):
