@@ -35,7 +35,7 @@ export default () => {
       } else if (kind !== "setting") {
         explorer.send(question); // other processes work on it and answer in parts
       } else if (open) {
-        // What takes seconds is given up for what was chosen since.
+        // What takes seconds ends when something else is chosen.
         next = question;
         explorer.send({ id: open.id, values: open.values, kind: "cancel" });
       } else {
