@@ -31,11 +31,12 @@ CLUSTER = ROOT / "data" / "clusters" / "three-az-six-brokers"
 CELL = f"""import advisor
 cluster = advisor.load_cluster("{CLUSTER}.txt", racks="{CLUSTER}.racks.toml")
 load = advisor.Workload(partitions=12, records_per_second=1000, record_bytes=512)
-advisor.explorer(cluster, "three_az_cloud", load)"""
+config = advisor.Config(replication_factor=3, min_insync_replicas=2)
+advisor.explorer(cluster, "three_az_cloud", load, config=config)"""
 WAIT_MS = 120_000
 LIMIT_MS = 100
-# Control and values: each is one change away from the first picture. They begin with it; the others
-# begin after `AHEAD_S`.
+# Control and values: each is one change away from the first picture, of a new topic. They begin
+# with it; the others begin after `AHEAD_S`.
 FIRST = (
     ("min_insync_replicas", ("1", "3", "2")),
     ("card", ("two_az", "single_rack", "bare_metal_racks", "three_az_cloud")),

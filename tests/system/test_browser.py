@@ -226,10 +226,11 @@ def test_controls_badge_and_curves_are_in_view_together(explored: Page) -> None:
 def test_keys_act_on_a_control_and_on_nothing_else(explored: Page, key: str) -> None:
     """Arrows change it, typing stays in it, and no key reaches a cell of the notebook."""
     field = explored.locator(f".ae-row [id$='-{key}']")
+    before = field.input_value()  # a click on a scale chooses
     field.click()
     explored.keyboard.press("Escape")  # closes the list that the click opened
     field.focus()
-    before, cells = field.input_value(), cells_of(explored)
+    cells = cells_of(explored)
     assert len(cells) == len(CELLS)
     for press in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "Home", "End"):
         explored.keyboard.press(press)
@@ -285,15 +286,18 @@ def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> Non
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_mouse_changes_a_control_and_the_answer(explored: Page, key: str) -> None:
-    """A choice from a list is drawn, and a number typed over the one a double click marks."""
+    """A choice from a list is drawn, a step of a scale, and a number typed over a marked one."""
     field = explored.locator(f".ae-row [id$='-{key}']")
     before, drawn = field.input_value(), redraws(explored)
-    field.click()
-    if field.evaluate("field => field.tagName") == "SELECT":
+    if field.get_attribute("type") == "range":
+        field.click(position={"x": 4, "y": 4})
+    elif field.evaluate("field => field.tagName") == "SELECT":
+        field.click()
         explored.keyboard.press("Escape")
         values = field.evaluate("field => [...field.options].map(option => option.value)")
         field.select_option(next(value for value in values if value != before))
     else:
+        field.click()
         field.dblclick()
         explored.keyboard.type("45000")
         explored.locator(".ae-verdict").click()  # elsewhere: the field is left
