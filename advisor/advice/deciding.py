@@ -35,7 +35,7 @@ from advisor.decision.settings import Placement, candidate_factor
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
-from advisor.reliability.evaluate import forget_draws, topic_evaluator
+from advisor.reliability.evaluate import forget_chains, forget_draws, topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
@@ -153,7 +153,9 @@ class Decision:
 
     def _drawn(self, depth: Depth | None) -> Verdict:
         verdict = self.answered(self._drawing, depth)
+        # The measures are kept, and the chains are on disk.
         forget_draws()
+        forget_chains()
         return verdict
 
     @cached_property

@@ -113,7 +113,7 @@ class ChainWithGaps(Protocol):
         """Transitions that leave no log."""
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=16)
 def lost_gaps(chain: ChainWithGaps) -> LostGaps:
     """The gaps that the transitions of a chain lose."""
     hit = chain.gap_map == GAP_LOST

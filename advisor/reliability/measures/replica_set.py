@@ -74,7 +74,7 @@ def _ends_soonest(parameters: ChainParameters) -> str:
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     """Build the state space of one replica set and solve its chain.
 
