@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +47,7 @@ from advisor.decision.verdict import (
     LossSize,
     Verdict,
 )
+from advisor.progress import ignore, progress_bar
 
 MOST_CHAINS = 64
 """Draws are taken for the topics that come first, until that many chains are drawn."""
@@ -165,8 +167,12 @@ def decide_cluster(
     )
     drawn = _drawn_classes([classes[at][0] for at in order], most_chains) if computed.draws else 0
     choices = dict(enumerate(middle))
-    for at in order[:drawn]:
-        choices[at] = choice_of(classes[at][0], evaluator, wanted)
+    # A notebook gets messages for each bar, shown or not.
+    bar = progress_bar(drawn, " topics", "How sure") if drawn else nullcontext(ignore)
+    with bar as done:
+        for at in order[:drawn]:
+            choices[at] = choice_of(classes[at][0], evaluator, wanted)
+            done(1)
     least = _least_confident([(at, choices[at]) for at in order])
     for at in order:
         if computed.every_sensitivity or (computed.sensitivity and at == least):
