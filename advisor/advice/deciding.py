@@ -222,6 +222,7 @@ class Decision:
                 planned=self._planned.of(topic),
                 internal=topic.internal,
                 load_is_given=situation.load_is_given,
+                has_observers=topic.has_observers and topic.replication_factor > 1,
             )
             for topic in situation.topics
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,11 @@ from advisor.parsing import is_unicode
 from advisor.rendering import one_line
 
 _USUAL_FACTOR = 3
+# What the table of sources says of inputs that have no settings, or need not have them.
+_NO_SETTINGS = re.compile(
+    r"\bn(?:o|or) settings\b|settings where the client prints|prints them, settings"
+)
+_MIN_ISR = "min.insync.replicas"
 MOST_BROKERS = 100_000
 """More than any Kafka cluster has; a larger number is taken for a typo."""
 
@@ -339,7 +345,19 @@ class Cluster(ClusterTable):
         """What the description was taken for, and what of it is not judged; a sentence each."""
         service = () if self.managed is None else (SERVICES[self.managed].sentence,)
         said = (self.taken_for, self._part_words(), *set_aside_words(self.set_aside), *service)
-        return tuple(filter(None, (*said, observers_words(self.topics))))
+        return tuple(filter(None, (*said, observers_words(self.topics), self._assumed_words())))
+
+    def _assumed_words(self) -> str:
+        """Say that min ISR is assumed where the input has no settings."""
+        if not _NO_SETTINGS.search(self.taken_for) or _MIN_ISR in self.broker_settings:
+            return ""
+        unstated = sum(topic.min_insync_replicas is None for topic in self.topics)
+        if not unstated:
+            return ""
+        return (
+            f"The min ISR of {counted(unstated, 'topic')} is assumed: 1, Kafka's default. Give the "
+            "output of kafka-configs.sh --describe --all --entity-type topics beside it."
+        )
 
     def _part_words(self) -> str:
         """Say which part is shown, and where more brokers than occur in it would change advice."""

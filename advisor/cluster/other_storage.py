@@ -40,7 +40,7 @@ def set_aside_words(topics: Sequence[Topic]) -> tuple[str, ...]:
 
 def observers_words(topics: Sequence[Topic]) -> str:
     """Say that observers are not judged as replicas; "" if no topic has any."""
-    observed = [topic for topic in topics if any(p.observers for p in topic.partitions)]
+    observed = [topic for topic in topics if topic.has_observers]
     if not observed:
         return ""
     brokers = sorted({b for topic in observed for p in topic.partitions for b in p.observers})
@@ -49,5 +49,6 @@ def observers_words(topics: Sequence[Topic]) -> str:
     return (
         f"Observers of {observed[0].name}{more_topics} (brokers "
         f"{', '.join(map(str, brokers[:_MOST_NAMES]))}{more}) are asynchronous copies: outside the "
-        "ISR by design, they neither acknowledge nor are elected, and do not count as replicas."
+        "ISR by design, they neither acknowledge nor are elected, and do not count as replicas. If "
+        "they are promoted, writes stop for less time than said here: no other setting is weighed."
     )

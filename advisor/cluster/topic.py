@@ -357,11 +357,14 @@ class Topic:
         return None
 
     @property
+    def has_observers(self) -> bool:
+        """Whether asynchronous copies stand beside its replicas."""
+        return any(partition.observers for partition in self.partitions)
+
+    @property
     def placed_by_rules(self) -> bool:
         """Whether Confluent's placement constraints decide on its replicas, or it has observers."""
-        return bool(self.configs.get("confluent.placement.constraints")) or any(
-            partition.observers for partition in self.partitions
-        )
+        return self.has_observers or bool(self.configs.get("confluent.placement.constraints"))
 
     @property
     def internal(self) -> bool:

@@ -170,6 +170,8 @@ def compare(
     measured = [evaluator.middle(question.today, question.load)]
     factor = candidates(question)[0].replication_factor
     most_replicas = max(factor, min(MOST_REPLICAS, len(question.brokers)))
+    if question.has_observers:
+        most_replicas = factor
     for replicas in range(factor, most_replicas + 1):
         group = []
         for candidate in candidates(question, replicas):

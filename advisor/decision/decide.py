@@ -195,7 +195,8 @@ def _classes(questions: Sequence[TopicQuestion]) -> list[list[TopicQuestion]]:
     """The topics by placement class; in each the one with most partitions first."""
     classes: dict[object, list[TopicQuestion]] = {}
     for question in questions:
-        key = question.today.config, question.rack_patterns, question.internal
+        kind = question.internal, question.has_observers
+        key = question.today.config, question.rack_patterns, *kind
         classes.setdefault(key, []).append(question)
     return [
         sorted(members, key=lambda question: (-question.load.partitions, question.topic))
@@ -302,6 +303,9 @@ def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
     At the card's middle values, and in each draw, where another setting may have the least.
     """
     columns, load = comparison.columns, comparison.question.load
+    if comparison.question.has_observers:
+        # What settings with observers promoted would do is not known.
+        return Floor(0.0, 0.0, dict.fromkeys(comparison.measured[0].values, 0.0), "", {})
     least = min(columns, key=lambda place: comparison.measured[place][LOSSES])
     drawn: dict[str, tuple[float, ...]] = {}
     if draw and evaluator.draws:

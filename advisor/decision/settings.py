@@ -111,6 +111,9 @@ class TopicQuestion:
         Whether it is one of Kafka's own.
     load_is_given : bool
         Else no number of records is said.
+    has_observers : bool
+        Whether asynchronous copies stand beside its replicas. They may be promoted, which is not
+        modelled: the only candidate has today's replicas and min ISR.
     """
 
     topic: str
@@ -120,6 +123,7 @@ class TopicQuestion:
     planned: Callable[[int], Placement | None] = field(compare=False)
     internal: bool = False
     load_is_given: bool = True
+    has_observers: bool = False
 
     def allows(self, setting: Setting) -> bool:
         """Whether the setting may be chosen: Kafka's own topics have RF 3 and min ISR 2 at least.
@@ -166,19 +170,21 @@ def candidates(question: TopicQuestion, replication_factor: int = 0) -> tuple[Se
         Default: `candidate_factor`.
     """
     today = question.today
+    if question.has_observers and replication_factor in (0, today.replication_factor):
+        return (Setting(_clean(today.config), today.placement),)
     factor = replication_factor or candidate_factor(today.replication_factor, len(question.brokers))
     placement = question.planned(factor)
     return tuple(Setting(config, placement) for config in _configs(today.config, factor))
 
 
+def _clean(today: Config) -> Config:
+    unclean = None if today.rules.unclean_only else False
+    return today.changed(acks="all", unclean_leader_election_enable=unclean)
+
+
 def _configs(today: Config, factor: int) -> Iterator[Config]:
     rules = today.rules
-    clean = today.changed(
-        replication_factor=factor,
-        min_insync_replicas=1,
-        acks="all",
-        unclean_leader_election_enable=None if rules.unclean_only else False,
-    )
+    clean = _clean(today.changed(replication_factor=factor, min_insync_replicas=1))
     largest = factor if rules.min_isr_supported else 1
     usual = max(factor - 1, 1)
     for min_isr in sorted(range(1, largest + 1), key=lambda number: (number > usual, -number)):

@@ -373,7 +373,7 @@ def price_sentence(choice: SettingChoice) -> str:
 
 def sure_sentence(choice: SettingChoice) -> str:
     """Return how sure the choice is, and at which prices of a loss it is right."""
-    if not choice.draws:
+    if not choice.draws or choice.runner_up is None:
         return price_sentence(choice)
     word = choice.confidence
     if word == "depends":

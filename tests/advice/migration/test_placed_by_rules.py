@@ -39,3 +39,16 @@ def test_a_topic_that_is_not_changed_here_does_not_have_the_settings_already() -
     assert "reassign.json" not in result.files()
     assert "every topic has these settings already" not in commands
     assert "observed is not changed here" in commands
+
+
+def test_no_other_setting_is_weighed_where_observers_stand_beside_replicas() -> None:
+    """Two replicas in sync and two observers are kept as they are, and no floor is claimed."""
+    line = "\tTopic: observed\tPartition: 0\tLeader: 1\tReplicas: 1,2,3,4\tIsr: 1,2\tOffline: "
+    text = HEADER.format("observed", 4, "min.insync.replicas=2") + line + "\tObservers: 3,4\n"
+    cluster = load_cluster(text, racks="1=a,2=a,3=b,4=b")
+    verdict = recommend(cluster, CARD).verdict
+    (action,) = verdict.actions
+    assert (action.set_to, action.today.replication_factor) == (None, 2)
+    assert action.floor.losses_per_year == 0.0
+    assert "How sure" not in str(verdict)
+    assert any("no other setting is weighed" in remark for remark in cluster.remarks)

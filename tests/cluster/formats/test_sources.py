@@ -127,3 +127,13 @@ def test_a_description_after_a_long_log_is_read() -> None:
     """What begins a text decides, but a description behind it is not lost."""
     log = "[2025-01-02 10:00:00] starting up the tool\n" * (sources.BEGINNING // 40)
     assert len(load_cluster(log + DESCRIBED).topics) == 1
+
+
+def test_min_isr_that_is_not_shown_is_said_to_be_assumed() -> None:
+    """Without settings the min ISR is Kafka's default, said once; a broker may have its own."""
+    (kcat,) = [source for source in SOURCES if source.name == "the output of kcat -L"]
+    cluster = load_cluster(kcat.example)
+    (assumed,) = [remark for remark in cluster.remarks if "is assumed" in remark]
+    assert "1, Kafka's default" in assumed
+    told = replace(cluster, broker_settings={"min.insync.replicas": "2"})
+    assert not any("is assumed" in remark for remark in told.remarks)
