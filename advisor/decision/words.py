@@ -72,7 +72,7 @@ def _whose(changed: Sequence[Action], topics: int) -> str:
     if topics == 1:
         return changed[0].topic or "the topic"
     if len(changed) == topics:
-        return f"all {topics:,} topics"
+        return "both topics" if topics == 2 else f"all {topics:,} topics"
     return f"{len(changed):,} of {topics:,} topics"
 
 
@@ -80,7 +80,8 @@ def _keep(actions: Sequence[Action]) -> str:
     settings = {str(action.today) for action in actions}
     if len(settings) == 1:
         return f"Keep {settings.pop()}."
-    return f"Keep the settings of all {len(actions):,} topics."
+    topics = "both" if len(actions) == 2 else f"all {len(actions):,}"
+    return f"Keep the settings of {topics} topics."
 
 
 def text(actions: Sequence[Action], head: str, site: str = "") -> str:

@@ -109,7 +109,7 @@ def test_what_is_kept() -> None:
     assert verdict(SIX[4], SIX[1]).headline == "Keep RF 3, min ISR 2, acks=all."
     cheap = Requirements(minutes_per_loss=250.0)
     two = verdict(SIX[4], question(3, 1, topic="logs"), requirements=cheap)
-    assert two.headline == "Keep the settings of all 2 topics."
+    assert two.headline == "Keep the settings of both topics."
     assert two.text.startswith("logs loses records every 16 years (")
     assert two.text.endswith(" and orders stops writes 34 minutes a year.")
 
