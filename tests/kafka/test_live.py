@@ -55,9 +55,12 @@ def topics_by_the_tool(running: RealCluster) -> tuple[Topic, ...]:
 
 
 def without_epochs(cluster: Cluster) -> tuple[Topic, ...]:
-    """Return the topics without leader epochs, as in a describe output."""
+    """Return the topics without leader epochs and offline replicas, as in a describe output."""
     return tuple(
-        replace(topic, partitions=tuple(replace(p, leader_epoch=None) for p in topic.partitions))
+        replace(
+            topic,
+            partitions=tuple(replace(p, leader_epoch=None, offline=()) for p in topic.partitions),
+        )
         for topic in cluster.topics
     )
 
@@ -174,6 +177,8 @@ def test_a_dead_broker_is_noted_and_the_rest_is_read(running: RealCluster) -> No
             ),
         )
         assert without_epochs(read) == topics_by_the_tool(running)
+        for partition in read.topic("clicks").partitions:
+            assert partition.offline == ((3,) if 3 in partition.replicas else ())
         assert any(note.startswith("Brokers that do not run now: 3") for note in read.notes)
         assert set(read.brokers) == {1, 2, 3}
         assert read.observed is not None
