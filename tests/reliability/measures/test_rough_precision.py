@@ -169,7 +169,7 @@ def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
     vague, clear = off_by(found, 0.5), off_by(found, 0.49)
     for said in (vague.explain(), repr(vague), vague._repr_html_()):
         assert "to an order of magnitude only: loss_probability_per_year, loss_events" in said
-        assert ", an order of magnitude; main cause of loss: gray failures" in said
+        assert ", an order of magnitude; main cause of loss: half-dead brokers" in said
     for said in (clear.explain(), repr(clear), clear._repr_html_(), found.explain()):
         assert "digit:" not in said
         assert "order of magnitude" not in said
