@@ -68,9 +68,10 @@ class SecondProcess:
 
 def main() -> None:
     """Run the tasks on the standard input; the results go to the standard output."""
-    # The process that waits should not be slowed down where there are few cores.
+    # The process that waits should hardly be slowed down where there are few cores; but it does
+    # wait in the end, so that on a busy machine much niceness would make it wait for minutes.
     if hasattr(os, "nice"):
-        os.nice(10)
+        os.nice(3)
     tasks = pickle.load(sys.stdin.buffer)
     # What the solver may print must not get between the bytes of the results.
     out, sys.stdout = sys.stdout.buffer, sys.stderr
