@@ -52,8 +52,8 @@ def _missing(state: CurrentState) -> str:
     words = missing_words(state.presence) if state.missing else ["no broker is missing"]
     if failed:
         names = first_of([str(broker) for broker in failed])
-        some = f"brokers {names} run" if len(failed) > 1 else f"broker {names} runs"
-        words.append(f"{some}, but not all of its log directories work")
+        running = f"brokers {names} run" if len(failed) > 1 else f"broker {names} runs"
+        words.append(f"{running}, but not all of its log directories work")
     return "".join(f"{text}; " for text in words)
 
 

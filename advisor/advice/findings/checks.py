@@ -299,14 +299,14 @@ def _copies_of(
         own = config
         if factor != config.replication_factor:
             own = config.changed(replication_factor=factor)
-        found = _copies(topic.name, own, topic.internal, owned)
+        risks = _copies(topic.name, own, topic.internal, owned)
         if len(partitions_of) == 1:
-            yield from found
+            yield from risks
             continue
         of = f"in {len(partitions)} of {len(topic.partitions)} partitions"
         indexes = tuple(p.index for p in partitions)
-        for each in found:
-            yield replace(each, detail=f"{of} {each.detail}", partitions=indexes)
+        for risk in risks:
+            yield replace(risk, detail=f"{of} {risk.detail}", partitions=indexes)
 
 
 def _copies(

@@ -112,9 +112,9 @@ def truncation_of_draws(
     entered, stopping = np.zeros((len(kinds.election_risks), len(rates))), np.zeros_like(power)
     kind, after = kinds.of_left_out[chain.truncated_target], kinds.of_state[chain.states :]
     _gathered(chain, left_out.moves, kind, pi, name_rates, entered)
-    some = np.flatnonzero(chain.stops_writes)
-    place = after[chain.truncated_target[some]]
-    _gathered(chain, left_out.moves[some], place, pi, name_rates, stopping)
+    stops_writes = np.flatnonzero(chain.stops_writes)
+    place = after[chain.truncated_target[stops_writes]]
+    _gathered(chain, left_out.moves[stops_writes], place, pi, name_rates, stopping)
     rare = left_out.rare
     _gathered(chain, rare, kinds.of_state[chain.target[rare]], pi, name_rates, stopping)
     soon = unflushed_hours * (stopping * power).sum(axis=0)

@@ -61,10 +61,10 @@ class DrawnStrikes(NamedTuple):
     @property
     def same_events(self) -> NDArray[np.bool_]:
         """Draws in which the same can happen as in the first."""
-        found = np.bool_(True)
+        same = np.bool_(True)
         for amounts in (*self.per_year.values(), *self.along.values()):
-            found = found & ((amounts > 0.0) == (amounts[0] > 0.0))
-        return np.asarray(found)
+            same = same & ((amounts > 0.0) == (amounts[0] > 0.0))
+        return np.asarray(same)
 
 
 class _Survival:
