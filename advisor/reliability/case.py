@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from advisor.protocol.clients.retry_budget import retry_budget_ms, waiting_budget_ms
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.retry_budget import retry_budget_ms, waiting_budget_ms
 from advisor.reliability.common_cause.placement import Brokers, Placement, ReplicaSetClass, place
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel

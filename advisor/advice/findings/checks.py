@@ -18,8 +18,8 @@ from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, is_rare, percent, significant
 from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config, effective_min_isr
+from advisor.protocol.rules.kraft_quorum import fatal_zones, tolerated
 from advisor.protocol.rules.versions import parse_version
-from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.results.reliability import Reliability
