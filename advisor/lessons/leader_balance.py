@@ -25,20 +25,10 @@ def leaders_by_broker(
     Every replica is in sync and the preferred replica leads before the first death; the
     controller's own rule elects the next leader.
 
-    Parameters
-    ----------
-    assignment : mapping of int to sequence of int
-        Replicas by partition, as `assign` returns them.
-    dead : collection of int
-        Brokers that die, in this order.
+    assignment: replicas by partition, as `assign` returns them.
+    dead: brokers that die, in this order.
+    Returns number of partitions by broker id, ascending; 0 for the dead ones.
 
-    Returns
-    -------
-    dict of int to int
-        Number of partitions by broker id, ascending; 0 for the dead ones.
-
-    Examples
-    --------
     >>> leaders_by_broker({0: [1, 2], 1: [2, 3], 2: [3, 1]}, dead=[1])
     {1: 0, 2: 2, 3: 1}
     """

@@ -38,25 +38,17 @@ DONE = "done"
 class ConsumerRules:
     """How an application polls, processes and commits; defaults as in Kafka.
 
-    Attributes
-    ----------
-    commit : {"auto", "background", "before", "after", "each"}
-        ``enable.auto.commit`` since 0.9; auto-commit of 0.8; ``commitSync`` before or after
-        processing the records of a poll; ``commitSync`` after each record.
-    auto_commit_interval_ms : float
-        5 s since 0.9; 60 s in 0.8.
-    max_poll_records : int
-        Records that one poll returns at most.
-    auto_offset_reset : {"latest", "earliest"}
-        Where a group without a committed offset starts.
-    processing_ms : float
-        Time to process one record.
-    own_thread : bool
-        A worker thread processes records while the consumer thread keeps polling.
-    poll_every_ms : float
-        Interval between polls with ``own_thread``.
-    closes : bool
-        The consumer fails with an exception and runs ``close()``; otherwise it is killed.
+    commit (one of "auto", "background", "before", "after", "each"): ``enable.auto.commit`` since
+        0.9; auto-commit of 0.8; ``commitSync`` before or after processing the records of a poll;
+        ``commitSync`` after each record.
+    auto_commit_interval_ms: 5 s since 0.9; 60 s in 0.8.
+    max_poll_records: records that one poll returns at most.
+    auto_offset_reset (one of "latest", "earliest"): where a group without a committed offset
+        starts.
+    processing_ms: time to process one record.
+    own_thread: a worker thread processes records while the consumer thread keeps polling.
+    poll_every_ms: interval between polls with ``own_thread``.
+    closes: the consumer fails with an exception and runs ``close()``; otherwise it is killed.
     """
 
     commit: str = AUTO
@@ -95,27 +87,15 @@ class ConsumerRules:
 class Consumer:
     """State of a consumer, its group's committed offset, and the records processed so far.
 
-    Attributes
-    ----------
-    end : int
-        Log end offset; records are numbered by offset.
-    now_ms : float
-    position : int or None
-        Next offset to fetch; None while the consumer is not running.
-    committed : int or None
-        Offset committed by the group.
-    buffered : tuple of int
-        Records returned by a poll and not yet processed.
-    in_progress : bool
-        The first of these is being processed.
-    commit_pending : bool
-        The application has to commit next.
-    subscribed : bool
-        The consumer has been started before.
-    commit_due_ms, poll_due_ms, work_done_ms : float
-        Time of the next auto-commit, next poll and end of the current processing.
-    processed : tuple of int
-        In order of processing, repetitions included.
+    end: log end offset; records are numbered by offset.
+    position: next offset to fetch; None while the consumer is not running.
+    buffered: records returned by a poll and not yet processed.
+    in_progress: the first of these is being processed.
+    commit_pending: the application has to commit next.
+    subscribed: the consumer has been started before.
+    commit_due_ms, poll_due_ms, work_done_ms: time of the next auto-commit, next poll and end of the
+        current processing.
+    processed: in order of processing, repetitions included.
     """
 
     end: int
@@ -256,12 +236,7 @@ def _done(state: Consumer, rules: ConsumerRules) -> Consumer:
 class Consumption:
     """Records processed by a group.
 
-    Attributes
-    ----------
-    records : int
-        Records written.
-    processed : tuple of int
-        In order of processing, repetitions included.
+    processed: in order of processing, repetitions included.
     """
 
     records: int
@@ -282,22 +257,11 @@ class Consumption:
 def consume(records: int, rules: ConsumerRules, crashes: Sequence[int] = ()) -> Consumption:
     """Consume all records, with crashes.
 
-    Parameters
-    ----------
-    records : int
-        Records written after the group first subscribed.
-    rules : ConsumerRules
-    crashes : sequence of int
-        Actions before each crash, counted from the start or the last restart; a number beyond the
-        last action crashes after it. After the last crash the consumer runs to the end.
+    records: records written after the group first subscribed.
+    crashes: actions before each crash, counted from the start or the last restart; a number beyond
+        the last action crashes after it. After the last crash the consumer runs to the end.
+    Raises InputError if a number is negative.
 
-    Raises
-    ------
-    InputError
-        If a number is negative.
-
-    Examples
-    --------
     Committing before processing, a crash loses the rest of the batch:
 
     >>> rules = ConsumerRules(commit="before", auto_offset_reset="earliest")
@@ -325,12 +289,8 @@ def _run(state: Consumer, rules: ConsumerRules, actions: float = math.inf) -> tu
 class DeliverySemantics:
     """Delivery semantics of a consumer: the worst case over all crash points.
 
-    Attributes
-    ----------
-    crash_points : int
-        Combinations of crash points tried.
-    most_lost, most_repeated : int
-        Largest number of records lost or repeated in one run.
+    crash_points: combinations of crash points tried.
+    most_lost, most_repeated: largest number of records lost or repeated in one run.
     """
 
     crash_points: int
@@ -348,27 +308,11 @@ class DeliverySemantics:
 def promise(records: int, rules: ConsumerRules, crashes: int = 1) -> DeliverySemantics:
     """Try every crash point of a consumer and return its delivery semantics.
 
-    Parameters
-    ----------
-    records : int
-        Records to consume.
-    rules : ConsumerRules
-        How the application polls, processes and commits.
-    crashes : int
-        Number of crashes in a run, at least 1.
+    rules: how the application polls, processes and commits.
+    crashes: number of crashes in a run, at least 1.
+    Returns most records lost and most records repeated in any run.
+    Raises InputError if ``crashes`` is below 1.
 
-    Returns
-    -------
-    DeliverySemantics
-        Most records lost and most records repeated in any run.
-
-    Raises
-    ------
-    InputError
-        If ``crashes`` is below 1.
-
-    Notes
-    -----
     A run after a crash is longer than a run without crashes only by the records it repeats, so
     crash points are tried up to the number of actions of a run without crashes.
     """

@@ -40,20 +40,10 @@ class RecordOutcome:
 class Delivery:
     """Result of a run.
 
-    Attributes
-    ----------
-    sent : tuple of int
-        Records passed to ``send``, in order.
-    outcomes : tuple of RecordOutcome
-        In the order in which futures completed.
-    log : tuple of int
-        Records by offset in the final log.
-    requests : int
-        Produce requests sent.
-
-    See Also
-    --------
-    deliver : Runs a producer.
+    sent: records passed to ``send``, in order.
+    outcomes: in the order in which futures completed.
+    log: records by offset in the final log.
+    requests: produce requests sent.
     """
 
     sent: tuple[int, ...]
@@ -114,38 +104,17 @@ def deliver(
 ) -> Delivery:
     """Send records 0, 1, ... with the Java producer.
 
-    Parameters
-    ----------
-    config : Config
-        Producer settings and Kafka version.
-    records : int
-        Number of records.
-    script : callable, optional
-        Response of the leader to each request; see `Script`. Default: success.
-    every_ms : float
-        Time between two ``send`` calls.
-    round_trip_ms : float
-        Time from reading a request to its response, above 0; the ``delay_ms`` of an `Answer` is
-        added.
-    wait_for_each : bool
-        Synchronous sending, ``send(...).get()``: one record at a time.
-    stop_at_error : bool
-        The application stops sending after an error.
-    until_ms : float
-        End of the run.
+    config: producer settings and Kafka version.
+    records: number of records.
+    script: response of the leader to each request; see `Script`. Default: success.
+    every_ms: time between two ``send`` calls.
+    round_trip_ms: time from reading a request to its response, above 0; the ``delay_ms`` of an
+        `Answer` is added.
+    wait_for_each: synchronous sending, ``send(...).get()``: one record at a time.
+    until_ms: end of the run.
+    Returns the outcome of every record, and the final log.
+    Raises InputError if a count is negative or a time is out of range.
 
-    Returns
-    -------
-    Delivery
-        The outcome of every record, and the final log.
-
-    Raises
-    ------
-    InputError
-        If a count is negative or a time is out of range.
-
-    Examples
-    --------
     The response to the first request is lost; without idempotence the retry is a duplicate:
 
     >>> from advisor.lessons.clients.scripted_broker import ANSWER_LOST

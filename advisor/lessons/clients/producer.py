@@ -47,22 +47,14 @@ class InFlight(NamedTuple):
 class Producer:
     """State of the producer.
 
-    Attributes
-    ----------
-    queue : tuple of Batch
-        Batches to send, in order.
-    in_flight : tuple of InFlight
-        Requests without a response, oldest first.
-    epoch, next_sequence, last_acked : int
-        Producer epoch, next sequence number and last acknowledged sequence number of an idempotent
-        producer; ``last_acked`` is ``NO_SEQUENCE`` before the first success.
-    unresolved : int or None
-        Sequence number after a batch that expired in an unknown state (Kafka's
+    queue: batches to send, in order.
+    in_flight: requests without a response, oldest first.
+    epoch, next_sequence, last_acked: producer epoch, next sequence number and last acknowledged
+        sequence number of an idempotent producer; ``last_acked`` is ``NO_SEQUENCE`` before the
+        first success.
+    unresolved: sequence number after a batch that expired in an unknown state (Kafka's
         ``unresolvedSequences``).
-    bump_epoch : bool
-        The epoch must be bumped before the next request.
-    requests : int
-        Requests sent.
+    bump_epoch: the epoch must be bumped before the next request.
     """
 
     queue: tuple[Batch, ...] = ()

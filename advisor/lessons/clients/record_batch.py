@@ -40,20 +40,12 @@ RETRIABLE = frozenset(
 class Batch:
     """One record that is queued or in flight.
 
-    Attributes
-    ----------
-    record : int
-    created_ms : float
-    attempts : int
-        Failed attempts that were retriable.
-    last_attempt_ms : float
-        Time of the last failed attempt.
-    epoch, sequence : int
-        Producer epoch and sequence number; ``NO_EPOCH`` and ``NO_SEQUENCE`` if not assigned.
-    reset : bool
-        Its sequence number was reassigned after an epoch bump.
-    done : bool
-        Its future has completed, although a request may still be in flight.
+    attempts: failed attempts that were retriable.
+    last_attempt_ms: time of the last failed attempt.
+    epoch, sequence: producer epoch and sequence number; ``NO_EPOCH`` and ``NO_SEQUENCE`` if not
+        assigned.
+    reset: its sequence number was reassigned after an epoch bump.
+    done: its future has completed, although a request may still be in flight.
     """
 
     record: int

@@ -34,20 +34,11 @@ _NO_CHECKS = SequenceRules(retained_batches=0, accepts_any_first=True)
 class ScalaDelivery:
     """Outcome of every message sent with the 0.8 producer.
 
-    Attributes
-    ----------
-    raised : tuple of int
-        Messages whose ``send`` threw an exception.
-    logged : tuple of int
-        Messages that failed with only a line in the producer's own log.
-    unsent : tuple of int
-        Messages that the application did not send after an error.
-    log : tuple of int
-        Messages by offset.
-    requests : int
-        Produce requests sent.
-    took_ms : float
-        Virtual time until the last outcome.
+    raised: messages whose ``send`` threw an exception.
+    logged: messages that failed with only a line in the producer's own log.
+    unsent: messages that the application did not send after an error.
+    log: messages by offset.
+    took_ms: virtual time until the last outcome.
     """
 
     raised: tuple[int, ...]
@@ -75,31 +66,15 @@ def deliver_scala(
 ) -> ScalaDelivery:
     """Send messages 0, 1, ... with the Scala producer of 0.8.
 
-    Parameters
-    ----------
-    messages : int
-        Number of messages.
-    script : callable, optional
-        Response of the leader to each request; see `Script`. Default: success.
-    mode : {"sync", "async"}
-        ``producer.type``.
-    acks : {0, 1, "all"}
-        ``request.required.acks``; with 0, the default of 0.8, no error is ever reported.
-    retries : int
-        ``message.send.max.retries``.
-    stop_at_error : bool
-        With ``mode="sync"``: stop after an exception, or continue with the next message.
-    round_trip_ms : float
-        Time of one request and its response.
-
-    Returns
-    -------
-    ScalaDelivery
-
-    Raises
-    ------
-    InputError
-        If the mode is unknown or a count is negative.
+    messages: number of messages.
+    script: response of the leader to each request; see `Script`. Default: success.
+    mode (one of "sync", "async").
+    acks (one of 0, 1, "all"): ``request.required.acks``; with 0, the default of 0.8, no error is
+        ever reported.
+    retries: ``message.send.max.retries``.
+    stop_at_error: with ``mode="sync"``: stop after an exception, or continue with the next message.
+    round_trip_ms: time of one request and its response.
+    Raises InputError if the mode is unknown or a count is negative.
     """
     if mode not in ("sync", "async"):
         raise InputError(f"mode={mode!r} is not a producer.type; write 'sync' or 'async'")

@@ -35,18 +35,12 @@ DISCONNECT = "disconnect"
 class Answer:
     """What the leader does with one produce request.
 
-    Attributes
-    ----------
-    appended : bool
-        The record is appended (unless its sequence number check fails).
-    error : str or None
-        Error code of the response, by Kafka's name; None is success.
-    reply : {"answer", "silence", "disconnect"}
-        A response, no response (the broker hangs), or a closed connection.
-    delay_ms : float
-        Additional time until the reply.
-    keep : int or None
-        If given, the leader fails with this reply and the next leader's log has only the first
+    appended: the record is appended (unless its sequence number check fails).
+    error: error code of the response, by Kafka's name; None is success.
+    reply (one of "answer", "silence", "disconnect"): a response, no response (the broker hangs), or
+        a closed connection.
+    delay_ms: additional time until the reply.
+    keep: if given, the leader fails with this reply and the next leader's log has only the first
         ``keep`` records.
     """
 
@@ -116,13 +110,10 @@ Writes = tuple[Written, ...]
 class SequenceRules(NamedTuple):
     """Sequence number checks of a leader.
 
-    Attributes
-    ----------
-    retained_batches : int
-        Last batches of a producer whose duplicates are detected: five since 1.0, one in 0.11.
-    accepts_any_first : bool
-        Without state for a producer, any first sequence number is accepted (KIP-360, 2.5). A
-        request may then overtake a rejected first one (KAFKA-15591, open up to 4.4).
+    retained_batches: last batches of a producer whose duplicates are detected: five since 1.0, one
+        in 0.11.
+    accepts_any_first: without state for a producer, any first sequence number is accepted (KIP-360,
+        2.5). A request may then overtake a rejected first one (KAFKA-15591, open up to 4.4).
     """
 
     retained_batches: int
@@ -147,18 +138,9 @@ class Verdict(NamedTuple):
 def check_sequence(log: Writes, epoch: int, sequence: int, rules: SequenceRules) -> Verdict:
     """Check the sequence number of a request.
 
-    Parameters
-    ----------
-    log : tuple of Written
-        Records of this producer; the producer state is derived from them.
-    epoch, sequence : int
-        Of the request; ``NO_SEQUENCE`` without idempotence.
-    rules : SequenceRules
-
-    Returns
-    -------
-    Verdict
-        A duplicate is a success without an append.
+    log: records of this producer; the producer state is derived from them.
+    epoch, sequence: of the request; ``NO_SEQUENCE`` without idempotence.
+    Returns a duplicate is a success without an append.
     """
     if sequence == NO_SEQUENCE:
         return Verdict(True, None)
@@ -189,20 +171,10 @@ def handle(
 ) -> Handled:
     """Process one request at the leader.
 
-    Parameters
-    ----------
-    log : tuple of Written
-    write : Written
-        The record of the request.
-    answer : Answer
-        What the script says.
-    acks : {"all", 0, 1}
-    rules : SequenceRules
-
-    Raises
-    ------
-    InputError
-        If a script answers acks=1 or acks=0 with NOT_ENOUGH_REPLICAS, which Kafka never does.
+    answer: what the script says.
+    acks (one of "all", 0, 1).
+    Raises InputError if a script answers acks=1 or acks=0 with NOT_ENOUGH_REPLICAS, which Kafka
+        never does.
     """
     if acks != "all" and answer.error in (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND):
         raise InputError(

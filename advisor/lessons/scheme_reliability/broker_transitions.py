@@ -18,20 +18,11 @@ _STOPPED, _OUT_OF_SYNC, _WELL = range(3)
 class BrokerTransitions:
     """Failures and repairs of the brokers, found once for each combination of conditions.
 
-    Attributes
-    ----------
-    own : list of tuple of int
-        Conditions of the slots' brokers, numbered as they are met.
-    roles : list of int
-        All that a scheme sees of them: which brokers run, and which of these are in sync.
-    rate_names : list of str
-    event_sequences : list of Events
-        The distinct sequences of broker events.
-    rate, events, after, hangs : arrays of int, shape (rows,)
-        Numbers of the rate's name, of the events, and of the conditions afterwards; the slot of a
-        broker that lags or limps, -1 for any other failure.
-    power : array of bool, shape (rows,)
-        Whether brokers lose power.
+    own: conditions of the slots' brokers, numbered as they are met.
+    roles: all that a scheme sees of them: which brokers run, and which of these are in sync.
+    rate, events, after, hangs (rows,): numbers of the rate's name, of the events, and of the
+        conditions afterwards; the slot of a broker that lags or limps, -1 for any other failure.
+    power (rows,): whether brokers lose power.
     """
 
     def __init__(self, environment: fault_processes.FaultEnvironment) -> None:
@@ -77,10 +68,7 @@ class BrokerTransitions:
     def rows(self, own: IntArray) -> tuple[IntArray, IntArray]:
         """The rows of some conditions, by their numbers.
 
-        Returns
-        -------
-        owner, row : arrays of int, shape (rows,)
-            Index into ``own``.
+        Returns owner, row (rows,): index into ``own``.
         """
         more = np.full(len(self.own) - len(self._first), -1)
         self._first, self._count = (np.concatenate([a, more]) for a in (self._first, self._count))

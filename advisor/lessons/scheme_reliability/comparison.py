@@ -63,33 +63,24 @@ _LEFT_OUT = 1e-6
 class SchemeRow:
     """Measures of one replication scheme.
 
-    Attributes
-    ----------
-    name : str
-        "isr" for Kafka with the given configuration.
-    rule : str
-        In words: which replicas must have a record before it is acknowledged.
-    loss_probability_per_year : float
-        Probability of at least one loss event in a year that starts healthy, over all partitions.
-    loss_events_per_year : float
-        Loss events a year, over all partitions.
-    mean_years_to_loss : float
-        Mean years until the first loss event; infinite if no modelled event loses records.
-    acked_records_lost_per_year : float
-        Acknowledged records within retention that are lost a year, over all partitions.
-    write_unavailability, read_unavailability : float
-        Long-run fractions of time, mean over partitions.
-    write_stalled : float
-        Fraction of time in which writes wait for a follower to leave the ISR; Kafka only. The
-        waits of a synchronous scheme are in ``write_unavailability``; a majority waits for the
-        fastest replicas, and an asynchronous leader for none.
-    records_refused_per_year : float
-        Records that producers give up a year, with the configuration's retries, over all
-        partitions.
-    records_dropped_per_year : float
-        Records dropped a year by Kafka with acks=0; other schemes acknowledge every record.
-    note : str
-        A caveat for comparing the row with others; "" if none.
+    name: "isr" for Kafka with the given configuration.
+    rule: in words: which replicas must have a record before it is acknowledged.
+    loss_probability_per_year: probability of at least one loss event in a year that starts healthy,
+        over all partitions.
+    loss_events_per_year: loss events a year, over all partitions.
+    mean_years_to_loss: mean years until the first loss event; infinite if no modelled event loses
+        records.
+    acked_records_lost_per_year: acknowledged records within retention that are lost a year, over
+        all partitions.
+    write_unavailability, read_unavailability: long-run fractions of time, mean over partitions.
+    write_stalled: fraction of time in which writes wait for a follower to leave the ISR; Kafka
+        only. The waits of a synchronous scheme are in ``write_unavailability``; a majority waits
+        for the fastest replicas, and an asynchronous leader for none.
+    records_refused_per_year: records that producers give up a year, with the configuration's
+        retries, over all partitions.
+    records_dropped_per_year: records dropped a year by Kafka with acks=0; other schemes acknowledge
+        every record.
+    note: a caveat for comparing the row with others; "" if none.
     """
 
     name: str
@@ -111,38 +102,16 @@ def compare_schemes(
 ) -> tuple[SchemeRow, ...]:
     """Compare a configuration with other schemes of as many replicas on the same brokers.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Brokers and their racks.
-    config : Config
-        Kafka's settings. The other schemes take from it the replication factor, what decides the
-        placement, and how long producers retry.
-    model : FailureModel
-        Failure and repair rates.
-    load : Workload, optional
-        Traffic and retention; by default `Workload()`.
-
-    Returns
-    -------
-    tuple of SchemeRow
-        Kafka's row, named "isr", then "synchronous", "majority", "flushed majority" and
+    config: Kafka's settings. The other schemes take from it the replication factor, what decides
+        the placement, and how long producers retry.
+    model: failure and repair rates.
+    load: traffic and retention; by default `Workload()`.
+    Returns Kafka's row, named "isr", then "synchronous", "majority", "flushed majority" and
         "asynchronous".
+    Raises NotComputedError if there are more than three replicas, or a repair has a shape of more
+        than 2.
+    Raises InputError if Kafka could not place the topic.
 
-    Raises
-    ------
-    NotComputedError
-        If there are more than three replicas, or a repair has a shape of more than 2.
-    InputError
-        If Kafka could not place the topic.
-
-    See Also
-    --------
-    advisor.evaluate : Kafka's row alone, with causes and intervals.
-    scheme_intervals : 95 % intervals of a row.
-
-    Examples
-    --------
     >>> import advisor
     >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
     >>> crash = {"per_year": 5, "minutes": 10}
@@ -162,10 +131,7 @@ def compare_schemes(
 def rows_beside(result: Reliability) -> tuple[SchemeRow, ...]:
     """Compare a result of `evaluate` with the other schemes; see `compare_schemes`.
 
-    Parameters
-    ----------
-    result : Reliability
-        Of a topic placed as Kafka would place it.
+    result: of a topic placed as Kafka would place it.
     """
     config = result.config
     assert config.acks is not None
@@ -250,10 +216,7 @@ def scheme_row(
 ) -> SchemeRow:
     """Measures of one scheme, one of `SCHEMES`, for the replicas and the workload of a case.
 
-    Parameters
-    ----------
-    chains : mapping of pattern to SchemeChain, optional
-        Default: those of all states.
+    chains: default: those of all states.
     """
     scheme, placement = _quorums(name, case), case.placement
     replicas = len(placement.sets[0][0])

@@ -35,11 +35,7 @@ _PRECISION_OF_HARM = 1e-2
 class SchemeMeasures(NamedTuple):
     """Measures of one partition.
 
-    Attributes
-    ----------
-    losses : SetLosses
-    amounts : dict of measure to float
-        Events and records a year, and fractions of time.
+    amounts: events and records a year, and fractions of time.
     """
 
     losses: SetLosses
@@ -49,12 +45,8 @@ class SchemeMeasures(NamedTuple):
 class SchemeSolution:
     """The CTMC of one replica set with the numbers of a case, solved.
 
-    Parameters
-    ----------
-    pattern : tuple of int
-        Rack number of each replica.
-    chain : SchemeChain, optional
-        Default: that of all states.
+    pattern: rack number of each replica.
+    chain: default: that of all states.
     """
 
     def __init__(
@@ -196,12 +188,8 @@ class SchemeSolution:
     def _failovers(self, hours: Vector, writing: bool) -> Vector:
         """Fraction of time until a new leader serves, where service continues, by transition.
 
-        Parameters
-        ----------
-        hours : array, shape (transitions, 2)
-            After a failure of the leader, and after a handover.
-        writing : bool
-            Writes rather than reads.
+        hours (transitions, 2): after a failure of the leader, and after a handover.
+        writing: writes rather than reads.
         """
         chain = self.chain
         before, after = (chain.writable, chain.writes) if writing else (chain.readable, chain.reads)

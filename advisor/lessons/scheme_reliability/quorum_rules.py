@@ -54,20 +54,12 @@ def is_running(condition: int) -> bool:
 class Quorums(NamedTuple):
     """A scheme over a number of replicas.
 
-    Attributes
-    ----------
-    rule : str
-        In words: which replicas must have a record before it is acknowledged.
-    acknowledge : int
-        How many replicas must have a record.
-    elect : int
-        Of how many that are up the longest log leads; 0: only a complete replica leads.
-    tail : bool
-        The leader may hold acknowledged records that no other replica has yet.
-    page_cache : bool
-        Records are acknowledged before they are on disk.
-    copying : bool
-        An empty replica takes time to copy the log.
+    rule: in words: which replicas must have a record before it is acknowledged.
+    acknowledge: how many replicas must have a record.
+    elect: of how many that are up the longest log leads; 0: only a complete replica leads.
+    tail: the leader may hold acknowledged records that no other replica has yet.
+    page_cache: records are acknowledged before they are on disk.
+    copying: an empty replica takes time to copy the log.
     """
 
     rule: str
@@ -94,18 +86,11 @@ class Quorums(NamedTuple):
 class View(NamedTuple):
     """A quiescent partition.
 
-    Attributes
-    ----------
-    levels : tuple of int
-        Log completeness of each replica.
-    members : frozenset of int
-        Slots that receive new records; empty without a leader.
-    writable : bool
-        Records are acknowledged.
-    lost : bool
-        The new leader lacked acknowledged records.
-    gap_map : tuple of int
-        What became of the gaps between the previous levels.
+    levels: log completeness of each replica.
+    members: slots that receive new records; empty without a leader.
+    writable: records are acknowledged.
+    lost: the new leader lacked acknowledged records.
+    gap_map: what became of the gaps between the previous levels.
     """
 
     levels: Levels
@@ -123,12 +108,8 @@ class View(NamedTuple):
 def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels) -> View:
     """Elect, replicate and write until the partition is quiescent.
 
-    Parameters
-    ----------
-    own : tuple of int
-        Condition of each slot's broker.
-    levels : tuple of int
-        Log completeness of each replica.
+    own: condition of each slot's broker.
+    levels: log completeness of each replica.
     """
     held = list(levels)
     running = [slot for slot, condition in enumerate(own) if is_running(condition)]
@@ -171,21 +152,13 @@ def _fill_empty(held: list[int], running: list[int], level: int) -> None:
 class Step(NamedTuple):
     """What a failure or repair does to the partition.
 
-    Attributes
-    ----------
-    view : View
-        Afterwards.
-    losses : float
-        1 if acknowledged records, other than a tail, were lost.
-    failed, moved : float
-        Probability that the leader failed, or handed over; each member is equally likely to lead.
-    total : bool
-        No log is left.
-    gap_map : tuple of int
-        What became of the previous gaps.
-    unflushed : int
-        The gap that begins with records lost from page caches of some members; GAP_CLOSED if there
-        is none, GAP_LOST if no log holds them.
+    losses: 1 if acknowledged records, other than a tail, were lost.
+    failed, moved: probability that the leader failed, or handed over; each member is equally likely
+        to lead.
+    total: no log is left.
+    gap_map: what became of the previous gaps.
+    unflushed: the gap that begins with records lost from page caches of some members; GAP_CLOSED if
+        there is none, GAP_LOST if no log holds them.
     """
 
     view: View
@@ -202,10 +175,7 @@ def follow(
 ) -> Step:
     """Apply one transition of the brokers to the partition.
 
-    Parameters
-    ----------
-    early : bool
-        Power fails before the newest records are on disk, even if writing has stopped.
+    early: power fails before the newest records are on disk, even if writing has stopped.
     """
     levels, lost, total = before.levels, False, False
     # New number of each gap, and at the end of the one begun by lost page caches.
@@ -255,22 +225,12 @@ def early_end(
 ) -> int:
     """What a power failure loses within the flush window, but would not lose later.
 
-    Parameters
-    ----------
-    before : View
-        Without writes.
-    environment : FaultEnvironment
-        Racks of the replicas.
-    outages : Outages
-        Filled as needed.
-    following : callable, optional
-        What `follow` gives for a view, a transition, and whether power fails early.
-
-    Returns
-    -------
-    int
-        CERTAIN_LOSS if no log has the newest records; NO_LOSS; or the number of an outage in which
-        the order of recovery decides whether the next leader has them.
+    before: without writes.
+    environment: racks of the replicas.
+    outages: filled as needed.
+    following: what `follow` gives for a view, a transition, and whether power fails early.
+    Returns CERTAIN_LOSS if no log has the newest records; NO_LOSS; or the number of an outage in
+        which the order of recovery decides whether the next leader has them.
     """
     following = following or partial(follow, scheme)
     late = following(before, change, False)

@@ -41,31 +41,21 @@ Key = tuple[tuple[int, ...], Levels]
 class SchemeChain:
     """A CTMC without numeric rates; equal only to itself.
 
-    Attributes
-    ----------
-    keys : tuple of Key
-        The states; 0 is healthy.
-    writable, readable : arrays of bool, shape (states,)
-    source, target, rate : arrays of int, shape (transitions,)
-        State, state, index into ``rate_names``.
-    weight : array of float, shape (transitions,)
-        Share of the rate.
-    losses, failed, moved : arrays of float, shape (transitions,)
-        Probability that acknowledged records other than a tail are lost, that the leader failed,
-        and that it handed over.
-    total : array of bool, shape (transitions,)
-        No log is left.
-    gaps : array of int, shape (states,)
-        Number of gaps between logs; see :mod:`advisor.reliability.partition.log_levels`.
-    gap_map : array of int, shape (transitions, most gaps)
-        Old gap to new gap, GAP_LOST or GAP_CLOSED.
-    unflushed : array of int, shape (transitions,)
-        The new gap that begins with records lost from page caches, GAP_LOST or GAP_CLOSED.
-    writes, reads : arrays of bool, shape (transitions,)
-        Whether the partition is writable, readable after the transition.
-    rate_names : tuple of str
-    flush_window : FlushWindowLosses
-        Losses by power failures soon after writes have stopped, by the states after the stop.
+    keys: the states; 0 is healthy.
+    writable, readable (states,).
+    source, target, rate (transitions,): state, state, index into ``rate_names``.
+    weight (transitions,): share of the rate.
+    losses, failed, moved (transitions,): probability that acknowledged records other than a tail
+        are lost, that the leader failed, and that it handed over.
+    total (transitions,): no log is left.
+    gaps (states,): number of gaps between logs; see
+        :mod:`advisor.reliability.partition.log_levels`.
+    gap_map (transitions, most gaps): old gap to new gap, GAP_LOST or GAP_CLOSED.
+    unflushed (transitions,): the new gap that begins with records lost from page caches, GAP_LOST
+        or GAP_CLOSED.
+    writes, reads (transitions,): whether the partition is writable, readable after the transition.
+    flush_window: losses by power failures soon after writes have stopped, by the states after the
+        stop.
     """
 
     keys: tuple[Key, ...]
@@ -95,10 +85,7 @@ class SchemeChain:
     def part(self, kept: IntArray) -> SchemeChain:
         """The chain of some states, which starts anew where it would leave them.
 
-        Parameters
-        ----------
-        kept : array of int
-            States, ascending; the first is 0.
+        kept: states, ascending; the first is 0.
         """
         place = np.full(len(self.keys), -1)
         place[kept] = np.arange(len(kept))
@@ -132,10 +119,7 @@ class SchemeChain:
 def explored(scheme: Quorums, environment: fault_processes.FaultEnvironment) -> SchemeChain:
     """Every state that a healthy partition can reach.
 
-    Parameters
-    ----------
-    environment : FaultEnvironment
-        Racks of the replicas and the failures that can happen there.
+    environment: racks of the replicas and the failures that can happen there.
     """
     space = _Exploration(scheme, environment)
     found, asked = [], 0
@@ -149,11 +133,7 @@ def explored(scheme: Quorums, environment: fault_processes.FaultEnvironment) -> 
 class _Moves(NamedTuple):
     """Transitions, by the order of their sources; arrays of shape (transitions,).
 
-    Attributes
-    ----------
-    source, target, rate, step : arrays of int
-        State, state, numbers of the rate's name and of the step.
-    weight : array of float
+    source, target, rate, step: state, state, numbers of the rate's name and of the step.
     """
 
     source: IntArray
@@ -164,12 +144,7 @@ class _Moves(NamedTuple):
 
 
 class _Exploration:
-    """Numbered states of one replica set; each rule is evaluated once, and many states together.
-
-    Attributes
-    ----------
-    keys : list of Key
-    """
+    """Numbered states of one replica set; each rule is evaluated once, and many states together."""
 
     def __init__(self, scheme: Quorums, environment: fault_processes.FaultEnvironment) -> None:
         self._scheme, self._environment = scheme, environment
@@ -314,9 +289,7 @@ class _Exploration:
     def _early_losses(self, moves: _Moves, outages: Outages[Outage]) -> tuple[IntArray, ...]:
         """Power failures that lose within the flush window after a stop.
 
-        Returns
-        -------
-        state, rate, end : arrays of int, shape (losses,)
+        Returns state, rate, end (losses,).
         """
         views, brokers = self._views, self._brokers
         view = np.array(self._view, dtype=np.int64)

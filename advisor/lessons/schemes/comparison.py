@@ -32,14 +32,9 @@ MAX_FAILURES = 2
 def withstands(scheme: Scheme, failures: int, missing: Iterable[int] = (0,)) -> bool:
     """Whether no crash of up to ``failures`` replicas loses a record or blocks writes.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    failures : int
-        Replicas that crash together, at most.
-    missing : iterable of int
-        Numbers of followers absent at the acknowledgement for which no record may be lost. Writes
-        are checked with no follower absent.
+    failures: replicas that crash together, at most.
+    missing: numbers of followers absent at the acknowledgement for which no record may be lost.
+        Writes are checked with no follower absent.
     """
     crashes = list(crash_sets(scheme, failures))
     if any(after_crash(scheme, crashed).unwritable for crashed in crashes):
@@ -55,16 +50,9 @@ def replicas_needed(name: str, failures: int) -> int | None:
     All replicas are in sync when the record is acknowledged, and min ISR is 1: the usual
     comparison, f+1 replicas for the ISR and 2f+1 for a majority.
 
-    Parameters
-    ----------
-    name : {"synchronous", "asynchronous", "majority", "isr"}
-    failures : int
-        Replicas that crash, 0 to ``MAX_FAILURES``.
-
-    Returns
-    -------
-    int or None
-        None if no number up to ``MAX_REPLICAS`` is enough.
+    name (one of "synchronous", "asynchronous", "majority", "isr").
+    failures: replicas that crash, 0 to ``MAX_FAILURES``.
+    Returns None if no number up to ``MAX_REPLICAS`` is enough.
     """
     _check_failures(failures)
     for count in range(failures + 1, MAX_REPLICAS + 1):
@@ -108,26 +96,14 @@ def acknowledgement_ms(
 ) -> float:
     """Acknowledgement latency of a record.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    leader_ms : float
-        Time until the leader has written it.
-    followers_ms : sequence of float
-        Time until the leader knows that follower 1, 2, ... has it; infinity for one that is down.
-    in_sync : collection of int, optional
-        The ISR. Default: every replica. A synchronous scheme waits for all that are not down.
-
-    Returns
-    -------
-    float
-        Milliseconds: of the leader alone, the fastest quorum, the slowest of the ISR, or the
+    leader_ms: time until the leader has written it.
+    followers_ms: time until the leader knows that follower 1, 2, ... has it; infinity for one that
+        is down.
+    in_sync: the ISR. Default: every replica. A synchronous scheme waits for all that are not down.
+    Returns milliseconds: of the leader alone, the fastest quorum, the slowest of the ISR, or the
         slowest of all; infinity if the scheme does not acknowledge.
-
-    Raises
-    ------
-    InputError
-        For a wrong number of latencies, a negative one, or an ISR with unknown replicas.
+    Raises InputError: for a wrong number of latencies, a negative one, or an ISR with unknown
+        replicas.
     """
     if len(followers_ms) != scheme.replicas - 1:
         raise InputError(
@@ -157,18 +133,10 @@ def acknowledgement_ms(
 class Comparison:
     """One scheme, sized for a number of failures.
 
-    Attributes
-    ----------
-    name : str
-    failures : int
-    replicas : int or None
-        Fewest replicas that withstand the failures if all are in sync at the acknowledgement.
-    copies : int or None
-        Copies of a record at its acknowledgement, with this number of replicas.
-    replicas_at_any_time : int or None
-        Fewest replicas if the record may be acknowledged with followers absent.
-    waits_for : str
-        The replicas that determine the acknowledgement latency.
+    replicas: fewest replicas that withstand the failures if all are in sync at the acknowledgement.
+    copies: copies of a record at its acknowledgement, with this number of replicas.
+    replicas_at_any_time: fewest replicas if the record may be acknowledged with followers absent.
+    waits_for: the replicas that determine the acknowledgement latency.
     """
 
     name: str
@@ -190,18 +158,9 @@ _WAITS_FOR = {
 def compare(failures: int) -> tuple[Comparison, ...]:
     """Compare all schemes, each sized for a number of failures.
 
-    Parameters
-    ----------
-    failures : int
-        Replicas that crash, 0 to ``MAX_FAILURES``.
+    failures: replicas that crash, 0 to ``MAX_FAILURES``.
+    Returns one row for each scheme.
 
-    Returns
-    -------
-    tuple of Comparison
-        One row for each scheme.
-
-    Examples
-    --------
     >>> [(row.name, row.replicas, row.replicas_at_any_time) for row in compare(1)]
     [('synchronous', 2, None), ('asynchronous', None, None), ('majority', 3, 3), ('isr', 2, 3)]
     """

@@ -33,12 +33,8 @@ LEADER = 0
 class Visibility:
     """Times at which records are appended and become readable.
 
-    Attributes
-    ----------
-    appended_ms : tuple of float
-        Time of the append, by offset.
-    readable_ms : mapping of int to tuple of float
-        Replica (0 is the leader) -> time at which each offset becomes readable.
+    appended_ms: time of the append, by offset.
+    readable_ms: replica (0 is the leader) -> time at which each offset becomes readable.
     """
 
     appended_ms: tuple[float, ...]
@@ -68,28 +64,13 @@ def visibility(
 ) -> Visibility:
     """Simulate when records become readable at every replica.
 
-    Parameters
-    ----------
-    appended_ms : sequence of float
-        Time at which the leader appends each record, ascending, from 0.
-    one_way_ms : mapping of int to float
-        Follower (1, 2, ...) -> one-way network latency to the leader, above 0.
-    kafka_version : str
-        2.4 or newer.
-    fetch_wait_max_ms : float
-        ``replica.fetch.wait.max.ms``: longest time that a fetch without new records waits.
+    appended_ms: time at which the leader appends each record, ascending, from 0.
+    one_way_ms: follower (1, 2, ...) -> one-way network latency to the leader, above 0.
+    fetch_wait_max_ms: ``replica.fetch.wait.max.ms``: longest time that a fetch without new records
+        waits.
+    Raises InputError if a time is out of range, or the version does not support reads from
+        followers.
 
-    Returns
-    -------
-    Visibility
-
-    Raises
-    ------
-    InputError
-        If a time is out of range, or the version does not support reads from followers.
-
-    Examples
-    --------
     On an idle partition the high watermark reaches the follower with its next fetch response:
 
     >>> visibility([0.0], {1: 1.0}).readable_ms

@@ -48,15 +48,9 @@ Replicas = frozenset[int]
 class Scheme:
     """A replication scheme and its number of replicas.
 
-    Attributes
-    ----------
-    name : {"synchronous", "asynchronous", "majority", "isr"}
-    replicas : int
-        Number of replicas, 1 to ``MAX_REPLICAS``; replica 0 is the leader.
-    min_isr : int
-        min.insync.replicas; for ``"isr"`` only.
-    unclean : bool
-        unclean.leader.election.enable; for ``"isr"`` only.
+    name (one of "synchronous", "asynchronous", "majority", "isr").
+    replicas: number of replicas, 1 to ``MAX_REPLICAS``; replica 0 is the leader.
+    unclean: unclean.leader.election.enable; for ``"isr"`` only.
     """
 
     name: str
@@ -84,14 +78,8 @@ class Scheme:
 class CrashOutcome:
     """Worst case of a crash for an acknowledged record and its partition.
 
-    Attributes
-    ----------
-    lost : bool
-        The record can never be read again.
-    unreadable : bool
-        No replica may lead.
-    unwritable : bool
-        No further record can be acknowledged.
+    lost: the record can never be read again.
+    unreadable: no replica may lead.
     """
 
     lost: bool
@@ -162,21 +150,11 @@ def _longest(logs: Mapping[int, Log], among: Collection[int]) -> int:
 def after_crash(scheme: Scheme, crashed: Collection[int], missing: int = 0) -> CrashOutcome:
     """Worst case of the permanent crash of these replicas.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    crashed : collection of int
-        Replicas that crash together; replica 0 is the leader.
-    missing : int
-        Followers not in sync when the record was acknowledged; the worst choice of them counts.
+    crashed: replicas that crash together; replica 0 is the leader.
+    missing: followers not in sync when the record was acknowledged; the worst choice of them
+        counts.
+    Raises InputError if no record is acknowledged with this number of followers missing.
 
-    Raises
-    ------
-    InputError
-        If no record is acknowledged with this number of followers missing.
-
-    Examples
-    --------
     The leader and the only other in-sync replica crash:
 
     >>> after_crash(Scheme("isr", 3, min_isr=2), {0, 1}, missing=1)

@@ -22,8 +22,6 @@ Path = tuple[int, int]
 def leader_paths(replicas: int) -> list[Path]:
     """Paths (from, to) along which records travel with one leader: to each follower.
 
-    Examples
-    --------
     >>> leader_paths(3)
     [(0, 1), (0, 2)]
     """
@@ -33,8 +31,6 @@ def leader_paths(replicas: int) -> list[Path]:
 def all_write_paths(replicas: int) -> list[Path]:
     """Paths where every replica takes writes: from each to each other.
 
-    Examples
-    --------
     >>> len(all_write_paths(3))
     6
     """
@@ -46,12 +42,8 @@ def all_write_paths(replicas: int) -> list[Path]:
 class Orders:
     """Outcomes of all orders of arrival.
 
-    Attributes
-    ----------
-    outcomes : int
-        Orders of arrival tried, over all replicas.
-    equal : int
-        Those after which all logs are the same.
+    outcomes: orders of arrival tried, over all replicas.
+    equal: those after which all logs are the same.
     """
 
     outcomes: int
@@ -61,25 +53,10 @@ class Orders:
 def orders(replicas: int, one_leader: bool) -> Orders:
     """Try every order in which one record from each replica's clients reaches the logs.
 
-    Parameters
-    ----------
-    replicas : int
-        2 to ``MAX_REPLICAS``.
-    one_leader : bool
-        Whether clients send to the leader and followers fetch from it in its order. Otherwise
-        each replica appends its own client's record first, and the others as they arrive.
+    one_leader: whether clients send to the leader and followers fetch from it in its order.
+        Otherwise each replica appends its own client's record first, and the others as they arrive.
+    Raises InputError: for another number of replicas.
 
-    Returns
-    -------
-    Orders
-
-    Raises
-    ------
-    InputError
-        For another number of replicas.
-
-    Examples
-    --------
     >>> orders(2, one_leader=True), orders(2, one_leader=False)
     (Orders(outcomes=2, equal=2), Orders(outcomes=1, equal=0))
     """

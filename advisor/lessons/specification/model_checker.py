@@ -42,25 +42,12 @@ INVARIANTS: Mapping[str, int] = MappingProxyType(
 class Result:
     """Result of an exhaustive search of one variant.
 
-    Attributes
-    ----------
-    variant : str
-        Name of the specification's module.
-    constants : Constants
-        Its constants.
-    distinct_states : int
-        As counted by TLC, the initial state included.
-    depth : int
-        Transitions to the furthest state. TLC prints one more, since it counts states.
-    shortest : mapping of str to int or None
-        Invariant name -> transitions of a shortest violation; None if the invariant holds.
+    variant: name of the specification's module.
+    distinct_states: as counted by TLC, the initial state included.
+    depth: transitions to the furthest state. TLC prints one more, since it counts states.
+    shortest: invariant name -> transitions of a shortest violation; None if the invariant holds.
         ``LeaderInIsr`` is violated by the initial state (0), which has no leader.
-    visited : int
-        States stored: one of each symmetry class.
-
-    See Also
-    --------
-    check : Runs the search.
+    visited: states stored: one of each symmetry class.
     """
 
     variant: str
@@ -76,37 +63,16 @@ def check(
 ) -> Result:
     """Visit every reachable state of a variant and check all invariants.
 
-    Parameters
-    ----------
-    variant : str
-        ``"TruncateToHighWatermark"``, ``"Kip101"``, ``"Kip279"``, ``"Kip320FirstTry"`` or
+    variant: ``"TruncateToHighWatermark"``, ``"Kip101"``, ``"Kip279"``, ``"Kip320FirstTry"`` or
         ``"Kip320"``. ``"TruncateToHW"`` and ``"KafkaTruncateToHighWatermark"`` are aliases of the
         first.
-    replicas : int
-        Number of replicas, at least 1.
-    log_size : int
-        Largest number of records in a log.
-    max_records : int
-        Largest number of records written.
-    max_leader_epoch : int
-        Highest leader epoch; epochs start at 0.
+    replicas: number of replicas, at least 1.
+    log_size: largest number of records in a log.
+    max_records: largest number of records written.
+    max_leader_epoch: highest leader epoch; epochs start at 0.
+    Returns state count, depth and the shortest violation of each invariant.
+    Raises InputError: for an unknown variant or constants out of range.
 
-    Returns
-    -------
-    Result
-        State count, depth and the shortest violation of each invariant.
-
-    Raises
-    ------
-    InputError
-        For an unknown variant or constants out of range.
-
-    See Also
-    --------
-    shortest_violation : The actions of a shortest violation.
-
-    Examples
-    --------
     Truncation to the high watermark (before 0.11) loses committed records; KIP-101 fixes this
     case:
 
@@ -148,31 +114,10 @@ def shortest_violation(
 ) -> tuple[tuple[str, State], ...] | None:
     """Find the actions of a shortest violation of an invariant, each with the state after it.
 
-    Parameters
-    ----------
-    variant : str
-        As for `check`.
-    replicas, log_size, max_records, max_leader_epoch : int
-        As for `check`.
-    invariant : {"TypeOk", "LeaderInIsr", "WeakIsr", "StrongIsr"}
-        The invariant to violate.
+    invariant (one of "TypeOk", "LeaderInIsr", "WeakIsr", "StrongIsr").
+    Returns label of each action and the state after it; None if the invariant holds.
+    Raises InputError: for an unknown variant or invariant, or constants out of range.
 
-    Returns
-    -------
-    tuple of (str, State), or None
-        Label of each action and the state after it; None if the invariant holds.
-
-    Raises
-    ------
-    InputError
-        For an unknown variant or invariant, or constants out of range.
-
-    See Also
-    --------
-    check : Checks all invariants and counts the states.
-
-    Examples
-    --------
     >>> steps = shortest_violation("TruncateToHighWatermark", 2, 1, 1, 1)
     >>> print(steps[-1][0])
     BecomeFollower(1 of 0, epoch 1)

@@ -61,18 +61,10 @@ class State(NamedTuple):
 class _Contribution(NamedTuple):
     """Actions and violations of one combination of the control and up to two replicas.
 
-    Attributes
-    ----------
-    steps : tuple of int
-        Actions that leave the requests and the ISR unchanged, as integers to add.
-    control_steps : tuple of int
-        Actions that change them.
-    acknowledged : int
-        Bit for each (leader, follower) whose follower acknowledges the next record.
-    raises : tuple of (int, int)
-        (Required ``acknowledged`` bits, action) to increment a leader's high watermark.
-    broken : int
-        Bit for each violated invariant.
+    steps: actions that leave the requests and the ISR unchanged, as integers to add.
+    acknowledged: bit for each (leader, follower) whose follower acknowledges the next record.
+    raises: (Required ``acknowledged`` bits, action) to increment a leader's high watermark.
+    broken: bit for each violated invariant.
     """
 
     steps: tuple[int, ...] = ()
@@ -83,13 +75,7 @@ class _Contribution(NamedTuple):
 
 
 class Space:
-    """State space of one variant with given constants.
-
-    Parameters
-    ----------
-    variant : Variant
-    constants : Constants
-    """
+    """State space of one variant with given constants."""
 
     def __init__(self, variant: Variant, constants: Constants) -> None:
         self.variant = variant

@@ -29,23 +29,15 @@ from advisor.lessons.specification.state import (
 class Variant:
     """One module of the specification, as its checks on followers and leaders.
 
-    Attributes
-    ----------
-    name : str
-        Name of the module.
-    truncation_offset : callable
-        (request epoch, leader, follower) -> offset to which a new follower truncates; None if it
-        must wait.
-    may_fetch : callable
-        (leader, follower) -> whether the follower may fetch the next record.
-    acknowledges : callable
-        (leader, follower) -> whether the follower has the record at the leader's high watermark.
-    keeps_up : callable
-        (leader, follower) -> whether the leader must keep the follower in the ISR.
-    may_join : callable
-        (leader, follower) -> whether the leader may add the follower to the ISR.
-    truncates_later : bool
-        A follower may also truncate later, when its log has diverged (``FollowerTruncate``).
+    truncation_offset: (request epoch, leader, follower) -> offset to which a new follower
+        truncates; None if it must wait.
+    may_fetch: (leader, follower) -> whether the follower may fetch the next record.
+    acknowledges: (leader, follower) -> whether the follower has the record at the leader's high
+        watermark.
+    keeps_up: (leader, follower) -> whether the leader must keep the follower in the ISR.
+    may_join: (leader, follower) -> whether the leader may add the follower to the ISR.
+    truncates_later: a follower may also truncate later, when its log has diverged
+        (``FollowerTruncate``).
     """
 
     name: str

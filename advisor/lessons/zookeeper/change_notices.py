@@ -42,14 +42,9 @@ Assignment = Mapping[int, Sequence[int]]
 class NoticeLoad:
     """Messages that tell the live brokers of one broker's death.
 
-    Attributes
-    ----------
-    requests : int
-        Requests sent: to ZooKeeper, or from the controller to brokers.
-    writes : int
-        Of them, writes of ZooKeeper, which its majority has to put on disk.
-    notifications : int
-        Watch notifications sent.
+    requests: requests sent: to ZooKeeper, or from the controller to brokers.
+    writes: of them, writes of ZooKeeper, which its majority has to put on disk.
+    notifications: watch notifications sent.
     """
 
     requests: int
@@ -60,8 +55,6 @@ class NoticeLoad:
 def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]:
     """Partitions whose leader or ISR changes, by live broker with a replica of them.
 
-    Examples
-    --------
     >>> changed_by_broker({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
     {1: [0], 2: [2]}
     """
@@ -78,8 +71,6 @@ def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]
 def rpc_load(assignment: Assignment, dead: int) -> NoticeLoad:
     """Load of Kafka's own way: at most four requests for each broker, whatever the partitions.
 
-    Examples
-    --------
     >>> rpc_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
     NoticeLoad(requests=6, writes=0, notifications=0)
     """
@@ -98,8 +89,6 @@ def queue_load(assignment: Assignment, dead: int) -> NoticeLoad:
     Each broker watches its queue. The controller creates a sequential node for each changed
     partition and live replica; the broker lists its queue, reads each node and deletes it.
 
-    Examples
-    --------
     >>> queue_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
     NoticeLoad(requests=8, writes=4, notifications=4)
     """

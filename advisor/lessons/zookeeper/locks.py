@@ -53,14 +53,9 @@ TIMEOUT_MS = 18_000  # Kafka's zookeeper.session.timeout.ms from 2.5 on (KIP-537
 class Contender:
     """One client's view of one lock.
 
-    Attributes
-    ----------
-    belief : {"idle", "acquiring", "waiting", "holding"}
-        ``"waiting"``: a watch is set, and the client acts when it fires.
-    node : str or None
-        The client's own node.
-    token : int
-        Fencing token: transaction id or sequence number of its node. Later holders have higher
+    belief (one of "idle", "acquiring", "waiting", "holding"): ``"waiting"``: a watch is set, and
+        the client acts when it fires.
+    token: fencing token: transaction id or sequence number of its node. Later holders have higher
         tokens.
     """
 

@@ -132,17 +132,10 @@ Event = Request | Connect | Elapse | Expire | Close | Heartbeat
 class Reply:
     """Reply to a request.
 
-    Attributes
-    ----------
-    session : int
-    request : Event
-    error : str or None
-        ZooKeeper's name of the error; None for success.
-    value : object
-        Path for Create; Znode for SetData, GetData and Exists (None if there is none); names for
+    error: ZooKeeper's name of the error; None for success.
+    value: path for Create; Znode for SetData, GetData and Exists (None if there is none); names for
         GetChildren; values of the parts for Multi; session id for Connect.
-    zxid : int
-        Last transaction of the server at the time of the reply.
+    zxid: last transaction of the server at the time of the reply.
     """
 
     session: int

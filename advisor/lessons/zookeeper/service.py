@@ -52,21 +52,12 @@ ANY_VERSION = -1
 class Znode:
     """A znode with its stat.
 
-    Attributes
-    ----------
-    data : str
-    czxid, mzxid, pzxid : int
-        Transaction that created it, last set its data, last changed its children.
-    ctime_ms, mtime_ms : int
-        Time of creation and of the last data change.
-    data_version, acl_version : int
-    children : tuple of str
-        Names, in order of creation.
-    creates, deletes : int
-        Children ever created and deleted. ``creates`` numbers sequential nodes; ``cversion`` is
-        the sum.
-    ephemeral_owner : int
-        Owning session of an ephemeral node; 0 for a persistent one.
+    czxid, mzxid, pzxid: transaction that created it, last set its data, last changed its children.
+    ctime_ms, mtime_ms: time of creation and of the last data change.
+    children: names, in order of creation.
+    creates, deletes: children ever created and deleted. ``creates`` numbers sequential nodes;
+        ``cversion`` is the sum.
+    ephemeral_owner: Owning session of an ephemeral node; 0 for a persistent one.
     """
 
     data: str = ""
@@ -102,19 +93,11 @@ Watches = Mapping[str, tuple[int, ...]]
 class ZooKeeper:
     """State of the service.
 
-    Attributes
-    ----------
-    nodes : mapping of str to Znode
-        By absolute path; the root is ``/``.
-    sessions : mapping of int to Session
-    data_watches, child_watches : mapping of str to tuple of int
-        Sessions watching a path, oldest watch first.
-    zxid : int
-        Last transaction: leader epoch in the upper 32 bits, counter in the lower.
-    next_session : int
-        Next session id to assign.
-    now_ms, tick_ms : int
-        Current time, and ``tickTime``.
+    nodes: by absolute path; the root is ``/``.
+    data_watches, child_watches: sessions watching a path, oldest watch first.
+    zxid: last transaction: leader epoch in the upper 32 bits, counter in the lower.
+    next_session: next session id to assign.
+    now_ms, tick_ms: current time, and ``tickTime``.
     """
 
     nodes: Mapping[str, Znode] = field(default_factory=lambda: {"/": Znode()})

@@ -25,12 +25,8 @@ def ls(children: Sequence[str]) -> str:
 def server_order(children: Sequence[str], java: int = 8) -> list[str]:
     """Children in the order in which a server before 3.5 lists them.
 
-    Parameters
-    ----------
-    children : sequence of str
-        In order of creation, without deletions.
-    java : int
-        Version of the server's Java. Before 8, ``HashMap`` spread hashes differently and inserted
+    children: in order of creation, without deletions.
+    java: version of the server's Java. Before 8, ``HashMap`` spread hashes differently and inserted
         entries at the head of a bucket.
     """
     spread = _spread_java_8 if java >= 8 else _spread_java_7

@@ -49,20 +49,11 @@ _READS = (Exists, GetChildren, GetData)
 class Load:
     """Load on ZooKeeper of one broker failure.
 
-    Attributes
-    ----------
-    watches : int
-        Watches set before the failure.
-    notifications : int
-        Watch notifications sent.
-    woken : int
-        Clients that receive at least one.
-    creates, refused_creates : int
-        Attempts to create a node, and those that fail because it exists.
-    reads : int
-        Reads of nodes or children, most of which set a watch again.
-    writes : int
-        Partition states written.
+    notifications: watch notifications sent.
+    woken: clients that receive at least one.
+    creates, refused_creates: attempts to create a node, and those that fail because it exists.
+    reads: reads of nodes or children, most of which set a watch again.
+    writes: partition states written.
     """
 
     watches: int
@@ -78,14 +69,8 @@ class Load:
 class Comparison:
     """Load of both schemes when broker 0 fails.
 
-    Attributes
-    ----------
-    every_follower_watches : Load
-        Without a controller.
-    controller : Load
-        With a controller on another broker.
-    controller_died : Load
-        With the controller on broker 0.
+    every_follower_watches: without a controller.
+    controller_died: with the controller on broker 0.
     """
 
     every_follower_watches: Load
@@ -96,21 +81,9 @@ class Comparison:
 def compare(partitions: int, replication_factor: int, brokers: int) -> Comparison:
     """Loads in closed form, for replicas assigned by ``(i + j) mod brokers``.
 
-    Parameters
-    ----------
-    partitions : int
-        P, at least 1.
-    replication_factor : int
-        R, from 1 to ``brokers``.
-    brokers : int
-        B, at least 2.
+    partitions: p, at least 1.
+    replication_factor: r, from 1 to ``brokers``.
 
-    Returns
-    -------
-    Comparison
-
-    Notes
-    -----
     Let broker 0 lead L partitions and follow F. The watch scheme needs P (R-1) watches and
     L (R-1) notifications, each followed by an attempt to create the node and, except for one per
     partition, by a read that sets the watch again. With R = 1 there is no follower to take over.
@@ -157,14 +130,8 @@ def split_brain_ms(
     expiry of the session, at most one tick after the timeout, until the old leader reconnects; the
     time has no upper bound.
 
-    Parameters
-    ----------
-    isolated_ms : int
-        Duration of the disconnection.
-    timeout_ms : int
-        Requested session timeout, such as ``zookeeper_session_timeout_ms``.
-    tick_ms : int
-        ZooKeeper's ``tickTime``.
+    isolated_ms: duration of the disconnection.
+    timeout_ms: requested session timeout, such as ``zookeeper_session_timeout_ms``.
     """
     granted = service.negotiated_timeout_ms(timeout_ms, tick_ms)
     return max(0, isolated_ms - service.expiry_ms(0, granted, tick_ms))
@@ -207,12 +174,7 @@ def watch_scheme_load(assignment: Mapping[int, Replicas], dead: int) -> Load:
 class ControllerScheme:
     """A cluster with a controller: the lock on ``/controller``, and the partition registrations.
 
-    Attributes
-    ----------
-    world : World
-        Broker b has session b + 1.
-    registrations : mapping of int to Registration
-        By partition.
+    world: broker b has session b + 1.
     """
 
     world: World

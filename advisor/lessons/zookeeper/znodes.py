@@ -36,21 +36,10 @@ _EMPTY: Mapping[str, str] = MappingProxyType({})
 class BrokerInfo:
     """Registration of a broker.
 
-    Attributes
-    ----------
-    id : int
-    host : str or None
-        Host of the plaintext listener; None, with port -1, if there is none.
-    port : int
-    timestamp_ms : int
-        The broker's clock at registration.
-    endpoints : tuple of str
-        Such as ``"PLAINTEXT://host:9092"``. Empty: one plaintext listener on host and port.
-    security : mapping of str to str
-        Listener name -> security protocol. Empty: listeners are named after their protocol.
-    jmx_port : int
-        -1 without JMX.
-    rack : str or None
+    host: host of the plaintext listener; None, with port -1, if there is none.
+    endpoints: such as ``"PLAINTEXT://host:9092"``. Empty: one plaintext listener on host and port.
+    security: listener name -> security protocol. Empty: listeners are named after their protocol.
+    jmx_port: -1 without JMX.
     """
 
     id: int
@@ -75,18 +64,10 @@ class TopicInfo:
 def broker_json(broker: BrokerInfo, kafka_version: str, scala: str | None = None) -> str:
     """Data of ``/brokers/ids/N``.
 
-    Parameters
-    ----------
-    broker : BrokerInfo
-    kafka_version : str
-        0.8 to 3.9.
-    scala : {"2.12", "2.13"}, optional
-        Scala version of the broker's build. Default: that of Kafka's download (2.13 since 2.6).
-
-    Raises
-    ------
-    ConfigError
-        If the version has no ZooKeeper mode, or the broker has no listener.
+    kafka_version: 0.8 to 3.9.
+    scala (one of "2.12", "2.13"): scala version of the broker's build. Default: that of Kafka's
+        download (2.13 since 2.6).
+    Raises ConfigError if the version has no ZooKeeper mode, or the broker has no listener.
     """
     version, scala = _era(kafka_version, scala)
     if broker.host is None and not broker.endpoints:
@@ -136,8 +117,6 @@ def state_json(
 def topic_json(topic: TopicInfo, kafka_version: str, scala: str | None = None) -> str:
     """Data of ``/brokers/topics/T``: the replica assignment.
 
-    Notes
-    -----
     Partitions in the same hash bucket keep the iteration order of the map they were inserted from.
     This function inserts partitions in ascending order (before 2.4: in the order of the map that
     Kafka's assignment returns). For a new topic this agrees with Kafka up to twelve partitions.

@@ -24,14 +24,9 @@ from advisor.protocol.simulation.step import step
 class Quiescence(NamedTuple):
     """The quiescent state that a state leads to.
 
-    Attributes
-    ----------
-    state : State
-        Canonical, at the start of a period of the cluster's periodic work.
-    wait_ms : int
-        Time from quiescence to the start of that period.
-    pending : bool
-        Whether any event happened on the way.
+    state: canonical, at the start of a period of the cluster's periodic work.
+    wait_ms: time from quiescence to the start of that period.
+    pending: whether any event happened on the way.
     """
 
     state: State
@@ -53,15 +48,8 @@ class _CacheEntry:
 class QuiescenceCache:
     """Maps states to the quiescent states that they lead to.
 
-    Parameters
-    ----------
-    settings : Settings
-        Settings of the simulated cluster.
-
-    Attributes
-    ----------
-    seen : dict
-        Has a key for every state looked up, passed on the way to quiescence, or quiescent.
+    settings: settings of the simulated cluster.
+    seen: has a key for every state looked up, passed on the way to quiescence, or quiescent.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -43,15 +43,7 @@ class ScenarioLine(NamedTuple):
 class SearchState(NamedTuple):
     """A cluster state and the faults and writes still allowed.
 
-    Attributes
-    ----------
-    state : State
-    faults_left : int
-    kinds_left : tuple of int
-        Faults left of each kind, in the order of the search's kinds.
-    writes_left : int
-    unsettled : bool
-        The last command did not wait for quiescence, so a pause may follow.
+    unsettled: the last command did not wait for quiescence, so a pause may follow.
     """
 
     state: State

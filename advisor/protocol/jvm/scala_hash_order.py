@@ -28,15 +28,9 @@ _BITS_PER_LEVEL = 5
 def immutable_order(keys: Sequence[str], scala: str = SCALA_2_12) -> list[str]:
     """Return the keys in the iteration order of ``immutable.Map``.
 
-    Parameters
-    ----------
-    keys : sequence of str
-        Distinct keys in insertion order.
-    scala : {"2.12", "2.13"}
-        "2.12" covers 2.10 and 2.11 too.
+    keys: distinct keys in insertion order.
+    scala (one of "2.12", "2.13"): "2.12" covers 2.10 and 2.11 too.
 
-    Notes
-    -----
     Up to four keys keep their order. More form a trie of 32-way nodes on the improved hash, lowest
     bits first. Scala 2.13 visits a node's own keys before its subtrees.
     """
@@ -53,17 +47,11 @@ def mutable_order(
 ) -> list[str]:
     """Return the keys in the iteration order of ``mutable.Map``.
 
-    Parameters
-    ----------
-    keys : sequence of str
-        Distinct keys in insertion order.
-    scala : {"2.12", "2.13"}
-        "2.12" covers 2.10 and 2.11 too.
-    initial_keys : int
-        How many of the first keys the map was created with; Scala 2.13 sizes its table by that.
-        0 for a map that was created empty.
-    hash_code : callable
-        Unsigned hash code of a key; by default a string's.
+    keys: distinct keys in insertion order.
+    scala (one of "2.12", "2.13"): "2.12" covers 2.10 and 2.11 too.
+    initial_keys: how many of the first keys the map was created with; Scala 2.13 sizes its table by
+        that. 0 for a map that was created empty.
+    hash_code: unsigned hash code of a key; by default a string's.
     """
     if scala == SCALA_2_13:
         return _mutable_2_13(keys, initial_keys, hash_code)

@@ -23,10 +23,7 @@ NO_VOTE = -1
 def majority(voters: int) -> int:
     """Smallest number of voters that is a majority.
 
-    Raises
-    ------
-    ConfigError
-        If there are no voters.
+    Raises ConfigError if there are no voters.
     """
     if voters < 1:
         raise ConfigError(f"{voters} controllers cannot decide anything; Kafka needs at least 1")
@@ -47,12 +44,8 @@ def quorum_survives(voters: Collection[int], lost: Collection[int]) -> bool:
 def fatal_zones(zone_of: Mapping[int, str], zones_lost: int = 1) -> tuple[tuple[str, ...], ...]:
     """Sets of zones whose simultaneous loss stops the quorum.
 
-    Parameters
-    ----------
-    zone_of : mapping of int to str
-        Zone (rack) of each voter.
-    zones_lost : int
-        Number of zones in each set.
+    zone_of: zone (rack) of each voter.
+    zones_lost: number of zones in each set.
     """
     zones = sorted(set(zone_of.values()))
     return tuple(
@@ -66,15 +59,8 @@ def fatal_zones(zone_of: Mapping[int, str], zones_lost: int = 1) -> tuple[tuple[
 class Spread:
     """Placement of voters over zones.
 
-    Attributes
-    ----------
-    voters, zones : int
-    per_zone : tuple of int
-        Voters in each zone, descending.
-    tolerates_voters : int
-        Largest number of voters that may fail, in any combination.
-    tolerates_zones : int
-        Largest number of zones that may fail, in any combination.
+    tolerates_voters: largest number of voters that may fail, in any combination.
+    tolerates_zones: largest number of zones that may fail, in any combination.
     """
 
     voters: int
@@ -128,15 +114,9 @@ def nodes_lost_to_stop(voters: Collection[int], brokers: Collection[int]) -> tup
 class Voter:
     """Persistent state of a voter that matters for elections.
 
-    Attributes
-    ----------
-    id : int
-    epoch : int
-        Highest epoch seen.
-    voted_for : int
-        Candidate voted for in that epoch; -1 for none.
-    log_epoch, log_end : int
-        Epoch of the last record of the metadata log, and the log's end offset.
+    epoch: highest epoch seen.
+    voted_for: candidate voted for in that epoch; -1 for none.
+    log_epoch, log_end: epoch of the last record of the metadata log, and the log's end offset.
     """
 
     id: int

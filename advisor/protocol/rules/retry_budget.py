@@ -20,22 +20,9 @@ def retry_budget_ms(config: Config) -> float:
     connection refused), so retries last as long as their backoffs: ``retry_backoff_ms`` each,
     doubling up to ``retry_backoff_max_ms`` since 3.7.
 
-    Parameters
-    ----------
-    config : Config
-        Producer settings and Kafka version.
+    config: producer settings and Kafka version.
+    Returns milliseconds. 0 with ``retries=0`` or ``acks=0``: there are no retries.
 
-    Returns
-    -------
-    float
-        Milliseconds. 0 with ``retries=0`` or ``acks=0``: there are no retries.
-
-    See Also
-    --------
-    waiting_budget_ms : The same while the leader does not respond.
-
-    Examples
-    --------
     Five retries with backoffs of 100, 200, 400, 800 and 1000 ms:
 
     >>> retry_budget_ms(Config(retries=5, kafka_version="4.1"))
@@ -55,19 +42,8 @@ def waiting_budget_ms(config: Config) -> float:
     for the first attempt and each retry, plus the backoffs, capped by ``delivery_timeout_ms``. It
     assumes that the record's first request is sent immediately.
 
-    Parameters
-    ----------
-    config : Config
-        Producer settings and Kafka version.
-
-    Returns
-    -------
-    float
-        Milliseconds, never less than `retry_budget_ms`.
-
-    See Also
-    --------
-    retry_budget_ms : The same for an outage in which every attempt fails at once.
+    config: producer settings and Kafka version.
+    Returns milliseconds, never less than `retry_budget_ms`.
     """
     assert config.retries is not None
     assert config.request_timeout_ms is not None

@@ -41,12 +41,7 @@ LARGEST_SHAPE = 2.0
 class TwoStages(NamedTuple):
     """Exponential stages of a duration with mean 1: every one has the first, some the second.
 
-    Attributes
-    ----------
-    first, second : float
-        Mean lengths.
-    goes_on : float
-        Probability that the second stage follows the first.
+    goes_on: probability that the second stage follows the first.
     """
 
     first: float
@@ -64,13 +59,8 @@ def two_stages(shape: float) -> TwoStages:
     2 is two equal stages, exactly. What comes sooner than a tenth of the mean is not matched:
     17 % of all repairs instead of 25 % at shape 0.5.
 
-    Parameters
-    ----------
-    shape : float
-        More than 0, up to `LARGEST_SHAPE`: two stages cannot vary less.
+    shape: more than 0, up to `LARGEST_SHAPE`: two stages cannot vary less.
 
-    Examples
-    --------
     >>> two_stages(2.0)
     TwoStages(first=0.5, second=0.5, goes_on=1.0)
     >>> [round(number, 3) for number in two_stages(0.5)]
@@ -84,19 +74,10 @@ def two_stages(shape: float) -> TwoStages:
 def rate_at(events: int, exposure_years: float, deviate: float) -> float:
     """The quantile of the rate that a standard normal deviate stands for.
 
-    Parameters
-    ----------
-    events : int
-        How many were counted.
-    exposure_years : float
-        Years times brokers (or racks, or clusters) that were watched.
-    deviate : float
-        0 is the median, 1.96 the 97.5 % point.
-
-    Returns
-    -------
-    float
-        Events per year.
+    events: how many were counted.
+    exposure_years: years times brokers (or racks, or clusters) that were watched.
+    deviate: 0 is the median, 1.96 the 97.5 % point.
+    Returns events per year.
     """
     # Imported here: few cards count, and scipy takes longer than all of advisor may.
     from scipy.special import gammainccinv, gammaincinv, ndtr
@@ -170,23 +151,9 @@ class RepairTimes(ABC):
     def get(self, path: str, default: float) -> float:
         """Return the value at a dotted path, or `default` when the card does not give it.
 
-        Parameters
-        ----------
-        path : str
-            Such as "broker.crash.per_year"; the last word is the unit.
-        default : float
-            In the same unit.
+        path: such as "broker.crash.per_year"; the last word is the unit.
+        default: in the same unit.
 
-        Returns
-        -------
-        float
-
-        See Also
-        --------
-        quantities : Values with their ranges and evidence.
-
-        Examples
-        --------
         >>> import advisor
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}
@@ -209,8 +176,6 @@ class RepairTimes(ABC):
     def rate_per_hour(self, mechanism: str) -> float:
         """Return how often it strikes one broker, rack or cluster, per hour; 0 if left out.
 
-        Examples
-        --------
         >>> import advisor
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
@@ -226,8 +191,6 @@ class RepairTimes(ABC):
         A mechanism without a duration of its own, such as "rack.destroyed", takes that of the
         mechanism whose outages it causes.
 
-        Examples
-        --------
         >>> import advisor
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
@@ -242,8 +205,6 @@ class RepairTimes(ABC):
 
         Without its own a variant has the mechanism's, and the outage that ends limping has its.
 
-        Examples
-        --------
         >>> import advisor
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
@@ -261,8 +222,6 @@ class RepairTimes(ABC):
     def shape(self, mechanism: str) -> float:
         """Return the gamma shape of its time to repair; 1.0, exponential, unless given.
 
-        Examples
-        --------
         >>> import advisor
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
@@ -275,8 +234,6 @@ class RepairTimes(ABC):
     def has_stages(self, entry: Mechanism) -> bool:
         """Return whether the CTMC needs two stages for the outages of an entry of the table.
 
-        Examples
-        --------
         >>> import advisor
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}

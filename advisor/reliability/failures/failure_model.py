@@ -259,10 +259,7 @@ class FailureModel(RepairTimes, QuantityTable):
     def __getitem__(self, path: str) -> float:
         """Return the value at a dotted path.
 
-        Raises
-        ------
-        ModelError
-            The card does not give it.
+        Raises ModelError: the card does not give it.
         """
         quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
         if quantity is None:

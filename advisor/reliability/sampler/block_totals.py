@@ -43,21 +43,11 @@ from advisor.reliability.sampler.plan import Plan
 class RateDefinition:
     """What a measure is the rate of.
 
-    Attributes
-    ----------
-    rows : tuple of int
-        Of `KernelState.totals`, to be added up.
-    exposures : sequence of float, one for each block
-    most : float
-        As in `Ratio`.
-    unseen : float
-        The most that one event could add unseen; 0 if no single event outweighs the others.
-    largest : float
-        The most that one loss could add; 0 for what does not count losses.
-    of_outages : float
-        What a year of outage adds; 0 for what does not grow with the length of outages.
-    ceiling : float
-        What the rate cannot exceed.
+    rows: of `KernelState.totals`, to be added up.
+    unseen: the most that one event could add unseen; 0 if no single event outweighs the others.
+    largest: the most that one loss could add; 0 for what does not count losses.
+    of_outages: what a year of outage adds; 0 for what does not grow with the length of outages.
+    ceiling: what the rate cannot exceed.
     """
 
     rows: tuple[int, ...]
@@ -72,24 +62,15 @@ class RateDefinition:
 class BlockTotals:
     """What all blocks counted, by cause.
 
-    Attributes
-    ----------
-    totals : array, shape (blocks, ENTRIES, columns)
-    years : int
-    years_as_one : float
-        How many of the years count as one independent year.
-    largest_weight : float, optional
-        The most that one cycle or path can weigh; None for years as they come.
-    unseen_failures : float
-        Failures a year too rare to occur in these years, each of which may lose at once. Retrials
-        do not make them likelier; 0 for other methods, whose intervals allow for them.
-    missing : bool
-        The pilot may have missed how most losses happen.
-    outages : OutageShares
-    at_risk, span : lists of float
-        Years of each block: until a first loss, and in all.
-    fullness : float
-        As of `fullness`: all logs are full when a block, or a cycle, begins.
+    totals (blocks, ENTRIES, columns).
+    years_as_one: how many of the years count as one independent year.
+    largest_weight: the most that one cycle or path can weigh; None for years as they come.
+    unseen_failures: failures a year too rare to occur in these years, each of which may lose at
+        once. Retrials do not make them likelier; 0 for other methods, whose intervals allow for
+        them.
+    missing: the pilot may have missed how most losses happen.
+    at_risk, span: years of each block: until a first loss, and in all.
+    fullness: as of `fullness`: all logs are full when a block, or a cycle, begins.
     """
 
     def __init__(

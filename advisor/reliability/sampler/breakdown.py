@@ -36,15 +36,8 @@ def breakdown(
 ) -> Breakdown:
     """Split what all blocks counted by measure and mechanism.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        One for each block.
-    plan : Plan
-    model : FailureModel
-        The card of the plan: it says how destroyed replicas came to be destroyed.
-    loss_probability : float
-        In a year; it is split as the first losses are.
+    model: the card of the plan: it says how destroyed replicas came to be destroyed.
+    loss_probability: in a year; it is split as the first losses are.
     """
     totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(ENTRIES, -1)
     names = (*plan.table.names, CONFIGURATION)

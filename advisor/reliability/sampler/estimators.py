@@ -62,17 +62,8 @@ def merge(
 ) -> Sampled:
     """Merge the rows of all blocks, in any order, into one result.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        One for each block.
-    config, model, load, cluster
-        The arguments that the plan was made from, for the result.
-
-    Raises
-    ------
-    InputError
-        If a row is missing, duplicated or from another run.
+    config, model, load, cluster: the arguments that the plan was made from, for the result.
+    Raises InputError if a row is missing, duplicated or from another run.
     """
     ordered = _in_order(rows, blocks, plan)
     counted = BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)

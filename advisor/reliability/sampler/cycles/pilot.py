@@ -66,11 +66,7 @@ _EVEN_BY_STAGE = 0.5
 class Found(NamedTuple):
     """What the pilot found.
 
-    Attributes
-    ----------
-    bias : Bias
-    losses_per_year : float
-        0 if it saw none.
+    losses_per_year: 0 if it saw none.
     """
 
     bias: Bias
@@ -81,22 +77,12 @@ class Found(NamedTuple):
 class _Knowledge:
     """What leads to losses, as far as it is known.
 
-    Attributes
-    ----------
-    natural : array of float, shape (kinds,)
-        Probability of each kind.
-    beginning : array of float, shape (kinds,)
-        Which kind begins cycles that lose.
-    following : array of float, shape (stages, kinds, kinds)
-        Which kind comes next in them, by the rarest one before; one stage, if not by stage.
-    after_any : array of float, shape (stages, kinds)
-        Which kind comes next in them, whatever came before.
-    overlaps : float
-        As in `Bias`.
-    effective : float
-        Effective number of losses of the last run, (sum w)^2 / sum w^2.
-    steps, outages : float
-        As in `Bias`.
+    natural (kinds,): probability of each kind.
+    beginning (kinds,): which kind begins cycles that lose.
+    following (stages, kinds, kinds): which kind comes next in them, by the rarest one before; one
+        stage, if not by stage.
+    after_any (stages, kinds): which kind comes next in them, whatever came before.
+    effective: effective number of losses of the last run, (sum w)^2 / sum w^2.
     """
 
     natural: Vector
@@ -181,12 +167,8 @@ class _Knowledge:
 class _Seen:
     """What came before an objective was reached.
 
-    Attributes
-    ----------
-    effective : float
-        Effective number of times that it was reached.
-    scores : array of float, shape (kinds, kinds)
-        As in `Cycles`, in units of what was reached.
+    effective: effective number of times that it was reached.
+    scores (kinds, kinds): as in `Cycles`, in units of what was reached.
     """
 
     effective: float
@@ -202,17 +184,8 @@ class _Seen:
 def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> Found:
     """Find a bias for a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-    seed : int
-    note : callable
-        Takes the runs that are done since the last call; at most `MOST_RUNS`.
-
-    Returns
-    -------
-    Found
-        The same for the same plan and seed.
+    note: takes the runs that are done since the last call; at most `MOST_RUNS`.
+    Returns the same for the same plan and seed.
     """
     known = _nothing_known(plan)
     each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
