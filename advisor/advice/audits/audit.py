@@ -39,8 +39,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 WITHOUT_INTERVALS = (
-    "These values have no 95 % intervals, which would take hours for hundreds of topics; "
-    "advisor evaluate computes them for one setting."
+    "These are the card's middle values; advisor evaluate gives 95 % intervals for one setting."
 )
 
 
