@@ -19,8 +19,9 @@ import numpy as np
 from advisor.errors import InputError
 from advisor.formatting import HOURS_PER_YEAR, counted
 from advisor.learning.evidence import ClusterHistory, Gap, Outage, Refused, Seen
+from advisor.learning.metric_names import Metric
 from advisor.learning.posterior import Lengths
-from advisor.learning.prometheus import Metric, Samples
+from advisor.learning.prometheus import Samples
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, table
 
 BROKER_DOWN, SEVERAL_DOWN = "broker down", "several brokers down"

@@ -1,11 +1,6 @@
 """What brokers reported to Prometheus, and when: answers of its HTTP API, and dumps of its data.
 
 Answers are the JSON of `query_range`; dumps are the text of `promtool tsdb dump`, and OpenMetrics.
-
-One MBean has many spellings, by the rules of the exporter. A metric is known by the end of its
-name, without case and punctuation. So ``kafka_server_ReplicaManager_UnderMinIsrPartitionCount``,
-``kafka_server_replicamanager_underminisrpartitioncount_value`` and
-``kafka_server_replicamanager_value`` with the label ``name="UnderMinIsrPartitionCount"`` are one.
 """
 
 from __future__ import annotations
@@ -13,46 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import InputError, shown
-from advisor.rendering import one_line
+from advisor.learning.metric_names import Metric, key_of, version_of
 
 Array = NDArray[np.float64]
 
-
-class Metric(Enum):
-    """A metric, by the end of its name: small letters and digits only."""
-
-    UP = "up"
-    """Whether the target answered; Prometheus' own."""
-    START = "processstarttimeseconds"
-    """When the process began; the exporter's, of every JVM."""
-    UNDER_REPLICATED = "underreplicatedpartitions"
-    """kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions, of each broker."""
-    UNDER_MIN_ISR = "underminisrpartitioncount"
-    """kafka.server:type=ReplicaManager,name=UnderMinIsrPartitionCount, of each broker."""
-    LEADERS = "replicamanagerleadercount"
-    """kafka.server:type=ReplicaManager,name=LeaderCount, of each broker."""
-    OFFLINE = "offlinepartitionscount"
-    """kafka.controller:type=KafkaController,name=OfflinePartitionsCount; every controller's."""
-    PARTITIONS = "globalpartitioncount"
-    """kafka.controller:type=KafkaController,name=GlobalPartitionCount; every controller's."""
-    ACTIVE = "activecontrollercount"
-    """kafka.controller:type=KafkaController,name=ActiveControllerCount; 1 on the active one."""
-    APPLIED_LAG_MS = "lastappliedrecordlagms"
-    """kafka.controller:type=KafkaController,name=LastAppliedRecordLagMs; grows without a quorum."""
-
-
-_WHOLE = (Metric.UP,)
-_SUFFIXES = ("value", "total", "count")
-_TARGETS = ("pod", "kubernetes_pod_name", "instance")
-"""Labels that name a target: a pod keeps its name when its address changes."""
-_CLUSTERS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
 _MOST_POINTS = 50_000_000
 MOST_DUMP_BYTES = 500_000_000
 _FIRST_CHARACTERS = 20_000
@@ -63,29 +28,6 @@ _MILLISECONDS = 1e11
 _TOLERANCE = 0.25
 """Of a step, by which a sample may be early or late."""
 _MOST_OFF = 0.01
-
-
-def metric_of(labels: Mapping[str, Any]) -> Metric | None:
-    """Return the metric that a series is of; None if it is none that is read.
-
-    >>> metric_of({"__name__": "kafka_server_ReplicaManager_UnderMinIsrPartitionCount_Value"}).name
-    'UNDER_MIN_ISR'
-    >>> metric_of({"__name__": "kafka_controller_value", "name": "OfflinePartitionsCount"}).name
-    'OFFLINE'
-    """
-    name = _plain(labels.get("__name__", ""))
-    if name == Metric.UP.value:
-        return Metric.UP
-    own = _plain(labels.get("name", ""))
-    for spelled in (name, *(name.removesuffix(s) for s in _SUFFIXES if name.endswith(s))):
-        for metric in Metric:
-            if metric not in _WHOLE and f"{spelled}{own}".endswith(metric.value):
-                return metric
-    return None
-
-
-def _plain(text: Any) -> str:
-    return re.sub(r"[^a-z0-9]", "", str(text).lower())
 
 
 @dataclass(frozen=True)
@@ -164,20 +106,19 @@ def _series(results: Sequence[Any], where: str) -> Iterator[Series]:
         labels = result.get("metric") if isinstance(result, Mapping) else None
         if not isinstance(labels, Mapping):
             raise InputError(f"{where}: series {number} has no labels.")
-        key = _key(labels)
+        key = key_of(labels)
         if key is not None:
             times, values = _numbers(result.get("values"), f"{where}: series {number}")
-            yield Series(*key, times, values)
+            yield series_of(key, labels, times, values)
 
 
-def _key(labels: Mapping[str, Any]) -> tuple[str, str, Metric] | None:
-    """Cluster, target and metric of a series; None if it is not read."""
-    metric = metric_of(labels)
-    target = next((one_line(labels[key]) for key in _TARGETS if key in labels), "")
-    if metric is None or not target:
-        return None
-    cluster = next((one_line(labels[key]) for key in _CLUSTERS if key in labels), "")
-    return cluster, target, metric
+def series_of(
+    key: tuple[str, str, Metric], labels: Mapping[str, Any], times: Array, values: Array
+) -> Series:
+    """Return a series; that of a version, which is in a label, with the version as its number."""
+    if key[2] is Metric.VERSION:
+        values = np.full(len(times), version_of(labels) or np.nan)
+    return Series(*key, times, values)
 
 
 def is_dump(text: str) -> bool:
@@ -199,6 +140,7 @@ def dump_of(text: str, where: str) -> Answer:
         A line is no sample with a time.
     """
     keys: dict[str, tuple[str, str, Metric] | None] = {}
+    all_labels: dict[str, dict[str, str]] = {}
     rows: dict[str, list[tuple[float, float]]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if line[:1] in ("", "#"):
@@ -213,18 +155,19 @@ def dump_of(text: str, where: str) -> Answer:
         if name not in keys:
             before, _, inside = name.partition("{")
             labels = {key: _unquoted(text) for key, text in _LABEL.findall(inside)}
-            keys[name] = _key({"__name__": before, **labels} if before else labels)
+            all_labels[name] = {"__name__": before, **labels} if before else labels
+            keys[name] = key_of(all_labels[name])
         if keys[name] is not None:
             rows.setdefault(name, []).append((time, value))
-    # Dumps of blocks have milliseconds, OpenMetrics has seconds.
-    return Answer(tuple(_dumped(keys[name], pairs) for name, pairs in rows.items()))
-
-
-def _dumped(key: tuple[str, str, Metric] | None, pairs: Sequence[tuple[float, float]]) -> Series:
-    assert key is not None
-    numbers = np.array(sorted(pairs))
-    times = numbers[:, 0]
-    return Series(*key, times / 1000.0 if times[-1] > _MILLISECONDS else times, numbers[:, 1])
+    dumped = []
+    for name, pairs in rows.items():
+        key = keys[name]
+        if key is not None:
+            numbers = np.array(sorted(pairs))
+            # Dumps of blocks have milliseconds, OpenMetrics has seconds.
+            seconds = numbers[:, 0] / (1000.0 if numbers[-1, 0] > _MILLISECONDS else 1.0)
+            dumped.append(series_of(key, all_labels[name], seconds, numbers[:, 1]))
+    return Answer(tuple(dumped))
 
 
 def _unquoted(text: str) -> str:
