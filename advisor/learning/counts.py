@@ -34,8 +34,8 @@ from advisor.learning.prometheus import (
     dump_of,
     is_answer,
     is_dump,
-    samples_of,
 )
+from advisor.learning.transitions import samples_of
 from advisor.learning.typed_events import (
     TIMES,
     TypedEvents,
