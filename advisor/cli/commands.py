@@ -155,7 +155,7 @@ def recommend(
     the producer's options.
     """
     from advisor.advice import recommend as run_recommend
-    from advisor.advice.recommendations.migration_mixin import rendered_files
+    from advisor.advice.recommendations.recommendation import rendered_files
 
     described, model = _cluster_and_model(cluster, options)
     recommendation = run_recommend(
