@@ -6,7 +6,7 @@ Answers are the JSON of `query_range`; dumps are the text of `promtool tsdb dump
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,16 +18,12 @@ from advisor.learning.metric_names import Metric, key_of, version_of
 
 Array = NDArray[np.float64]
 
-_MOST_POINTS = 50_000_000
 MOST_DUMP_BYTES = 500_000_000
 _FIRST_CHARACTERS = 20_000
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _SAMPLE = re.compile(r"\w*\{.*\} \S+ \d+(\.\d+)?")
 # Seconds since 1970 stay below it for three thousand years.
 _MILLISECONDS = 1e11
-_TOLERANCE = 0.25
-"""Of a step, by which a sample may be early or late."""
-_MOST_OFF = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,35 +35,6 @@ class Series:
     metric: Metric
     times: Array
     values: Array
-
-
-@dataclass(frozen=True)
-class Samples:
-    """What the targets of a cluster reported, on one grid of times.
-
-    Attributes
-    ----------
-    cluster : str
-    step_seconds : float
-    times : array, shape (n,)
-        Seconds since 1970.
-    values : mapping of (Metric, str) to array, shape (n,)
-        By metric and target; NaN where nothing was reported.
-    """
-
-    cluster: str
-    step_seconds: float
-    times: Array
-    values: Mapping[tuple[Metric, str], Array]
-
-    def targets_of(self, metric: Metric) -> list[str]:
-        """Return the targets that ever reported a metric."""
-        return sorted(target for kind, target in self.values if kind is metric)
-
-    def of(self, metric: Metric, target: str) -> Array:
-        """Return what a target reported; NaN throughout if nothing."""
-        missing = np.full(len(self.times), np.nan)
-        return self.values.get((metric, target), missing)
 
 
 def is_answer(document: object) -> bool:
@@ -185,74 +152,3 @@ def _numbers(raw: Any, where: str) -> tuple[Array, Array]:
     if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise InputError(f"{where}: its times do not ascend.")
     return times, pairs[:, 1]
-
-
-def samples_of(series: Iterable[Series], where: str) -> list[Samples]:
-    """Put series on a grid of times, for each cluster; pieces of a series are joined.
-
-    Raises
-    ------
-    InputError
-        Nothing to read, or steps that differ.
-    """
-    by_cluster: dict[str, list[Series]] = {}
-    for entry in series:
-        if len(entry.times):
-            by_cluster.setdefault(entry.cluster, []).append(entry)
-    if not by_cluster:
-        raise InputError(
-            f"{where}: there is no series of a broker that is read, such as up with the label "
-            "instance and kafka_server_replicamanager_underminisrpartitioncount."
-        )
-    return [_on_grid(cluster, members, where) for cluster, members in by_cluster.items()]
-
-
-def _on_grid(cluster: str, series: Sequence[Series], where: str) -> Samples:
-    step = _step(series, where)
-    first = min(float(entry.times[0]) for entry in series)
-    last = max(float(entry.times[-1]) for entry in series)
-    length = round((last - first) / step) + 1
-    keys = {(entry.metric, entry.target) for entry in series}
-    if length * len(keys) > _MOST_POINTS:
-        raise InputError(
-            f"{where}: {length:,} times of {len(keys):,} series are more than can be held; ask for "
-            "less time, or a longer step."
-        )
-    all_places = [_places(entry, first, step, where) for entry in series]
-    length = 1 + max(int(places[-1]) for places in all_places)
-    values: dict[tuple[Metric, str], Array] = {key: np.full(length, np.nan) for key in keys}
-    for entry, places in zip(series, all_places, strict=True):
-        row = values[entry.metric, entry.target]
-        if (~np.isnan(row[places]) & (row[places] != entry.values)).any():
-            raise InputError(
-                f"{where}: two series of {entry.metric.name.lower()} are both of "
-                f"{shown(entry.target)}; ask for the job of the brokers only."
-            )
-        row[places] = entry.values
-    times: Array = first + step * np.arange(length, dtype=np.float64)
-    return Samples(cluster, step, times, values)
-
-
-def _places(entry: Series, first: float, step: float, where: str) -> NDArray[np.int64]:
-    """Places of samples on a grid; a target is scraped at a moment of its own in each step."""
-    exact = (entry.times - first) / step
-    # By the middle of the circle of moments, so that 0.99 and 0.01 are near each other.
-    moment = np.angle(np.exp(2j * np.pi * exact).mean()) / (2.0 * np.pi)
-    moment += moment < -_TOLERANCE
-    places: NDArray[np.int64] = np.maximum(np.round(exact - moment), 0).astype(np.int64)
-    is_off = np.abs(exact - moment - places) > _TOLERANCE
-    too_long = len(exact) > 1 and abs(np.median(np.diff(exact)) - 1.0) > _TOLERANCE
-    if too_long or is_off.mean() > _MOST_OFF:
-        raise InputError(
-            f"{where}: times are not {step:g} s apart everywhere; ask for all with one step, "
-            "and starts that are multiples of it."
-        )
-    return places
-
-
-def _step(series: Sequence[Series], where: str) -> float:
-    gaps = [np.diff(entry.times) for entry in series if len(entry.times) > 1]
-    if not gaps:
-        raise InputError(f"{where}: no series has two times; ask for a longer time.")
-    steps, counts = np.unique(np.round(np.concatenate(gaps), 3), return_counts=True)
-    return float(steps[counts.argmax()])
