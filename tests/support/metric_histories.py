@@ -639,6 +639,8 @@ def _drawn(world: World, rng: np.random.Generator, what: Kind | str, at: float) 
     elif what is Kind.ROLLOUT:
         struck = list(range(1, int(rng.integers(2, world.brokers)) + 1))
     elif what is Kind.QUORUM:
+        # Elections take seconds; what is shorter than two minutes may be called one.
+        seconds = float(np.exp(rng.uniform(*np.log([120.0, 1_500.0]))))
         controllers = [int(c) for c in rng.permutation(world.controllers) + 1]
         struck = controllers[:-1] if rng.random() < 0.7 else []
     elif what == "controller restart":
