@@ -19,10 +19,27 @@ class AboveFloor:
         Of ``mean_years_to_loss``, in whose place its inverse adds up: the mean years until the
         losses that another setting could save make one.
 
-        measure: name of a measure, such as "write_unavailability".
-        Returns in the measure's unit; 0 for the setting that is best in it.
-        Raises InputError if `measure` is not the name of a measure.
+        Parameters
+        ----------
+        measure : str
+            Name of a measure, such as "write_unavailability".
 
+        Returns
+        -------
+        float
+            In the measure's unit; 0 for the setting that is best in it.
+
+        Raises
+        ------
+        InputError
+            If `measure` is not the name of a measure.
+
+        See Also
+        --------
+        beyond_settings : The rest, and what other settings are meant.
+
+        Examples
+        --------
         >>> import advisor
         >>> failures = {"per_year": 2.0, "minutes": 10.0}
         >>> card = advisor.FailureModel.from_dict(
@@ -45,10 +62,29 @@ class AboveFloor:
         every min ISR with acks=all and clean elections, with at least three replicas where there
         are three brokers. The first call evaluates these settings.
 
-        measure: name of a measure, such as "write_unavailability".
-        Raises InputError if `measure` is not the name of a measure.
-        Raises NotComputedError if the card has times that a Markov chain does not express.
+        Parameters
+        ----------
+        measure : str
+            Name of a measure, such as "write_unavailability".
 
+        Returns
+        -------
+        float
+            In the measure's unit.
+
+        Raises
+        ------
+        InputError
+            If `measure` is not the name of a measure.
+        NotComputedError
+            If the card has times that a Markov chain does not express.
+
+        See Also
+        --------
+        by_settings : The other part.
+
+        Examples
+        --------
         >>> import advisor
         >>> card = advisor.FailureModel.from_dict(
         ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
