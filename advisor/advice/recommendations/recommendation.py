@@ -202,7 +202,7 @@ class Recommendation(Decided, RowTable):
     @cached_property
     def now(self) -> CurrentState:
         """What was out of sync when the cluster was described, and what the next failure does."""
-        return current_state(self.cluster, self.situation.version)
+        return current_state(self.situation)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -410,7 +410,7 @@ class Recommendation(Decided, RowTable):
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
             *check_missing(self.now.presence),
-            *check_cluster(self.cluster, self.situation.version),
+            *check_cluster(self.situation),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),
             *producing,
