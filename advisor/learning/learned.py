@@ -14,7 +14,7 @@ from advisor import plotting
 from advisor.advice.deciding import Decision
 from advisor.advice.goals import Goals
 from advisor.advice.situation import Situation
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.decision import Action, Verdict
 from advisor.decision.rows import Change, between_losses, without_writes
@@ -477,7 +477,7 @@ def learn(
     source: Any,
     *,
     prior: FailureModel | str | os.PathLike[str],
-    cluster: Cluster | str | os.PathLike[str] | None = None,
+    cluster: Cluster | Sources | None = None,
     since: str | date | None = None,
     until: str | date | None = None,
     client_properties: str | os.PathLike[str] | None = None,
@@ -495,7 +495,7 @@ def learn(
         what answers like it, such as ``"https://prometheus:9090"``, which is only read.
     prior : FailureModel, str or path
         What was believed before; a card's name or path is read by `advisor.load_model`.
-    cluster : Cluster, str or path, optional
+    cluster : Cluster, str, path or list, optional
         What the verdict is about, and how many brokers and racks there are where a source does not
         say. Default: a topic of 12 partitions, RF 3, min ISR 2, on a cluster of that many brokers.
     since, until : str or date, optional

@@ -31,7 +31,7 @@ from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import count_in_words, sentence
 from advisor.advice.situation import Situation
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.decision.verdict import CRITICAL, SEVERITIES
 from advisor.errors import InputError, shown
@@ -372,7 +372,7 @@ class Audit(Decided, RowTable):
 
 @names_checked
 def audit(
-    cluster: Cluster | str | PathLike[str],
+    cluster: Cluster | Sources,
     model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
@@ -385,8 +385,8 @@ def audit(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
-        Cluster with topics; a text or path is read by `advisor.load_cluster`.
+    cluster : Cluster, str, path or list
+        Cluster with topics; texts or paths are read by `advisor.load_cluster`.
     model : FailureModel, str or path
         Failure and repair rates; a card's name or path is read by `advisor.load_model`.
     load : Workload, optional

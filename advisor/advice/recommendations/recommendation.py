@@ -196,7 +196,7 @@ class Recommendation(Decided, RowTable):
         share = largest_share(
             self.cluster.brokers, config.replication_factor or 1, str(config.mode)
         )
-        retained = retained_bytes(self.situation.topics, self.load)
+        retained = retained_bytes(self.situation.topics, self.load, self.cluster.replica_bytes)
         return replace(choose(config, result, self.goals, share), retained_bytes=retained)
 
     @cached_property
@@ -252,7 +252,8 @@ class Recommendation(Decided, RowTable):
         """Why each topic changes, what the settings cost, and brokers that get everything."""
         changes = [action for action in self.quick_verdict.actions if action.set_to is not None]
         reasons = (f"{a.topic}: {a.why}" if a.topic else a.why for a in changes)
-        bytes_of_partition = partition_bytes(self.situation.topics, self.load)
+        measured = self.cluster.replica_bytes
+        bytes_of_partition = partition_bytes(self.situation.topics, self.load, measured)
         cost = cost_words(self.best, self.plan.moves, bytes_of_partition)
         return (*reasons, cost, *filter(None, [self.plan.crowded]))
 
