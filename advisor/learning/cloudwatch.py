@@ -178,12 +178,12 @@ def _history(rows: Sequence[CloudWatchSeries], name: str, where: str) -> Cluster
         said = "a missing replica may be an outage or a follower that lags"
         notes.append(_note(stopping_one(), said))
     else:
-        brokers = len(samples.targets_of(Metric.UNDER_REPLICATED))
+        watched = len(samples.targets_of(Metric.UNDER_REPLICATED))
         seconds = float(samples.seconds[quiet == 1.0].sum())
         for mechanism in (*stopping_one(), *stopping_several()):
             of_cluster = mechanism in stopping_several()
             seen[mechanism] = Seen(0)
-            exposures[mechanism] = _years(seconds) * (1 if of_cluster else brokers)
+            exposures[mechanism] = _years(seconds) * (1 if of_cluster else watched)
     lost, length = _quorum(samples, rows, notes)
     if length is not None:
         ended = tuple((o.end - o.start).total_seconds() / 60.0 for o in lost if o.end is not None)
