@@ -34,6 +34,8 @@ SLOW = (
     "kafka/",
     "learning/test_learned.py::test_observed_minutes_are_compared_with_both_cards",
     "learning/test_metrics.py::test_a_card_is_learned_from_metrics",
+    "learning/test_metrics_against_truth.py::test_hundreds_of_outages_are_read_rightly",
+    "learning/test_metrics_against_truth.py::test_what_is_read_really_happened",
     "learning/test_posterior.py::test_intervals_cover_the_truth",
     "pipeline/",
     "present/figures/test_cost.py::test_no_name_stands_on_the_dashed_line",

@@ -17,7 +17,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ from advisor.learning.prometheus import (
     dump_of,
     is_answer,
     is_dump,
-    samples_of,
 )
+from advisor.learning.transitions import Runs, Samples, nothing_read, samples_of, samples_of_runs
 from advisor.learning.typed_events import (
     TIMES,
     TypedEvents,
@@ -75,6 +75,10 @@ class Window:
         Of the cluster that was described.
     mode : str
     since, until : datetime or None
+    client_properties : str or path or None
+        A file with the login of a server of metrics.
+    timeout_ms : int or None
+        For each question to such a server.
     """
 
     brokers: int | None = None
@@ -82,6 +86,8 @@ class Window:
     mode: str = "kraft"
     since: datetime | None = None
     until: datetime | None = None
+    client_properties: str | os.PathLike[str] | None = None
+    timeout_ms: int | None = None
 
 
 def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHistory, ...]:
@@ -131,11 +137,34 @@ def _of_answers(answers: Sequence[Answer], window: Window) -> list[ClusterHistor
     for series in (row for answer in answers for row in answer.series):
         marks = (series.times >= since) & (series.times < until)
         inside.append(replace(series, times=series.times[marks], values=series.values[marks]))
-    all_samples = samples_of(inside, "these metrics")
+    return _of_samples(samples_of(inside, "these metrics"), window)
+
+
+def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterHistory]:
     return [
         replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
         for samples in all_samples
     ]
+
+
+def _of_server(address: str, window: Window) -> list[ClusterHistory]:
+    """Ask a server what brokers reported, in the time that was said."""
+    from advisor.learning.prometheus_api import server_at
+    from advisor.learning.prometheus_live import runs_at
+
+    until = datetime.now(UTC) if window.until is None else window.until
+    since = None if window.since is None else window.since.timestamp()
+    if since is not None and since >= until.timestamp():
+        raise InputError("since is not before until.")
+    server = server_at(address, window.client_properties, window.timeout_ms)
+    by_cluster: dict[str, list[Runs]] = {}
+    for runs in runs_at(server, since, until.timestamp()):
+        by_cluster.setdefault(runs.cluster, []).append(runs)
+    if not by_cluster:
+        raise nothing_read(server.where)
+    return _of_samples(
+        [samples_of_runs(runs, server.where) for runs in by_cluster.values()], window
+    )
 
 
 def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory] | Answer:
@@ -146,11 +175,8 @@ def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"{where}: give a mapping of counts or a file, not {shown(source)}.")
     path = os.fspath(source)
-    if "://" in path:
-        raise InputError(
-            f"{path}: an address cannot be asked yet; count the events (docs/learn.md has the "
-            "queries) and give the counts."
-        )
+    if path.lower().startswith(("http://", "https://")):
+        return _of_server(path, window)
     suffix = Path(path).suffix.lower()
     text = _text(path, MOST_DUMP_BYTES if suffix in _DUMPS else MOST_JSON_CHARACTERS)
     if suffix not in (".csv", ".json") and is_dump(text):

@@ -480,6 +480,8 @@ def learn(
     cluster: Cluster | str | os.PathLike[str] | None = None,
     since: str | date | None = None,
     until: str | date | None = None,
+    client_properties: str | os.PathLike[str] | None = None,
+    timeout_ms: int | None = None,
 ) -> Learned:
     """Narrow a card by what a cluster has seen.
 
@@ -489,7 +491,8 @@ def learn(
         Counts as a mapping, or a TOML, JSON or CSV file of counts, or a CSV of incidents;
         ``docs/learn.md`` has the keys and columns. Several are several clusters of a fleet. Or
         answers of Prometheus' ``query_range``, JSON files or a folder of them, which are put
-        together, by the label of the cluster if they have one.
+        together, by the label of the cluster if they have one; or the address of Prometheus or
+        what answers like it, such as ``"https://prometheus:9090"``, which is only read.
     prior : FailureModel, str or path
         What was believed before; a card's name or path is read by `advisor.load_model`.
     cluster : Cluster, str or path, optional
@@ -497,6 +500,11 @@ def learn(
         say. Default: a topic of 12 partitions, RF 3, min ISR 2, on a cluster of that many brokers.
     since, until : str or date, optional
         The time that was watched, where a source does not say; in UTC if it has no zone.
+    client_properties : str or path, optional
+        For an address that wants a login or TLS: a Java client's properties file, with SASL PLAIN
+        for HTTP basic and OAUTHBEARER for a bearer token.
+    timeout_ms : int, optional
+        Time limit in milliseconds for each question to an address. Default: 30 000.
 
     Returns
     -------
@@ -531,7 +539,10 @@ def learn(
     given = None if cluster is None else cluster_of(cluster)
     if given is not None:
         expect("cluster", given, Cluster, "a Cluster, a path or a text")
-    histories = read_histories(_listed(source), _window(given, since, until))
+    asked = replace(
+        _window(given, since, until), client_properties=client_properties, timeout_ms=timeout_ms
+    )
+    histories = read_histories(_listed(source), asked)
     fitted = fit(card, histories)
     return Learned(
         prior=card,
