@@ -13,13 +13,13 @@ replicas  racks  three_az_cloud  two_az  bare_metal_racks  single_rack
 3         three  391             382     382               377
 4         six    385             381     391               381
 4         three  373             381     386               387
-5         six    385             389     390               388
-5         three  380             374     383               379
+5         six    385             389     390               unsure
+5         three  380             374     383               unsure
 6         six    384             385     388               unsure
 6         three  374             376     379               no exact number
 
-Five replicas on single_rack are the 280 intervals of fourteen pilots that were sure (267 held);
-with six, runs are half as long, and pilots say that they are unsure.
+Of five and six replicas on single_rack (4e-16 and 1e-19 a year) pilots say that they are unsure:
+all intervals hold, and say next to nothing. With six, runs are half as long.
 """
 
 from __future__ import annotations

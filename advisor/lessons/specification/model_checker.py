@@ -23,8 +23,7 @@ from advisor.lessons.specification.packed_states import (
     State,
     actions,
 )
-from advisor.lessons.specification.state import Constants
-from advisor.lessons.specification.variants import VARIANTS, Variant
+from advisor.lessons.specification.transcription import VARIANTS, Constants, Variant
 from advisor.protocol.exploration.search import Violation, explore, retrace, survey
 
 INVARIANTS: Mapping[str, int] = MappingProxyType(

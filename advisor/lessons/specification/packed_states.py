@@ -17,27 +17,25 @@ from math import factorial
 from typing import NamedTuple, TypeVar
 
 from advisor.errors import InputError
-from advisor.lessons.specification.actions import (
-    controller_actions,
-    follower_actions,
-    isr_actions,
-    leader_actions,
-    may_raise_high_watermark,
-)
-from advisor.lessons.specification.state import (
+from advisor.lessons.specification.transcription import (
     NONE,
     Constants,
     Control,
     Replica,
     ReplicaIds,
     Request,
+    Variant,
     control_type_ok,
+    controller_actions,
+    follower_actions,
     initial_control,
     initial_replica,
+    isr_actions,
+    leader_actions,
+    may_raise_high_watermark,
     replica_type_ok,
     same_below_high_watermark,
 )
-from advisor.lessons.specification.variants import Variant
 
 _CONTROL_BITS = 24
 _REPLICA_BITS = 22

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from advisor.errors import ConfigError
-from advisor.protocol.jvm.scala_hash_order import (
+from advisor.lessons.zookeeper.scala_hash_order import (
     SCALA_2_12,
     SCALA_2_13,
     immutable_order,

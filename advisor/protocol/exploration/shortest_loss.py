@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from advisor.errors import InputError
-from advisor.protocol.exploration.quiescence_cache import QuiescenceCache
 from advisor.protocol.exploration.search import Violation, explore, retrace
-from advisor.protocol.exploration.transitions import SearchState, Transitions
+from advisor.protocol.exploration.transitions import QuiescenceCache, SearchState, Transitions
 from advisor.protocol.rules.config import Config
 
 FAULTS = ("kill", "stop", "power-off", "destroy", "isolate", "lag")

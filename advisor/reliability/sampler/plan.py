@@ -98,8 +98,7 @@ class Bias:
     """How cycles are drawn where losses are rare; see :mod:`advisor.reliability.sampler.cycles`.
 
     beginning: share of the cycles that each kind of failure begins.
-    following: probability of each kind for a forced failure, by the rarest one before. Where the
-        bias is ``by_stage``, such rows for each stage: the most replicas that a set lacks.
+    following: probability of each kind for a forced failure, by the rarest one before.
     plain: share of the cycles that are drawn without bias.
     overlaps: in how many of the cycles of the cluster as it is a failure follows the first. As many
         are drawn: one outage alone is known from few.
@@ -115,11 +114,6 @@ class Bias:
     finds_losses: bool
     steps: float
     outages: float
-
-    @property
-    def by_stage(self) -> bool:
-        """Whether it depends on how many replicas a set lacks."""
-        return len(self.following) > len(self.beginning)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from advisor.errors import InputError
 from advisor.lessons.clients import producer as producer
 from advisor.lessons.clients.delivery import deliver
-from advisor.lessons.clients.record_batch import Batch, backoff_ms, expires_ms
+from advisor.lessons.clients.producer import Batch, backoff_ms, expires_ms
 from advisor.lessons.clients.scripted_broker import (
     ANSWER_LOST,
     NOT_LEADER,

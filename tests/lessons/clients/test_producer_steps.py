@@ -7,7 +7,7 @@ import pytest
 from advisor.errors import InputError
 from advisor.lessons.clients import producer as producer
 from advisor.lessons.clients.delivery import RecordOutcome, deliver
-from advisor.lessons.clients.record_batch import Batch
+from advisor.lessons.clients.producer import Batch
 from advisor.lessons.clients.scripted_broker import (
     outage,
 )

@@ -18,8 +18,12 @@ from advisor.lessons.specification.packed_states import (
     _rename_replica,
 )
 from advisor.lessons.specification.packed_states import actions as next_states
-from advisor.lessons.specification.state import Constants, initial_control, initial_replica
-from advisor.lessons.specification.variants import VARIANTS
+from advisor.lessons.specification.transcription import (
+    VARIANTS,
+    Constants,
+    initial_control,
+    initial_replica,
+)
 
 NAMES = tuple(VARIANTS)
 

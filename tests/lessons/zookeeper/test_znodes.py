@@ -10,6 +10,12 @@ from hypothesis import strategies as st
 
 from advisor.errors import ConfigError
 from advisor.lessons.zookeeper.requests import Connect, Create
+from advisor.lessons.zookeeper.scala_hash_order import (
+    SCALA_2_12,
+    SCALA_2_13,
+    immutable_order,
+    mutable_order,
+)
 from advisor.lessons.zookeeper.service import Znode, step, with_paths
 from advisor.lessons.zookeeper.shell import get, ls, server_order
 from advisor.lessons.zookeeper.znodes import (
@@ -20,12 +26,6 @@ from advisor.lessons.zookeeper.znodes import (
     controller_json,
     state_json,
     topic_json,
-)
-from advisor.protocol.jvm.scala_hash_order import (
-    SCALA_2_12,
-    SCALA_2_13,
-    immutable_order,
-    mutable_order,
 )
 from advisor.protocol.rules.partition_registration import Registration
 

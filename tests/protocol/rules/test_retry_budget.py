@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.lessons.clients.delivery import deliver
-from advisor.lessons.clients.record_batch import backoff_ms
+from advisor.lessons.clients.producer import backoff_ms
 from advisor.lessons.clients.scripted_broker import OK, SILENT_AFTER_APPEND, Answer, outage
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.retry_budget import retry_budget_ms, waiting_budget_ms

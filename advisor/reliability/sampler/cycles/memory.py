@@ -43,13 +43,11 @@ class Strength(NamedTuple):
     length_biased: float
 
 
-_USUAL = Strength(0.75, 0.5, 0.7, 0.3, 0.5)
-# By stage: losses need many failures, each of which multiplies what the bias misses.
-_BY_STAGE = Strength(0.85, 0.35, 0.9, 0.1, 0.65)
+_STRENGTH = Strength(0.75, 0.5, 0.7, 0.3, 0.5)
 
 CYCLE = record_dtype(
     "running first_kind later_failures rarest_kind next_kind next_target lost done "
-    "has_power_failures last_stage context",
+    "has_power_failures",
     "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps "
     + " ".join(Strength._fields),
 )
@@ -61,31 +59,29 @@ class Cycles(NamedTuple):
 
     cycle (1,): the current cycle: whether it runs, its first kind, how many failures followed the
         first, the rarest kind of all, kind and target of the next, whether it ``lost``, when it
-        began; the weight of its first kind (``base_weight``), and its weight now; the row of the
-        bias for the next failure (``context``). Constants: the share of cycles without bias
-        (``plain_share``), whether the model ``has_power_failures``, the ``last_stage`` of a bias (0
-        if it has none), and its `Strength`. Totals: cycles that are ``done``; by weight, hours from
-        the beginning of a cycle ``to_loss``, hours ``at_risk`` and the sum of their squares over
-        the cycles (``at_risk_squared``), hours with an outage, and cycles with ``overlaps`` of
-        outages.
+        began; the weight of its first kind (``base_weight``), and its weight now. Constants: the
+        share of cycles without bias (``plain_share``), whether the model ``has_power_failures``,
+        and its `Strength`. Totals: cycles that are ``done``; by weight, hours from the beginning of
+        a cycle ``to_loss``, hours ``at_risk`` and the sum of their squares over the cycles
+        (``at_risk_squared``), hours with an outage, and cycles with ``overlaps`` of outages.
     first_losses (kinds, 4): first losses of cycles by the first kind: their NUMBER, the sum of
         their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
     left (kinds,): cycles still to be begun by each kind.
     base (kinds,): weight of a cycle that this kind begins.
     natural (kinds,): probability of each kind.
-    biased (contexts, kinds): the same of a forced failure, by stage and the rarest kind before.
-    biased_power (contexts, kinds): the same of a forced power failure in the flush window.
+    biased (kinds, kinds): the same of a forced failure, by the rarest kind before.
+    biased_power (kinds, kinds): the same of a forced power failure in the flush window.
     struck (brokers,): brokers that a failure of this cycle struck.
     target_weights (brokers,): weight of each as the target of the next forced failure.
-    path, path_before (MOST_FAILURES,): kinds of the failures after the first, and the context of
-        each.
+    path, path_before (MOST_FAILURES,): kinds of the failures after the first, and the rarest kind
+        before each.
     forced (MOST_FAILURES,): probability that each was forced, given what it is.
     values (OBJECTIVES,): what this cycle added, by weight.
     second_moments (OBJECTIVES, kinds): sum of the squares of the values, by the first kind, without
         its weight.
     means (OBJECTIVES,): sum of the values.
-    scores (OBJECTIVES, contexts, kinds): values of the cycles in which a forced failure of a kind
-        came, by its context.
+    scores (OBJECTIVES, kinds, kinds): values of the cycles in which a forced failure of a kind
+        came, by the rarest kind before.
     totals (ENTRIES, columns): by weight; see `KernelState.totals`.
     outages_by_length (OUTAGE_BINS,): by weight; see `KernelState.outages_by_length`.
     """
@@ -130,10 +126,9 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
     cycle["plain_share"] = bias.plain
-    for name, value in (_BY_STAGE if bias.by_stage else _USUAL)._asdict().items():
+    for name, value in _STRENGTH._asdict().items():
         cycle[name] = value
     following, kinds = np.array(bias.following), len(natural)
-    cycle["last_stage"] = len(following) // kinds - 1
     power = np.where(sim.strikes["event"] == POWER, following, 0.0)
     of_power = power.sum(axis=1, keepdims=True)
     if of_power.all():

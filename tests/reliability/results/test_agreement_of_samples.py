@@ -2,8 +2,8 @@
 
 import pytest
 
+import agreement_of_samples as agreement
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
-from advisor.reliability.results import agreement
 
 CLUSTER = Cluster.uniform(brokers=3, racks=3)
 CRASHES = {"broker": {"crash": {"per_year": 4.0, "minutes": 30.0}}}
