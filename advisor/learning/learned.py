@@ -20,7 +20,7 @@ from advisor.decision import Action, Verdict
 from advisor.decision.rows import Change, between_losses, without_writes
 from advisor.errors import InputError, ModelError, expect, shown
 from advisor.formatting import counted, significant
-from advisor.learning.card_file import write_card
+from advisor.learning.card_file import card_text, write_card
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory, Gap, Outage
 from advisor.learning.fit import CountRow, Fit, NumberRow, fit
@@ -348,7 +348,31 @@ class Learned:
         ...     advisor.load_model(pathlib.Path(folder) / "learned.toml") == learned.model
         True
         """
-        write_card(path, self.model, [self.seen_words, f"Before: the card {self.prior.name}."])
+        write_card(path, self.model, self._comments)
+
+    def as_toml(self) -> str:
+        """Return the text of the file that `to_toml` writes.
+
+        Returns
+        -------
+        str
+
+        See Also
+        --------
+        to_toml : Writes it.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> print(advisor.learn(counts, prior="three_az_cloud").as_toml()[:35])
+        # A card that advisor has learned.
+        """
+        return card_text(self.model, self._comments).text
+
+    @property
+    def _comments(self) -> list[str]:
+        return [self.seen_words, f"Before: the card {self.prior.name}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON.

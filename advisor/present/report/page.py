@@ -40,7 +40,7 @@ from advisor.present.report.sampled_check import sampled_check
 from advisor.present.report.topics import audited
 from advisor.present.second_process import SecondProcess
 from advisor.present.setting_text import rack_words, tolerance_words
-from advisor.present.verdict_page import first_screen
+from advisor.present.verdict_page import first_screen, script
 from advisor.present.verdict_page import style as style_of_verdict
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
@@ -196,6 +196,7 @@ def _context(
             title=True,
             state=state_lines(recommendation.now),
         ),
+        "copying": script(),
         "further": further(verdict),
         "remedies": (*recommendation.remedies, *recommendation.what_helps),
         "goals": recommendation.goals.sentence,
