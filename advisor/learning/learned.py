@@ -307,6 +307,42 @@ class Learned:
         about = (self.seen_words, self.named_words, self.assumed, *self.notes)
         return "\n".join([*lines, *filter(None, about)])
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the range of each number that was learned, before and now.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on. Default: those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        InputError
+            If nothing was learned.
+        MissingExtraError
+            If matplotlib is not installed.
+
+        See Also
+        --------
+        timeline : The outages over time.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> axes = advisor.learn(counts, prior="three_az_cloud").plot()
+        >>> [label.get_text() for label in axes.get_legend().get_texts()]
+        ['the card', 'with what was counted']
+        """
+        if not self.numbers:
+            raise InputError("no number was learned; there is nothing to draw.")
+        return plotting.draw("learned", self, ax)
+
     def timeline(self) -> Any:
         """Draw the outages over time, a row for each mechanism.
 
