@@ -156,7 +156,7 @@ def recommend(
     the producer's options.
     """
     from advisor.advice import recommend as run_recommend
-    from advisor.advice.recommendations.migration_mixin import rendered_files
+    from advisor.advice.recommendations.recommendation import rendered_files
 
     described, model = _cluster_and_model(cluster, options)
     recommendation = run_recommend(
@@ -296,6 +296,8 @@ def report(
 @click.option("--cluster", multiple=True, help="What to judge, as for audit; repeatable.")
 @click.option("--racks", help='How many racks; or with --cluster which: "1=a,2=a,3=b".')
 @click.option("--mode", help="kraft or zookeeper; kraft unless given.")
+@click.option("--command-config", help="For an address: a properties file with the login.")
+@click.option("--timeout", type=float, help="For an address: seconds a question; 30 unless given.")
 @with_options(EXPLAIN, HOW_SURE, JSON)
 def learn(
     sources: tuple[str, ...],
@@ -310,9 +312,10 @@ def learn(
     """Narrow a card by what your cluster has seen, and say what to set with it.
 
     SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV), several are several
-    clusters; or what Prometheus answered or dumped, as files or a folder. Or say the counts as
-    options: --brokers 12 --years 3 --count broker.power=4. What is not counted stays as the card
-    has it. docs/learn.md says how to count.
+    clusters; or what Prometheus answered or dumped, as files or a folder, or its address
+    (https://prometheus:9090), which is only read. Or say the counts as options: --brokers 12
+    --years 3 --count broker.power=4. What is not counted stays as the card has it. docs/learn.md
+    says how to count.
     """
     from advisor.cli import learning
     from advisor.cluster import load_cluster
@@ -327,7 +330,13 @@ def learn(
         described = load_cluster(_one_or_all(cluster), racks=which)
     source = learning.counts_of(sources, options, with_cluster=bool(cluster))
     result = run_learn(
-        source, prior=prior, cluster=described, since=options["since"], until=options["until"]
+        source,
+        prior=prior,
+        cluster=described,
+        since=options["since"],
+        until=options["until"],
+        client_properties=options["command_config"],
+        timeout_ms=_milliseconds(options["timeout"]),
     )
     if path is not None:
         result.to_toml(path)
@@ -412,18 +421,23 @@ def _cluster_and_model(
     from advisor.cluster import load_cluster
     from advisor.reliability.failures.failure_model import load_model
 
-    timeout = options["timeout"]
-    if timeout is not None and not 0.001 <= timeout <= MAX_TIMEOUT_S:
-        raise InputError(f"--timeout {timeout:g}: give seconds, at most {MAX_TIMEOUT_S}.")
     described = load_cluster(
         _one_or_all(sources),
         racks=options["racks"],
         kafka_version=options["kafka_version"],
         client_properties=options["command_config"],
-        timeout_ms=None if timeout is None else round(timeout * 1000),
+        timeout_ms=_milliseconds(options["timeout"]),
         controllers=options["controllers"],
     )
     return with_controller(described, options), load_model(options["model"])
+
+
+def _milliseconds(timeout_s: float | None) -> int | None:
+    if timeout_s is None:
+        return None
+    if not 0.001 <= timeout_s <= MAX_TIMEOUT_S:
+        raise InputError(f"--timeout {timeout_s:g}: give seconds, at most {MAX_TIMEOUT_S}.")
+    return round(timeout_s * 1000)
 
 
 def _one_or_all(sources: Sequence[str]) -> str | Sequence[str]:

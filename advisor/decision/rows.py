@@ -229,7 +229,7 @@ def around(verdict: Verdict) -> Around:
         return Around()
     return Around(
         floor=words.floor_sentence(verdict.actions),
-        sure=words.sure_sentence(verdict.choice),
+        sure=words.sure_sentence(verdict.choice, verdict.actions),
         undrawn=words.undrawn_sentence(verdict.undrawn),
         goals=words.goal_sentences(verdict.actions),
         measure=words.measure_sentence(verdict.choice),

@@ -164,7 +164,7 @@ def simulate(
     A rule that looks at the data and stops when the interval is narrow prefers samples in which
     losses happen to be frequent, because these get there first. So the loss probability is a
     little too high on average and its interval covers the truth a little less often than in 95 of
-    100 runs. ``DECISIONS.md`` has the measured coverage. For an interval that is exactly what it
+    100 runs. ``bench/stopping.py`` measures the coverage. For an interval that is exactly what it
     says, repeat the call with another seed and the same ``years``, without a rule.
 
     Examples

@@ -178,10 +178,7 @@ def check_inputs(
 ) -> None:
     """Check the types of the arguments that every front door takes.
 
-    Raises
-    ------
-    InputError
-        If one is of the wrong type; the message names it.
+    Raises InputError if one is of the wrong type; the message names it.
     """
     if not isinstance(getattr(cluster, "brokers", None), Mapping):
         raise InputError(f"cluster={shown(cluster)}: give a Cluster, as load_cluster returns it")

@@ -46,7 +46,7 @@ def test_six_topics_in_25_lines(now: tuple[str, ...], draws: bool) -> None:
         *(action.topic for action in in_trouble(answer)),
         "ok        2 more: ",
         "No setting prevents",
-        *(["How sure: "] if draws else ["It pays unless"]),
+        *(["How sure: "] if draws else ["pays unless"]),
         "* Held back",
         REST[-1],
     ]
