@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from advisor.engines import engine_of
-from advisor.learning.stages import histories_of
+from advisor.learning.stages import read_in_stages
 
 CLUSTERS, BROKERS, STEP_S, DAYS = 10, 12, 30, 240
 DAYS_OF_FILE = 8
@@ -109,7 +109,7 @@ def scan(files: list[Path]) -> int:
 def learn_here(files: list[str], work: str, engine: str) -> None:
     """Read files, and print what that took; in a process of its own."""
     start, cpu = time.perf_counter(), time.process_time()
-    histories = histories_of(files, work, engine_of(engine))
+    histories = read_in_stages(files, work, engine_of(engine))
     print(
         json.dumps(
             {
@@ -163,7 +163,7 @@ def measure_texts(folder: Path) -> None:
     for path in (dump, answer):
         start = time.process_time()
         with tempfile.TemporaryDirectory(dir=folder) as work:
-            histories_of([path], work, engine_of("local"))
+            read_in_stages([path], work, engine_of("local"))
         seconds = time.process_time() - start
         print(f"{path.suffix[1:]:>8}: {len(rows) / seconds / 1e6:.2f} M samples a core-second")
 

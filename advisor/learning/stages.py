@@ -497,7 +497,7 @@ def _write_rows(
 # All of it
 
 
-def histories_of(
+def read_in_stages(
     sources: Sequence[Any],
     work: str,
     engine: Engine,

@@ -18,7 +18,7 @@ from advisor.engines import run_here
 from advisor.errors import InputError
 from advisor.learning import metric_files, stages
 from advisor.learning.evidence import ClusterHistory
-from advisor.learning.stages import histories_of
+from advisor.learning.stages import read_in_stages
 from stored_samples import (
     BEGIN,
     BROKERS,
@@ -52,7 +52,7 @@ def eventful() -> list[Sample]:
 
 
 def learned(work: Path, *sources: Path) -> ClusterHistory:
-    (history,) = histories_of(sources, str(work), run_here)
+    (history,) = read_in_stages(sources, str(work), run_here)
     return history
 
 
@@ -235,13 +235,13 @@ def test_what_was_killed_goes_on(tmp_path: Path, survive: int) -> None:
         return results
 
     done: list[Any] = []
-    histories_of([folder], str(tmp_path / "whole"), run_here)
+    read_in_stages([folder], str(tmp_path / "whole"), run_here)
     try:
-        histories_of([folder], str(tmp_path / "killed"), killed)
+        read_in_stages([folder], str(tmp_path / "killed"), killed)
     except KilledError:
         assert survive < 3
     finished = contents(tmp_path / "killed")
-    histories_of([folder], str(tmp_path / "killed"), run_here)
+    read_in_stages([folder], str(tmp_path / "killed"), run_here)
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
     assert finished.items() <= contents(tmp_path / "killed").items()
 
@@ -299,7 +299,7 @@ def test_a_bad_file_is_refused_and_the_others_stay(tmp_path: Path, name: str) ->
     make, said = BAD[name]
     make(folder / name)
     with pytest.raises(InputError, match=said) as refused:
-        histories_of([folder], str(work), run_here)
+        read_in_stages([folder], str(work), run_here)
     message = str(refused.value)
     assert name in message
     assert "\n" not in message
@@ -355,7 +355,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
     """Data sets are written to an empty or a new folder, or on to earlier ones."""
     (tmp_path / "thesis.doc").touch()
     with pytest.raises(InputError, match="empty or new folder"):
-        histories_of([write(tmp_path / "a.parquet", EVENTFUL)], str(tmp_path), run_here)
+        read_in_stages([write(tmp_path / "a.parquet", EVENTFUL)], str(tmp_path), run_here)
 
 
 def test_clusters_are_apart(tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_clusters_are_apart(tmp_path: Path) -> None:
     others = [Sample("up", f"web{n}:80", s.ms, 1.0) for n in (1, 2) for s in EVENTFUL[:200]]
     write(tmp_path / "files" / "cluster=web" / "a.parquet", others)
     work = str(tmp_path / "work")
-    histories = histories_of([tmp_path / "files"], work, run_here)
+    histories = read_in_stages([tmp_path / "files"], work, run_here)
     assert [history.name for history in histories] == ["a", "b"]
     assert "web" in " ".join(histories[0].notes)
     assert histories[0].seen == histories[1].seen

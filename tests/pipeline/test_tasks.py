@@ -7,7 +7,7 @@ import pytest
 
 from advisor.engines import engine_of, run_here
 from advisor.errors import AdvisorError, InputError
-from advisor.learning.stages import histories_of
+from advisor.learning.stages import read_in_stages
 from advisor.pipeline.tasks import run_on_spark
 from stored_samples import BROKERS, contents, quiet, restart, samples_of, write
 
@@ -24,8 +24,8 @@ def test_stages_on_spark_give_the_same_bytes(tmp_path: Path) -> None:
     write(folder / "cluster=a" / "1.parquet", samples[:1000])
     write(folder / "cluster=a" / "2.parquet", samples[1000:], "map")
     write(folder / "cluster=b" / "1.parquet", samples)
-    here = histories_of([folder], str(tmp_path / "here"), run_here)
-    on_spark = histories_of([folder], str(tmp_path / "spark"), engine_of("spark"))
+    here = read_in_stages([folder], str(tmp_path / "here"), run_here)
+    on_spark = read_in_stages([folder], str(tmp_path / "spark"), engine_of("spark"))
     assert here == on_spark
     assert contents(tmp_path / "here") == contents(tmp_path / "spark")
 

@@ -66,12 +66,8 @@ CONTROLLER_AFTER = {
 class Outcome(NamedTuple):
     """Effects of an event other than the next state.
 
-    Attributes
-    ----------
-    effects : int
-        Bits of :class:`Effect`.
-    gap_map : tuple of int
-        For each old gap its new number, GAP_LOST, or GAP_CLOSED when every log has it.
+    effects: bits of :class:`Effect`.
+    gap_map: for each old gap its new number, GAP_LOST, or GAP_CLOSED when every log has it.
     """
 
     effects: int = 0

@@ -23,19 +23,12 @@ CONTROLLER_WORKS, NO_CONTROLLER, CLIENTS_STOPPED = range(3)
 class PartitionState(NamedTuple):
     """A quiescent partition. Slots are positions in the assignment, 0 the preferred leader.
 
-    Attributes
-    ----------
-    registration : Registration
-        With slots for broker ids and every epoch 0.
-    condition : tuple of int
-        Per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING, NOT_FETCHING or LIMPING; and,
-        without a controller, CUT_OFF, WAITING_CLEAN or WAITING_UNCLEAN.
-    level : tuple of int
-        Per slot: log completeness, see `log_levels`.
-    controller : int
-        CONTROLLER_WORKS, NO_CONTROLLER or CLIENTS_STOPPED.
-    unfenced : tuple of int
-        Slots whose brokers were not fenced when the controller was lost; () while it works.
+    registration: with slots for broker ids and every epoch 0.
+    condition: per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING, NOT_FETCHING or LIMPING;
+        and, without a controller, CUT_OFF, WAITING_CLEAN or WAITING_UNCLEAN.
+    level: per slot: log completeness, see `log_levels`.
+    controller: CONTROLLER_WORKS, NO_CONTROLLER or CLIENTS_STOPPED.
+    unfenced: slots whose brokers were not fenced when the controller was lost; () while it works.
     """
 
     registration: Registration
