@@ -25,11 +25,13 @@ from typing import Any
 from advisor.errors import InputError, shown
 from advisor.files import read_input
 from advisor.formatting import HOURS_PER_YEAR, as_given
+from advisor.learning.cloudwatch import CloudWatch, cloudwatch_of, histories_of, is_cloudwatch
 from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
 from advisor.learning.metric_outages import history_of
 from advisor.learning.prometheus import (
     MOST_DUMP_BYTES,
     Answer,
+    Series,
     answer_of,
     dump_of,
     is_answer,
@@ -100,6 +102,7 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
     """
     histories: list[ClusterHistory] = []
     answers: list[Answer] = []
+    of_cloud: list[CloudWatch] = []
     files = [file for source in sources for file in _files(source)]
     for number, source in enumerate(files, 1):
         where = f"source {number}" if len(files) > 1 else "counts"
@@ -107,10 +110,14 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
         # Answers about different metrics, or months, are of the same clusters.
         if isinstance(read, Answer):
             answers.append(read)
+        elif isinstance(read, CloudWatch):
+            of_cloud.append(read)
         else:
             histories += read
     if answers:
         histories += _of_answers(answers, window)
+    if of_cloud:
+        histories += histories_of([_inside(answer, window) for answer in of_cloud], "CloudWatch")
     names = [history.name for history in histories]
     if len(set(names)) < len(names):
         histories = [replace(h, name=f"cluster {n}") for n, h in enumerate(histories, 1)]
@@ -131,13 +138,21 @@ def _files(source: Any) -> list[Any]:
 
 def _of_answers(answers: Sequence[Answer], window: Window) -> list[ClusterHistory]:
     """Read what brokers reported, in the time that was said."""
+    inside = [_cut(row, window) for answer in answers for row in answer.series]
+    return _of_samples(samples_of(inside, "these metrics"), window)
+
+
+def _inside(answer: CloudWatch, window: Window) -> CloudWatch:
+    rows = [row._replace(series=_cut(row.series, window)) for row in answer.series]
+    return CloudWatch(tuple(row for row in rows if len(row.series.times)))
+
+
+def _cut(series: Series, window: Window) -> Series:
+    """A series in the time that was said."""
     since = window.since.timestamp() if window.since else -math.inf
     until = window.until.timestamp() if window.until else math.inf
-    inside = []
-    for series in (row for answer in answers for row in answer.series):
-        marks = (series.times >= since) & (series.times < until)
-        inside.append(replace(series, times=series.times[marks], values=series.values[marks]))
-    return _of_samples(samples_of(inside, "these metrics"), window)
+    marks = (series.times >= since) & (series.times < until)
+    return replace(series, times=series.times[marks], values=series.values[marks])
 
 
 def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterHistory]:
@@ -167,9 +182,13 @@ def _of_server(address: str, window: Window) -> list[ClusterHistory]:
     )
 
 
-def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory] | Answer:
+def _read_source(
+    source: Any, where: str, window: Window
+) -> list[ClusterHistory] | Answer | CloudWatch:
     if is_answer(source):
         return answer_of(source, where)
+    if is_cloudwatch(source):
+        return cloudwatch_of(source, where)
     if isinstance(source, Mapping):
         return _of_document(source, where, window)
     if not isinstance(source, str | os.PathLike):
@@ -193,6 +212,8 @@ def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory
         ) from None
     if is_answer(document):
         return answer_of(document, path)
+    if is_cloudwatch(document):
+        return cloudwatch_of(document, path)
     if not isinstance(document, Mapping):
         raise InputError(f"{path}: give a table with brokers, years and events.")
     return _of_document(document, path, window, Path(path).parent)

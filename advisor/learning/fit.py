@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -310,7 +311,9 @@ class _Learning:
         row = self._count(path, clusters, before.rate, updated.rate)
         said = row.counted_words
         if beside not in self.result.quantities:
-            self._keep(beside, updated.minutes, _length_words(long) if long else said)
+            # The card knows their product: a rate that was counted says something of the minutes.
+            follows = f"follows from {said}"
+            self._keep(beside, updated.minutes, _length_words(long) if long else follows)
         if updated.keeps_product:
             evidence = _evidence(said, number, self.result.prior.name)
             new_minutes, product = self.result.quantities[beside], _rounded(updated.product)
@@ -376,11 +379,10 @@ class _Learning:
             return
         both = every in given and self._is_learnable(every)
         whole, own = struck_posterior(given[every] if both else None, given[brokers], struck)
-        said = "; ".join(f"{count:,} of {among:,}" for count, among in struck[:3])
-        said += f" and {len(struck) - 3:,} more" if len(struck) > 3 else ""
+        said = _struck_words(struck)
         if whole is not None:
-            self._keep(every, whole, f"brokers struck: {said}")
-        self._keep(brokers, own, f"brokers struck: {said}")
+            self._keep(every, whole, said)
+        self._keep(brokers, own, said)
 
     def _keep(self, path: str, updated: Range, said: str, before: Range | None = None) -> None:
         number = self.result.prior.quantities[path]
@@ -409,6 +411,17 @@ def _length_words(lengths: Lengths) -> str:
     if ended:
         words += f", {as_given(float(f'{sum(lengths.ended) / ended:.3g}'))} on average"
     return words + (f", and {ongoing:,} cut off" if ongoing else "")
+
+
+def _struck_words(struck: Sequence[tuple[int, int]]) -> str:
+    """How many brokers were struck in how many events, the commonest first."""
+    commonest = Counter(struck).most_common()
+    words = "; ".join(
+        f"{count:,} of {among:,} brokers in {counted(times, 'event')}"
+        for (count, among), times in commonest[:3]
+    )
+    rest = sum(times for _, times in commonest[3:])
+    return words + (f"; {counted(rest, 'other event')}" if rest else "")
 
 
 def _evidence(said: str, number: Quantity, name: str) -> str:

@@ -39,19 +39,19 @@ _EDGE_SECONDS = 300.0
 _MOST_LED = 0.98
 
 
-def _stopping_one() -> list[str]:
+def stopping_one() -> list[str]:
     """The mechanisms that stop the process of one broker."""
     stops = (BrokerEvent.CRASH, BrokerEvent.POWER, BrokerEvent.STOP)
     return [e.name for e in table().with_effect(*stops) if e.scope is Scope.BROKER]
 
 
-def _stopping_several() -> list[str]:
+def stopping_several() -> list[str]:
     """The mechanisms by which one cause stops the processes of several brokers."""
     stops = table().with_effect(BrokerEvent.CRASH)
     return [entry.name for entry in stops if entry.scope is Scope.CLUSTER]
 
 
-def _of_quorum() -> str:
+def of_quorum() -> str:
     """The mechanism that takes the controller quorum."""
     return next(entry.name for entry in table().entries if entry.effect.of_quorum)
 
@@ -210,13 +210,13 @@ class _Counts:
         if downs:
             self.notes.append(
                 f"Metrics show {counted(len(downs), 'outage')} of brokers and not what stopped "
-                f"them: {', '.join(_stopping_one())} stay as they were; count them by hand."
+                f"them: {', '.join(stopping_one())} stay as they were; count them by hand."
             )
             return
         if not self._has_starts(watches):
             self.notes.append(
                 "Without process_start_time_seconds of every broker no outage is proved: "
-                f"{', '.join([*_stopping_one(), *_stopping_several()])} stay as they were."
+                f"{', '.join([*stopping_one(), *stopping_several()])} stay as they were."
             )
             return
         moved = self._that_come_or_go(watches)
@@ -224,11 +224,11 @@ class _Counts:
             self.notes.append(
                 f"{moved[0]} is not there from the first to the last time, as after an outage from "
                 "which a broker returns with another address: "
-                f"{', '.join([*_stopping_one(), *_stopping_several()])} stay as they were."
+                f"{', '.join([*stopping_one(), *stopping_several()])} stay as they were."
             )
             return
         seconds = sum(self._seconds(watched.seen) for watched in watches.values())
-        for mechanism in _stopping_one():
+        for mechanism in stopping_one():
             self._count(mechanism, Seen(0), seconds)
 
     def _that_come_or_go(self, watches: Mapping[str, Watch]) -> list[str]:
@@ -245,7 +245,7 @@ class _Counts:
 
     def count_together(self, watches: Mapping[str, Watch]) -> None:
         """Enter that no two brokers were down together, if so."""
-        stay = f"{', '.join(_stopping_several())} stay as they were"
+        stay = f"{', '.join(stopping_several())} stay as they were"
         whole = self._has_starts(watches) and not self._that_come_or_go(watches)
         if len(watches) < 2 or not whole:
             return
@@ -261,7 +261,7 @@ class _Counts:
             )
         else:
             all_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
-            for mechanism in _stopping_several():
+            for mechanism in stopping_several():
                 self._count(mechanism, Seen(0), self._seconds(all_seen))
 
     def count_quorum_losses(self, name: str) -> list[Outage]:
@@ -287,15 +287,15 @@ class _Counts:
             end = None if goes_on else _end(samples, last)
             said = "the sum of ActiveControllerCount is 0, and LastAppliedRecordLagMs grows"
             start = _moment(samples.times[first])
-            outages.append(Outage(_of_quorum(), (), start, end, said, name))
+            outages.append(Outage(of_quorum(), (), start, end, said, name))
         if self._may_be_lost(watched, ~np.isnan(rows).all(axis=0)):
             self.notes.append(
                 "No controller was active or none answered for a time, and metrics do not say "
-                f"which of both: {_of_quorum()} stays as it was; count it by hand."
+                f"which of both: {of_quorum()} stays as it was; count it by hand."
             )
             return outages
         both = {"minutes": Lengths(tuple(lengths[0]), tuple(lengths[1]))} if outages else {}
-        self._count(_of_quorum(), Seen(len(outages), both), self._seconds(watched))
+        self._count(of_quorum(), Seen(len(outages), both), self._seconds(watched))
         return outages
 
     def _may_be_lost(self, watched: np.ndarray, reported: np.ndarray) -> bool:

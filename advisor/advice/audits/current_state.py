@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from advisor.advice.kafka_version import controller_of
+from advisor.advice.situation import Situation
 from advisor.advice.topic_settings import config_of
-from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster import Partition, Topic
 from advisor.cluster.broker_presence import Presence, presence_of
-from advisor.protocol.rules.config import Config, effective_min_isr
+from advisor.protocol.rules.config import effective_min_isr
 from advisor.protocol.rules.controller import Policy, broker_gone
 from advisor.protocol.rules.isr import refusal_before_append
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
@@ -148,29 +148,20 @@ class _Described(NamedTuple):
         return tuple(b for b in self.partition.held if b not in self.partition.isr)
 
 
-def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
-    """Return the state of a cluster when it was described.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        With its topics; without any, nothing is wrong.
-    kafka_version : str
-        Version whose rules elect.
-    """
-    settings = {"acks": "all", **controller_of(cluster, kafka_version)}
-    mode = str(Config(kafka_version=kafka_version, **settings).mode)
+def current_state(situation: Situation) -> CurrentState:
+    """Return the state of a cluster when it was described; without topics nothing is wrong."""
+    cluster, version = situation.cluster, situation.version
     observed = cluster.observed
-    state = CurrentState(kafka_version, mode, sum(len(t.partitions) for t in cluster.elected))
+    partitions = sum(len(topic.partitions) for topic in cluster.elected)
+    state = CurrentState(version, situation.mode, partitions)
     if observed is not None:
         servers, client = observed.bootstrap_servers, observed.command_config
         state = replace(state, bootstrap_servers=servers, command_config=client)
     reported = observed is not None and observed.down
     if not reported and all(_healthy(p) for t in cluster.elected for p in t.partitions):
         return state
-    every = [
-        each for topic in cluster.elected for each in _described(topic, kafka_version, settings)
-    ]
+    settings = {"acks": "all", **situation.controller}
+    every = [row for topic in cluster.elected for row in _described(topic, version, settings)]
     broken = [d for d in every if not _healthy(d.partition)]
     presence = presence_of(cluster)
     up = presence.in_sync

@@ -219,7 +219,9 @@ def make_plan(
         return _plan_for_new_topic(tools, cluster, config, load, files)
     planned = planned or PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
-    duration = copy_comments(moves, partition_bytes(chosen, load), load, bytes_per_second)
+    sizes = partition_bytes(chosen, load, cluster.replica_bytes)
+    is_measured = {move.topic for move in moves} <= cluster.replica_bytes.keys()
+    duration = copy_comments(moves, sizes, load, bytes_per_second, is_measured)
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)

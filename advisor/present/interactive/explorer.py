@@ -19,7 +19,7 @@ from advisor import catalog
 from advisor.advice.deciding import Decision, surviving
 from advisor.advice.goals import Goals
 from advisor.advice.situation import Situation
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.decision import Verdict
 from advisor.errors import InputError, expect
@@ -401,7 +401,7 @@ _SHOWN: dict[str, Explorer] = {}
 
 @names_checked
 def explorer(
-    cluster: Cluster | str | os.PathLike[str],
+    cluster: Cluster | Sources,
     model: FailureModel | str | os.PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
@@ -416,7 +416,7 @@ def explorer(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
+    cluster : Cluster, str, path or list
         Brokers, racks and topics; or what `load_cluster` reads. Replication factors go up to the
         number of brokers, at most 5.
     model : FailureModel, str or path
