@@ -530,8 +530,11 @@ def read_in_stages(
         also = f" And {counted(more, 'more file')} cannot be read." if more > 0 else ""
         others = f" What {work} has of other files stays." if len(tasks) > len(wrong) else ""
         raise InputError(" ".join(wrong[:_NAMED]) + also + others)
-    folders = sorted(path.name for path in Path(work, "runs").glob("cluster=*"))
-    clusters = [_cluster_of(name) for name in folders]
+    folders = {path.parent.name for path in Path(work, "runs").glob("cluster=*/*.parquet")}
+    for path in Path(work).glob("*/cluster=*/**/part-0.parquet"):
+        if path.relative_to(work).parts[1] not in folders:
+            path.unlink()
+    clusters = sorted(map(_cluster_of, folders))
     results = engine(partial(learn_cluster, work, _Frame(_ms(since), _ms(until))), clusters)
     histories = [pickle.loads(result) for result in results if isinstance(result, bytes)]
     # Other jobs have clusters of their own, without a broker.

@@ -214,6 +214,36 @@ def test_only_new_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert contents(work, *RESULTS) == expected_contents()
 
 
+def test_a_cluster_that_is_gone_leaves_nothing(tmp_path: Path) -> None:
+    """A file that changed has what it has now, and no more."""
+    folder, work = tmp_path / "files", tmp_path / "work"
+    for job, name in (("before", "a"), ("after", "b")):
+        write(folder / "f.parquet", EVENTFUL, job=job)
+        table = parquet.read_table(folder / "f.parquet")
+        names = pa.array([name] * len(table))
+        parquet.write_table(table.append_column("cluster", names), folder / "f.parquet")
+        assert learned(work, folder).name == name
+    clusters = {path.relative_to(work).parts[1] for path in work.glob("*/cluster=*/**/*.parquet")}
+    assert clusters == {"cluster=b"}
+
+
+def test_runs_inside_others_change_nothing() -> None:
+    """Of files that overlap: a run that another has within it, before one that goes on."""
+    seconds = np.array([[0, 600], [30, 60], [630, 900]]) * 1000
+    counts = np.array([21, 2, 10])
+    rows = stages.Rows(
+        np.zeros(3, dtype=np.int64), seconds[:, 0], seconds[:, 1], counts, np.ones(3)
+    )
+    whole, _ = stages.merged(rows)
+    assert [whole.firsts.tolist(), whole.lasts.tolist(), whole.counts.tolist()] == [
+        [0],
+        [900_000],
+        [33],
+    ]
+    first_two, _ = stages.merged(rows.at(slice(0, 2)))
+    assert first_two.lasts.tolist() == [600_000]
+
+
 class KilledError(Exception):
     """Stands for the end of the process."""
 
