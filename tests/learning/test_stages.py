@@ -102,6 +102,19 @@ def test_layouts_say_the_same(tmp_path: Path, layout: str) -> None:
     assert contents(tmp_path / "one", *RESULTS) == contents(tmp_path / "other", *RESULTS)
 
 
+def test_many_different_labels_say_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a table of all combinations would hold; but not without end."""
+    monkeypatch.setattr(metric_files, "_FEW_PLACES", -(10**9))
+    path = write(tmp_path / "a.parquet", EVENTFUL)
+    learned(tmp_path / "work", path)
+    assert contents(tmp_path / "work", *RESULTS) == expected_contents()
+    monkeypatch.setattr(metric_files, "_MOST_SERIES", 3)
+    with pytest.raises(InputError, match="more than 3 series"):
+        learned(tmp_path / "other", path)
+
+
 def test_dumps_and_answers_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text in pieces, and JSON."""
     monkeypatch.setattr(metric_files, "_CHARACTERS_OF_PIECE", 10_000)
