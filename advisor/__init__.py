@@ -86,6 +86,7 @@ plotting.plot_functions.update(
     patching=_imported_when_called("plot_patching"),
     recommendation=_imported_when_called("plot_recommendation"),
     audit=_imported_when_called("plot_audit"),
+    learned=_imported_when_called("plot_learned"),
     report=_imported_when_called("write_report"),
     story=_imported_when_called("story"),
     timeline=_imported_when_called("plot_timeline"),

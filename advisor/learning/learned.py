@@ -20,7 +20,7 @@ from advisor.decision import Action, Verdict
 from advisor.decision.rows import Change, between_losses, without_writes
 from advisor.errors import InputError, ModelError, expect, shown
 from advisor.formatting import counted, significant
-from advisor.learning.card_file import write_card
+from advisor.learning.card_file import card_text, write_card
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory, Gap, Outage
 from advisor.learning.fit import CountRow, Fit, NumberRow, fit
@@ -307,6 +307,42 @@ class Learned:
         about = (self.seen_words, self.named_words, self.assumed, *self.notes)
         return "\n".join([*lines, *filter(None, about)])
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the range of each number that was learned, before and now.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on. Default: those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        InputError
+            If nothing was learned.
+        MissingExtraError
+            If matplotlib is not installed.
+
+        See Also
+        --------
+        timeline : The outages over time.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> axes = advisor.learn(counts, prior="three_az_cloud").plot()
+        >>> [label.get_text() for label in axes.get_legend().get_texts()]
+        ['the card', 'with what was counted']
+        """
+        if not self.numbers:
+            raise InputError("no number was learned; there is nothing to draw.")
+        return plotting.draw("learned", self, ax)
+
     def timeline(self) -> Any:
         """Draw the outages over time, a row for each mechanism.
 
@@ -368,7 +404,31 @@ class Learned:
         ...     advisor.load_model(pathlib.Path(folder) / "learned.toml") == learned.model
         True
         """
-        write_card(path, self.model, [self.seen_words, f"Before: the card {self.prior.name}."])
+        write_card(path, self.model, self._comments)
+
+    def as_toml(self) -> str:
+        """Return the text of the file that `to_toml` writes.
+
+        Returns
+        -------
+        str
+
+        See Also
+        --------
+        to_toml : Writes it.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> print(advisor.learn(counts, prior="three_az_cloud").as_toml()[:35])
+        # A card that advisor has learned.
+        """
+        return card_text(self.model, self._comments).text
+
+    @property
+    def _comments(self) -> list[str]:
+        return [self.seen_words, f"Before: the card {self.prior.name}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON.
