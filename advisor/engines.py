@@ -7,22 +7,23 @@ called.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from advisor.errors import InputError, shown
 
-Engine = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Takes a function and its arguments, both picklable, and returns the results in their order."""
+Engine = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Takes a function and its arguments, both picklable, and gives the results in their order."""
 
 _MOST_THREADS = 4
 
 
-def run_here(function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+def run_here(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
     """Run tasks in threads, a few at a time: what takes long leaves Python's lock."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
-        return list(pool.map(function, tasks))
+        yield from pool.map(function, tasks)
 
 
 engines: dict[str, Engine] = {"local": run_here}

@@ -59,6 +59,7 @@ _KEYS = (
     *("events", "incidents", "refused_minutes"),
 )
 _INCIDENTS = "incidents"
+_HERE = "local"
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -116,6 +117,11 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
         staged = [source for source in sources if is_samples(source)]
         histories += _of_stages(staged, window)
         sources = [source for source in sources if source not in staged]
+    elif window.engine != _HERE:
+        raise InputError(
+            f"engine={shown(window.engine)} reads Parquet, or what goes to a folder for data sets "
+            "(work); there is neither."
+        )
     files = [file for source in sources for file in _files(source)]
     for number, source in enumerate(files, 1):
         where = f"source {number}" if len(files) > 1 else "counts"

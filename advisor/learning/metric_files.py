@@ -47,6 +47,7 @@ _FIRST_BYTES = 200
 _ROWS_OF_TASK = 16_000_000
 _ROWS_OF_BATCH = 1 << 20
 _CHARACTERS_OF_PIECE = 32_000_000
+_FEW_PLACES = 1_000_000
 _MOST_SERIES = 1_000_000
 _MOST_REJECTS = 10_000
 _MOST_BAD_LINES = 0.01
@@ -490,21 +491,38 @@ def _coded(column: Any) -> tuple[Numbers, list[str]]:
 def _of_columns(
     columns: Sequence[tuple[str, Any]],
 ) -> tuple[Numbers, list[tuple[Any, Mapping[str, Any]]]]:
-    length = len(columns[0][1]) if columns else 0
-    groups = np.zeros(length, dtype=np.int64)
-    sets: list[tuple[tuple[str, str], ...]] = [()]
-    for name, column in columns:
+    names = ["__name__" if name == "metric" else name for name, _ in columns]
+    groups, sets = combined([column for _, column in columns])
+    pairs = (zip(names, words, strict=True) for words in sets)
+    return groups, [
+        (words, {name: word for name, word in own if word})
+        for words, own in zip(sets, pairs, strict=True)
+    ]
+
+
+def combined(columns: Sequence[Any]) -> tuple[Numbers, list[tuple[str, ...]]]:
+    """Number the combinations of texts that there are in rows of columns."""
+    groups = np.zeros(len(columns[0]) if columns else 0, dtype=np.int64)
+    sets: list[tuple[str, ...]] = [()]
+    for column in columns:
         codes, words = _coded(column)
-        combined = groups * len(words) + codes
-        is_there = np.zeros(len(sets) * len(words), dtype=bool)
-        is_there[combined] = True
-        places = np.flatnonzero(is_there)
-        renumbered = np.zeros(len(is_there), dtype=np.int64)
-        renumbered[places] = np.arange(len(places))
-        groups = renumbered[combined]
-        name = "__name__" if name == "metric" else name
-        sets = [(*sets[place // len(words)], (name, words[place % len(words)])) for place in places]
-    return groups, [(pairs, {name: word for name, word in pairs if word}) for pairs in sets]
+        places = groups * len(words) + codes
+        there, groups = _renumbered(places, len(sets) * len(words))
+        sets = [(*sets[place // len(words)], words[place % len(words)]) for place in there]
+    return groups, sets
+
+
+def _renumbered(places: Numbers, size: int) -> tuple[Numbers, Numbers]:
+    """The places below a size that there are, and for each row the number of its own."""
+    if size > len(places) + _FEW_PLACES:
+        there, numbers = np.unique(places, return_inverse=True)
+        return there, numbers.astype(np.int64)
+    is_there = np.zeros(size, dtype=bool)
+    is_there[places] = True
+    there = np.flatnonzero(is_there)
+    renumbered = np.zeros(size, dtype=np.int64)
+    renumbered[there] = np.arange(len(there))
+    return there, renumbered[places]
 
 
 def _of_maps(column: Any) -> tuple[Numbers, list[tuple[Any, Mapping[str, Any]]]]:

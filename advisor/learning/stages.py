@@ -22,6 +22,7 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -41,6 +42,7 @@ from advisor.learning.metric_files import (
     SeriesKey,
     Task,
     arrow,
+    combined,
     files_of,
     samples_in,
     tasks_of,
@@ -57,6 +59,7 @@ from advisor.learning.transitions import (
     rounded,
     samples_of_runs,
 )
+from advisor.progress import progress_bar
 
 STAGES = ("runs", "rejects", "transitions", "outages", "mechanisms", "counts", "fits")
 DAY_MS = 86_400_000
@@ -328,12 +331,14 @@ def _cluster_of(folder: str) -> str:
 
 
 def _write_days(work: str, stage: str, cluster: str, table: Any, days: Numbers) -> None:
-    """Write a file for each day, and remove those of days that are gone."""
+    """Write a file for each day, which ascend, and remove those of days that are gone."""
     folder = Path(work, stage, _folder(cluster))
     paths = set()
-    for day in np.unique(days):
-        path = folder / f"day={date(1970, 1, 1) + timedelta(int(day))}" / "part-0.parquet"
-        _write(path, table.filter(arrow().array(days == day)))
+    edges = np.flatnonzero(np.diff(days, prepend=-1, append=-1) != 0)
+    for start, end in pairwise(edges.tolist()):
+        day = date(1970, 1, 1) + timedelta(int(days[start]))
+        path = folder / f"day={day}" / "part-0.parquet"
+        _write(path, table.slice(start, end - start))
         paths.add(path)
     for path in folder.glob("*/part-0.parquet"):
         if path not in paths:
@@ -376,16 +381,18 @@ def _read_runs(folder: Path) -> tuple[list[SeriesKey], Rows, Numbers]:
     pieces = []
     for path in sorted(folder.glob("*.parquet")):
         table = parquet.ParquetFile(path).read()
-        names = [table.column(name).to_pylist() for name in ("target", "metric", "labels")]
-        series = [
+        texts = [table.column(name).combine_chunks() for name in ("target", "metric", "labels")]
+        groups, sets = combined(texts)
+        own = [
             numbers.setdefault(SeriesKey(target, metric, labels, ""), len(numbers))
-            for target, metric, labels in zip(*names, strict=True)
+            for target, metric, labels in sets
         ]
+        series = np.array(own, dtype=np.int64)[groups]
         firsts, lasts = (
             table.column(name).cast(arrow().int64()).to_numpy() for name in ("first", "last")
         )
         counts, values = (table.column(name).to_numpy() for name in ("samples", "value"))
-        pieces.append(Rows(np.array(series, dtype=np.int64), firsts, lasts, counts, values))
+        pieces.append(Rows(series, firsts, lasts, counts, values))
     keys, rows = _numbered(list(numbers), _joined(pieces))
     return keys, *merged(rows)
 
@@ -524,15 +531,22 @@ def read_in_stages(
     """
     _prepare(work)
     tasks, wrong = _planned(sources)
-    wrong += filter(None, engine(partial(read_task, work), tasks))
+    with progress_bar(len(tasks), "part", "reading samples") as advance:
+        for sentence in engine(partial(read_task, work), tasks):
+            wrong += filter(None, [sentence])
+            advance(1)
     if wrong:
         more = len(wrong) - _NAMED
         also = f" And {counted(more, 'more file')} cannot be read." if more > 0 else ""
         others = f" What {work} has of other files stays." if len(tasks) > len(wrong) else ""
         raise InputError(" ".join(wrong[:_NAMED]) + also + others)
-    folders = sorted(path.name for path in Path(work, "runs").glob("cluster=*"))
-    clusters = [_cluster_of(name) for name in folders]
-    results = engine(partial(learn_cluster, work, _Frame(_ms(since), _ms(until))), clusters)
+    folders = {path.parent.name for path in Path(work, "runs").glob("cluster=*/*.parquet")}
+    for path in Path(work).glob("*/cluster=*/**/part-0.parquet"):
+        if path.relative_to(work).parts[1] not in folders:
+            path.unlink()
+    clusters = sorted(map(_cluster_of, folders))
+    frame = _Frame(_ms(since), _ms(until))
+    results = list(engine(partial(learn_cluster, work, frame), clusters))
     histories = [pickle.loads(result) for result in results if isinstance(result, bytes)]
     # Other jobs have clusters of their own, without a broker.
     refusals = [result for result in results if isinstance(result, str)]

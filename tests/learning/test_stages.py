@@ -102,6 +102,19 @@ def test_layouts_say_the_same(tmp_path: Path, layout: str) -> None:
     assert contents(tmp_path / "one", *RESULTS) == contents(tmp_path / "other", *RESULTS)
 
 
+def test_many_different_labels_say_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a table of all combinations would hold; but not without end."""
+    monkeypatch.setattr(metric_files, "_FEW_PLACES", -(10**9))
+    path = write(tmp_path / "a.parquet", EVENTFUL)
+    learned(tmp_path / "work", path)
+    assert contents(tmp_path / "work", *RESULTS) == expected_contents()
+    monkeypatch.setattr(metric_files, "_MOST_SERIES", 3)
+    with pytest.raises(InputError, match="more than 3 series"):
+        learned(tmp_path / "other", path)
+
+
 def test_dumps_and_answers_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text in pieces, and JSON."""
     monkeypatch.setattr(metric_files, "_CHARACTERS_OF_PIECE", 10_000)
@@ -212,6 +225,36 @@ def test_only_new_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     learned(work, folder)
     assert read == ["a.parquet", "b.parquet", "b.parquet"]
     assert contents(work, *RESULTS) == expected_contents()
+
+
+def test_a_cluster_that_is_gone_leaves_nothing(tmp_path: Path) -> None:
+    """A file that changed has what it has now, and no more."""
+    folder, work = tmp_path / "files", tmp_path / "work"
+    for job, name in (("before", "a"), ("after", "b")):
+        write(folder / "f.parquet", EVENTFUL, job=job)
+        table = parquet.read_table(folder / "f.parquet")
+        names = pa.array([name] * len(table))
+        parquet.write_table(table.append_column("cluster", names), folder / "f.parquet")
+        assert learned(work, folder).name == name
+    clusters = {path.relative_to(work).parts[1] for path in work.glob("*/cluster=*/**/*.parquet")}
+    assert clusters == {"cluster=b"}
+
+
+def test_runs_inside_others_change_nothing() -> None:
+    """Of files that overlap: a run that another has within it, before one that goes on."""
+    seconds = np.array([[0, 600], [30, 60], [630, 900]]) * 1000
+    counts = np.array([21, 2, 10])
+    rows = stages.Rows(
+        np.zeros(3, dtype=np.int64), seconds[:, 0], seconds[:, 1], counts, np.ones(3)
+    )
+    whole, _ = stages.merged(rows)
+    assert [whole.firsts.tolist(), whole.lasts.tolist(), whole.counts.tolist()] == [
+        [0],
+        [900_000],
+        [33],
+    ]
+    first_two, _ = stages.merged(rows.at(slice(0, 2)))
+    assert first_two.lasts.tolist() == [600_000]
 
 
 class KilledError(Exception):
