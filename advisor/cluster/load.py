@@ -130,6 +130,8 @@ def load_cluster(
             f"{cluster.source}: there is no topic to judge. {' '.join(cluster.remarks[1:])} Give a "
             "description that also has topics that are replicated by the brokers"
         )
+    if cluster.racks:
+        given["taken_for"] = cluster.taken_for.replace("no racks", "racks as given")
     return replace(cluster, **given)
 
 
@@ -201,7 +203,14 @@ def _from_files(files: list[object], rack_of: dict[int, str | None]) -> Cluster:
     ((kind, text),) = others
     # Racks that the user gives are set last, unless replicas are placed by them.
     given = rack_of if kind is not None and kind.place is not None else {}
-    return _with_racks(added(_from_text(*text, given), additions), rack_of)
+    described = _with_racks(added(_from_text(*text, given), additions), rack_of)
+    beside = ", ".join(
+        f"{name} for {kind.name}"
+        for kind, (_, name, _) in zip(kinds, texts, strict=True)
+        if kind is not None and kind.add is not None
+    )
+    taken_for = f"{described.taken_for.removesuffix('.')}; {beside}."
+    return replace(described, taken_for=taken_for)
 
 
 def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]) -> Cluster:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from advisor import catalog
 from advisor.formatting import as_given, counted
@@ -429,6 +431,50 @@ def _evidence(said: str, number: Quantity, name: str) -> str:
     # Of a card that was learned itself, what it says is not said again.
     source = f", {number.evidence}" if number.evidence in catalog.evidence() else ""
     return f"{OWN_EVIDENCE} {said}; before {number} ({name}{source})"
+
+
+_SAYS_BEFORE = re.compile(
+    rf"{re.escape(OWN_EVIDENCE)} (?P<seen>.+); before (?P<before>.+) \((?P<card>[^(),]+)[^()]*\)"
+)
+
+
+class LearnedNumber(NamedTuple):
+    """A number of a card that was learned, as the card itself says.
+
+    Attributes
+    ----------
+    number : str
+        Dotted path.
+    seen : str
+        What was counted.
+    before : str
+        Value and range before that.
+    card : str
+        Name of the card that said so.
+    """
+
+    number: str
+    seen: str
+    before: str
+    card: str
+
+
+def learned_numbers(model: FailureModel) -> tuple[LearnedNumber, ...]:
+    """Return the numbers of a card that were learned; none of one that was written by hand.
+
+    >>> from advisor.reliability.failures.failure_model import load_model
+    >>> prior = load_model("three_az_cloud")
+    >>> learned_numbers(prior)
+    ()
+    """
+    said = (
+        (path, _SAYS_BEFORE.fullmatch(number.evidence)) for path, number in model.quantities.items()
+    )
+    return tuple(
+        LearnedNumber(path, match["seen"], match["before"], match["card"])
+        for path, match in said
+        if match is not None
+    )
 
 
 def _with_source(number: Quantity, name: str) -> Quantity:

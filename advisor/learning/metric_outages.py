@@ -19,8 +19,10 @@ import numpy as np
 from advisor.errors import InputError
 from advisor.formatting import HOURS_PER_YEAR, counted
 from advisor.learning.evidence import ClusterHistory, Gap, Outage, Refused, Seen
+from advisor.learning.metric_names import Metric
 from advisor.learning.posterior import Lengths
-from advisor.learning.prometheus import Metric, Samples
+from advisor.learning.prometheus import Array
+from advisor.learning.transitions import Samples
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, table
 
 BROKER_DOWN, SEVERAL_DOWN = "broker down", "several brokers down"
@@ -37,19 +39,19 @@ _EDGE_SECONDS = 300.0
 _MOST_LED = 0.98
 
 
-def _stopping_one() -> list[str]:
+def stopping_one() -> list[str]:
     """The mechanisms that stop the process of one broker."""
     stops = (BrokerEvent.CRASH, BrokerEvent.POWER, BrokerEvent.STOP)
     return [e.name for e in table().with_effect(*stops) if e.scope is Scope.BROKER]
 
 
-def _stopping_several() -> list[str]:
+def stopping_several() -> list[str]:
     """The mechanisms by which one cause stops the processes of several brokers."""
     stops = table().with_effect(BrokerEvent.CRASH)
     return [entry.name for entry in stops if entry.scope is Scope.CLUSTER]
 
 
-def _of_quorum() -> str:
+def of_quorum() -> str:
     """The mechanism that takes the controller quorum."""
     return next(entry.name for entry in table().entries if entry.effect.of_quorum)
 
@@ -62,8 +64,8 @@ class Down:
     ----------
     target : str
     first, last : int
-        Places of the first and last time at which it was down, `last` before `first` if it was up
-        again at the next; of one that did not return, the end of the samples.
+        First and last interval in which it was down, `last` before `first` if no scrape saw it
+        down; of one that did not return, the last of all.
     returned : bool
     """
 
@@ -123,8 +125,9 @@ def _serves(samples: Samples, target: str) -> np.ndarray:
 
 def _any_target(samples: Samples) -> np.ndarray:
     """When Prometheus was awake: some target has a sample."""
-    rows = [~np.isnan(row) for (metric, _), row in samples.values.items() if metric is Metric.UP]
-    awake: np.ndarray = np.logical_or.reduce(rows) if rows else np.zeros(len(samples.times), bool)
+    awake = np.zeros(len(samples.times), dtype=bool)
+    for target in samples.targets_of(Metric.UP):
+        awake |= ~np.isnan(samples.of(Metric.UP, target))
     return awake
 
 
@@ -140,7 +143,8 @@ def _is_missed(samples: Samples, target: str, last: int) -> bool:
         return False
     lacking = np.nansum([row[last + 1 :] for row in others], axis=0)
     before = float(np.nansum([row[last] for row in others]))
-    return bool((lacking > before).mean() > 0.5)
+    seconds = samples.seconds[last + 1 :]
+    return bool(seconds[lacking > before].sum() > 0.5 * seconds.sum())
 
 
 def history_of(samples: Samples, name: str) -> ClusterHistory:
@@ -156,7 +160,7 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     if not watches:
         raise InputError(f"{name}: no target reports what brokers do, such as LeaderCount.")
     downs = [down for watched in watches.values() for down in watched.downs]
-    together = _together(watches)
+    together = _together(samples, watches)
     counts = _Counts(samples, {}, {}, [])
     counts.count_single(watches, downs)
     counts.count_together(watches)
@@ -168,11 +172,11 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     return ClusterHistory(
         name=name,
         brokers=len(watches),
-        years=len(samples.times) * _years_of_step(samples),
+        years=_years(samples.seconds.sum()),
         seen=counts.seen,
         outages=tuple(sorted(outages, key=lambda outage: outage.start)),
         since=_moment(samples.times[0]),
-        until=_moment(samples.times[-1] + samples.step_seconds),
+        until=_moment(samples.end),
         refused=refused,
         exposures=counts.exposures,
         gaps=tuple(_gaps(samples, watches)),
@@ -180,8 +184,8 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     )
 
 
-def _years_of_step(samples: Samples) -> float:
-    return samples.step_seconds / 3600.0 / HOURS_PER_YEAR
+def _years(seconds: float) -> float:
+    return float(seconds) / 3600.0 / HOURS_PER_YEAR
 
 
 @dataclass(frozen=True)
@@ -193,23 +197,26 @@ class _Counts:
     exposures: dict[str, float]
     notes: list[str]
 
-    def _count(self, mechanism: str, seen: Seen, marks: float) -> None:
-        if marks > 0.0:
+    def _count(self, mechanism: str, seen: Seen, seconds: float) -> None:
+        if seconds > 0.0:
             self.seen[mechanism] = seen
-            self.exposures[mechanism] = marks * _years_of_step(self.samples)
+            self.exposures[mechanism] = _years(seconds)
+
+    def _seconds(self, marks: np.ndarray) -> float:
+        return float(self.samples.seconds[marks].sum())
 
     def count_single(self, watches: Mapping[str, Watch], downs: Sequence[Down]) -> None:
         """Enter that no broker was down, if so."""
         if downs:
             self.notes.append(
                 f"Metrics show {counted(len(downs), 'outage')} of brokers and not what stopped "
-                f"them: {', '.join(_stopping_one())} stay as they were; count them by hand."
+                f"them: {', '.join(stopping_one())} stay as they were; count them by hand."
             )
             return
         if not self._has_starts(watches):
             self.notes.append(
                 "Without process_start_time_seconds of every broker no outage is proved: "
-                f"{', '.join([*_stopping_one(), *_stopping_several()])} stay as they were."
+                f"{', '.join([*stopping_one(), *stopping_several()])} stay as they were."
             )
             return
         moved = self._that_come_or_go(watches)
@@ -217,18 +224,20 @@ class _Counts:
             self.notes.append(
                 f"{moved[0]} is not there from the first to the last time, as after an outage from "
                 "which a broker returns with another address: "
-                f"{', '.join([*_stopping_one(), *_stopping_several()])} stay as they were."
+                f"{', '.join([*stopping_one(), *stopping_several()])} stay as they were."
             )
             return
-        marks = sum(float(watched.seen.sum()) for watched in watches.values())
-        for mechanism in _stopping_one():
-            self._count(mechanism, Seen(0), marks)
+        seconds = sum(self._seconds(watched.seen) for watched in watches.values())
+        for mechanism in stopping_one():
+            self._count(mechanism, Seen(0), seconds)
 
     def _that_come_or_go(self, watches: Mapping[str, Watch]) -> list[str]:
         """Brokers that were not seen at the beginning or the end, while others were scraped."""
-        awake = np.flatnonzero(_any_target(self.samples))
-        edge = round(_EDGE_SECONDS / self.samples.step_seconds) + 1
-        ends = (awake[:edge], awake[-edge:])
+        awake = _any_target(self.samples)
+        until = np.cumsum(self.samples.seconds * awake)
+        since = until - self.samples.seconds * awake
+        edge = _EDGE_SECONDS + self.samples.step_seconds
+        ends = (awake & (since < edge), awake & (until > until[-1] - edge))
         return [b for b, watched in watches.items() if not all(watched.seen[e].any() for e in ends)]
 
     def _has_starts(self, watches: Mapping[str, Watch]) -> bool:
@@ -236,7 +245,7 @@ class _Counts:
 
     def count_together(self, watches: Mapping[str, Watch]) -> None:
         """Enter that no two brokers were down together, if so."""
-        stay = f"{', '.join(_stopping_several())} stay as they were"
+        stay = f"{', '.join(stopping_several())} stay as they were"
         whole = self._has_starts(watches) and not self._that_come_or_go(watches)
         if len(watches) < 2 or not whole:
             return
@@ -245,15 +254,15 @@ class _Counts:
                 f"At a step of {self.samples.step_seconds:g} s it cannot be told whether brokers "
                 f"were down together: {stay}."
             )
-        elif _together(watches, 1):
+        elif _together(self.samples, watches, self.samples.step_seconds):
             self.notes.append(
                 "Metrics show several brokers down at once, or nearly, and not why: "
                 f"{stay}; count them by hand."
             )
         else:
             all_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
-            for mechanism in _stopping_several():
-                self._count(mechanism, Seen(0), float(all_seen.sum()))
+            for mechanism in stopping_several():
+                self._count(mechanism, Seen(0), self._seconds(all_seen))
 
     def count_quorum_losses(self, name: str) -> list[Outage]:
         """Enter the times without an active controller, and return them."""
@@ -267,7 +276,7 @@ class _Counts:
         lengths: tuple[list[float], list[float]] = ([], [])
         outages = []
         for first, last in _runs((active == 0.0) & ~np.isnan(rows).all(axis=0)):
-            seconds = (last - first + 1) * samples.step_seconds
+            seconds = float(samples.seconds[first : last + 1].sum())
             lost = behind[first : last + 1].any()
             # A controller that is not scraped may be the active one, unless others fall behind.
             watched[first : last + 1] = lost or seconds < _SHORTEST_QUORUM_LOSS
@@ -278,15 +287,15 @@ class _Counts:
             end = None if goes_on else _end(samples, last)
             said = "the sum of ActiveControllerCount is 0, and LastAppliedRecordLagMs grows"
             start = _moment(samples.times[first])
-            outages.append(Outage(_of_quorum(), (), start, end, said, name))
+            outages.append(Outage(of_quorum(), (), start, end, said, name))
         if self._may_be_lost(watched, ~np.isnan(rows).all(axis=0)):
             self.notes.append(
                 "No controller was active or none answered for a time, and metrics do not say "
-                f"which of both: {_of_quorum()} stays as it was; count it by hand."
+                f"which of both: {of_quorum()} stays as it was; count it by hand."
             )
             return outages
         both = {"minutes": Lengths(tuple(lengths[0]), tuple(lengths[1]))} if outages else {}
-        self._count(_of_quorum(), Seen(len(outages), both), float(watched.sum()))
+        self._count(of_quorum(), Seen(len(outages), both), self._seconds(watched))
         return outages
 
     def _may_be_lost(self, watched: np.ndarray, reported: np.ndarray) -> bool:
@@ -297,9 +306,9 @@ class _Counts:
         """
         is_told = bool(self.samples.targets_of(Metric.APPLIED_LAG_MS))
         unproved = ~watched & ~reported if is_told else ~watched
-        long = _SHORTEST_QUORUM_LOSS / self.samples.step_seconds
         runs = _runs(unproved & _any_target(self.samples))
-        return any(last - first + 1 >= long for first, last in runs)
+        lengths = (self.samples.seconds[first : last + 1].sum() for first, last in runs)
+        return any(length >= _SHORTEST_QUORUM_LOSS for length in lengths)
 
 
 def _gaps(samples: Samples, watches: Mapping[str, Watch]) -> Iterator[Gap]:
@@ -321,23 +330,34 @@ def _runs(marks: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-def _together(watches: Mapping[str, Watch], around: int = 0) -> list[tuple[int, int]]:
-    """Times at which two brokers or more were down, or may have been between two samples."""
-    down = np.zeros(len(next(iter(watches.values())).seen))
-    for watched in watches.values():
-        own = np.zeros(len(down), dtype=bool)
-        for outage in watched.downs:
-            own[max(outage.first - around, 0) : outage.last + 1 + around] = True
-        down += own
-    return _runs(down >= 2)
+def _together(
+    samples: Samples, watches: Mapping[str, Watch], around_seconds: float = 0.0
+) -> list[tuple[float, float]]:
+    """Times in which two brokers or more were down, or may have been between two scrapes."""
+    spans = {broker: _spans(samples, w.downs, around_seconds) for broker, w in watches.items()}
+    edges = np.unique(np.concatenate([*spans.values()]))
+    down = np.zeros(len(edges))
+    for own in spans.values():
+        is_down = np.zeros(len(edges), dtype=bool)
+        for start, end in own:
+            is_down[(edges >= start) & (edges < end)] = True
+        down += is_down
+    return [(float(edges[first]), float(edges[last + 1])) for first, last in _runs(down >= 2)]
+
+
+def _spans(samples: Samples, downs: Sequence[Down], around_seconds: float) -> Array:
+    """Starts and ends of outages, shape (n, 2), in seconds since 1970."""
+    starts = [samples.times[down.first] - around_seconds for down in downs]
+    ends = [_end_seconds(samples, down.last) + around_seconds for down in downs]
+    return np.array([starts, ends], dtype=np.float64).T
 
 
 def _outages(
-    samples: Samples, downs: list[Down], together: list[tuple[int, int]], name: str
+    samples: Samples, downs: list[Down], together: list[tuple[float, float]], name: str
 ) -> list[Outage]:
     rows = []
-    for down in downs:
-        shared = any(first <= down.last and down.first <= last for first, last in together)
+    for down, (start, end) in zip(downs, _spans(samples, downs, 0.0), strict=True):
+        shared = any(first < end and start < last for first, last in together)
         rows.append(
             Outage(
                 mechanism=SEVERAL_DOWN if shared else BROKER_DOWN,
@@ -354,8 +374,11 @@ def _outages(
 
 
 def _end(samples: Samples, last: int) -> datetime:
-    """The first time after some place."""
-    return _moment(samples.times[min(last + 1, len(samples.times) - 1)])
+    return _moment(_end_seconds(samples, last))
+
+
+def _end_seconds(samples: Samples, last: int) -> float:
+    return float(samples.times[last] + samples.seconds[last])
 
 
 def _moment(seconds: float) -> datetime:
@@ -394,13 +417,13 @@ def _refused(samples: Samples, watches: Mapping[str, Watch]) -> Refused | None:
     offline = np.nan_to_num(heard).max(axis=0)
     rows = np.array([samples.of(Metric.UNDER_MIN_ISR, target) for target in reporting])
     refused = (np.nansum(rows, axis=0) + offline)[is_seen]
-    minutes = samples.step_seconds / 60.0
-    total = float(refused.sum()) * minutes
+    minutes = samples.seconds[is_seen] / 60.0
+    total = float((refused * minutes).sum())
     return Refused(
         minutes=total / partitions,
-        years=float(is_seen.sum()) * _years_of_step(samples),
+        years=_years(samples.seconds[is_seen].sum()),
         partition_minutes=total,
-        any_minutes=float((refused > 0).sum()) * minutes,
+        any_minutes=float(minutes[refused > 0].sum()),
     )
 
 
@@ -411,8 +434,18 @@ def _partitions(samples: Samples) -> float:
     """
     said = [samples.of(Metric.PARTITIONS, t) for t in samples.targets_of(Metric.PARTITIONS)]
     led = [samples.of(Metric.LEADERS, t) for t in samples.targets_of(Metric.LEADERS)]
-    leaders = float(np.median(np.nansum(np.array(led), axis=0))) if led else 0.0
+    leaders = _middle(np.nansum(led, axis=0), samples.seconds) if led else 0.0
     if not said:
         return leaders
-    partitions = float(np.nanmedian(np.array(said)))
+    partitions = _middle(np.concatenate(said), np.tile(samples.seconds, len(said)))
     return partitions if not led or leaders >= _MOST_LED * partitions else 0.0
+
+
+def _middle(values: Array, seconds: Array) -> float:
+    """The median over the time in which something was reported."""
+    given = ~np.isnan(values)
+    if not given.any():
+        return 0.0
+    order = np.argsort(values[given])
+    until = np.cumsum(seconds[given][order])
+    return float(values[given][order][np.searchsorted(until, until[-1] / 2.0)])

@@ -17,6 +17,8 @@ from advisor.cluster.formats.additions import (
     read_api_versions,
     read_configs,
     read_features,
+    read_log_dirs,
+    read_moves,
     read_quorum,
 )
 from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
@@ -205,6 +207,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         instead="what --execute, --verify, --list and --cancel print is not where the replicas are "
         f"now; run {DESCRIBE}, which also shows the replicas that are being added and removed",
+        add=read_moves,
         example="Status of partition reassignment:\nReassignment of partition orders-0 is complete."
         "\nReassignment of partition orders-1 is still in progress.\n",
     ),
@@ -225,7 +228,7 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="the output of kcat -L",
         recognise=has(HEADING),
-        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        carries="the brokers that run, leaders, replicas and ISR; no settings; no racks",
         read=parse_kcat,
         example="Metadata for all topics (from broker 1: 10.0.0.1:9092/1):\n 1 brokers:\n"
         '  broker 1 at 10.0.0.1:9092\n 1 topics:\n  topic "orders" with 1 partitions:\n'
@@ -234,7 +237,7 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="the output of kcat -L -J",
         recognise=has(r'"originating_broker"\s*:'),
-        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        carries="the brokers that run, leaders, replicas and ISR; no settings; no racks",
         read=parse_kcat_json,
         example='{"originating_broker":{"id":1,"name":"10.0.0.1:9092/1"},"query":{"topic":"*"},'
         '"controllerid":1,"brokers":[{"id":1,"name":"10.0.0.1:9092"}],"topics":[{"topic":"orders",'
@@ -297,8 +300,9 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kafka-log-dirs.sh --describe",
-        recognise=has(r'^[ \t]*\{.*"logDirs":'),
+        recognise=has(r'^[ \t]*(\{.*)?"logDirs"\s*:'),
         instead=f"it has sizes of logs, and neither leaders nor ISR; run {DESCRIBE}",
+        add=read_log_dirs,
         example='Querying brokers for log directories information\n{"version":1,"brokers":'
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
     ),
