@@ -301,7 +301,7 @@ class Learned:
             self.change,
         ]
         if len(self.histories) > 1:
-            lines.append("The card is the centre of the fleet; clusters[name] is one of each.")
+            lines.append("The numbers are the centre of the fleet; clusters[name] is the card of one cluster.")
         if self.observed is not None:
             lines.append(str(self.observed))
         about = (self.seen_words, self.named_words, self.assumed, *self.notes)
