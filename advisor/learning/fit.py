@@ -468,8 +468,7 @@ def learned_numbers(model: FailureModel) -> tuple[LearnedNumber, ...]:
     ()
     """
     said = (
-        (path, _SAYS_BEFORE.fullmatch(number.evidence))
-        for path, number in model.quantities.items()
+        (path, _SAYS_BEFORE.fullmatch(number.evidence)) for path, number in model.quantities.items()
     )
     return tuple(
         LearnedNumber(path, match["seen"], match["before"], match["card"])
