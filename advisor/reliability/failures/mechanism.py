@@ -97,6 +97,13 @@ _SEVERITY = {
 _DOWN = 3
 
 
+class Sign(Enum):
+    """What metrics show beside the brokers that an event stops, where events look alike."""
+
+    FULL_DISK = "their disks have no room"
+    NEW_VERSION = "they have just got another version"
+
+
 class Number(NamedTuple):
     """A number that a card gives for a mechanism.
 
@@ -233,6 +240,8 @@ class Mechanism:
         Someone has to come and end it: its repairs wait where the card limits the crews.
     outlasted : bool
         Producers are expected to retry for longer than it lasts (finding KRA402).
+    sign : Sign or None
+        What tells it from others with the same effect in metrics.
     prolonged : bool
         Of an entry made for the second stage of its outages; see `Table.prolonged`.
     """
@@ -259,6 +268,7 @@ class Mechanism:
     with_zookeeper: Number | None = None
     by_hand: bool = False
     outlasted: bool = False
+    sign: Sign | None = None
     prolonged: bool = False
 
     @cached_property
