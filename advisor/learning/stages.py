@@ -530,7 +530,7 @@ def read_in_stages(
         Files that cannot be read, after all others are done; or nothing to learn from.
     """
     _prepare(work)
-    tasks, wrong = _planned(sources)
+    tasks, wrong = _planned(sources, Path(work).resolve())
     with progress_bar(len(tasks), "part", "reading samples") as advance:
         for sentence in engine(partial(read_task, work), tasks):
             wrong += filter(None, [sentence])
@@ -578,7 +578,7 @@ def _prepare(work: str) -> None:
         raise InputError(f"{work}: no folder can be made there ({error.strerror}).") from None
 
 
-def _planned(sources: Sequence[Any]) -> tuple[list[Task], list[str]]:
+def _planned(sources: Sequence[Any], work: Path) -> tuple[list[Task], list[str]]:
     """Cut all files into tasks; also what is wrong with those that are none."""
     tasks: list[Task] = []
     wrong: list[str] = []
@@ -589,6 +589,9 @@ def _planned(sources: Sequence[Any]) -> tuple[list[Task], list[str]]:
             wrong.append(str(error))
             continue
         for path, labels in files:
+            # Data sets may be in the folder that is read.
+            if work in Path(path).resolve().parents:
+                continue
             try:
                 tasks += tasks_of(path, labels)
             except InputError as error:
