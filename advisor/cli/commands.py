@@ -208,13 +208,15 @@ def audit(
     The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
+    from advisor.cluster.completeness import DESCRIBE
 
     path = None if sarif is None else files.check_sarif_path(Path(sarif))
     accepted = "" if baseline is None else files.read_baseline(Path(baseline))
     described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(
-            f"{described.source}: there are no topics to audit; add some, or ask recommend."
+            f"{described.source}: there are no topics to audit. {described.taken_for} Give the "
+            f"output of {DESCRIBE} beside it, or ask advisor recommend what to set."
         )
     audited = run_audit(
         described,

@@ -301,7 +301,9 @@ class Learned:
             self.change,
         ]
         if len(self.histories) > 1:
-            lines.append("The card is the centre of the fleet; clusters[name] is one of each.")
+            lines.append(
+                "The numbers are the fleet's centre; clusters[name] is one cluster's card."
+            )
         if self.observed is not None:
             lines.append(str(self.observed))
         about = (self.seen_words, self.named_words, self.assumed, *self.notes)
