@@ -208,13 +208,15 @@ def audit(
     The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
+    from advisor.cluster.completeness import DESCRIBE
 
     path = None if sarif is None else files.check_sarif_path(Path(sarif))
     accepted = "" if baseline is None else files.read_baseline(Path(baseline))
     described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(
-            f"{described.source}: there are no topics to audit; add some, or ask recommend."
+            f"{described.source}: there are no topics to audit. {described.taken_for} Give the "
+            f"output of {DESCRIBE} beside it, or ask advisor recommend what to set."
         )
     audited = run_audit(
         described,
@@ -298,6 +300,8 @@ def report(
 @click.option("--mode", help="kraft or zookeeper; kraft unless given.")
 @click.option("--command-config", help="For an address: a properties file with the login.")
 @click.option("--timeout", type=float, help="For an address: seconds a question; 30 unless given.")
+@click.option("--work", help="A folder for data sets of samples; what is there is not read again.")
+@click.option("--spark", is_flag=True, help="Read samples on Spark.")
 @with_options(EXPLAIN, HOW_SURE, JSON)
 def learn(
     sources: tuple[str, ...],
@@ -337,6 +341,8 @@ def learn(
         until=options["until"],
         client_properties=options["command_config"],
         timeout_ms=_milliseconds(options["timeout"]),
+        work=options["work"],
+        engine="spark" if options["spark"] else "local",
     )
     if path is not None:
         result.to_toml(path)

@@ -379,6 +379,11 @@ class Cluster(ClusterTable):
             f"{len(self.brokers)}."
         )
 
+    @cached_property
+    def has_observers(self) -> bool:
+        """Whether a topic has asynchronous copies beside its replicas."""
+        return any(topic.has_observers for topic in (*self.topics, *self.set_aside))
+
     @property
     def elected(self) -> tuple[Topic, ...]:
         """The topics whose partitions have leaders and an ISR: all but the diskless ones."""

@@ -34,6 +34,8 @@ from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, 
 
 # What a card shows of a number that was computed.
 _DIGITS = 4
+# Less than so many years are said in days.
+_LEAST_YEARS, _DAYS_PER_YEAR = 0.1, 365.0
 NAME = "learned"
 
 
@@ -71,8 +73,7 @@ class CountRow:
     def counted_words(self) -> str:
         """How many in how long."""
         (kind,) = (k for k in Scope if getattr(self, f"{k.value}_years") is not None)
-        years = as_given(float(f"{self.exposure_years:.3g}"))
-        return f"{self.events:,} in {years} {kind.value}-year{'' if years == '1' else 's'}"
+        return _counted_words(Counted(self.events, self.exposure_years), kind.value)
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,7 @@ class FleetRate:
         updated = cluster_posteriors(self.number, list(self.clusters.values()))
         own = {}
         for (name, cluster), rate in zip(self.clusters.items(), updated, strict=True):
-            years = as_given(float(f"{cluster.exposure_years:.3g}"))
-            said = f"{cluster.events:,} in {years} {self.kind}-years, and the fleet's"
+            said = f"{_counted_words(cluster, self.kind)}, and the fleet's"
             own[name] = Quantity(*_rounded(rate), _evidence(said, self.number, prior_name))
         return own
 
@@ -392,6 +392,13 @@ class _Learning:
         self.result.quantities[path] = Quantity(*_rounded(updated), evidence)
         prior = before or _range_of(number)
         self.result.numbers.append(NumberRow(path, said, prior, updated))
+
+
+def _counted_words(seen: Counted, kind: str) -> str:
+    days = seen.exposure_years < _LEAST_YEARS
+    amount = seen.exposure_years * _DAYS_PER_YEAR if days else seen.exposure_years
+    number, unit = as_given(float(f"{amount:.3g}")), "day" if days else "year"
+    return f"{seen.events:,} in {number} {kind}-{unit}{'' if number == '1' else 's'}"
 
 
 def _divided(product: Range, minutes: Quantity, evidence: str) -> Quantity:

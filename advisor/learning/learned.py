@@ -301,7 +301,9 @@ class Learned:
             self.change,
         ]
         if len(self.histories) > 1:
-            lines.append("The card is the centre of the fleet; clusters[name] is one of each.")
+            lines.append(
+                "The numbers are the fleet's centre; clusters[name] is one cluster's card."
+            )
         if self.observed is not None:
             lines.append(str(self.observed))
         about = (self.seen_words, self.named_words, self.assumed, *self.notes)
@@ -566,6 +568,8 @@ def learn(
     until: str | date | None = None,
     client_properties: str | os.PathLike[str] | None = None,
     timeout_ms: int | None = None,
+    work: str | os.PathLike[str] | None = None,
+    engine: str = "local",
 ) -> Learned:
     """Narrow a card by what a cluster has seen.
 
@@ -575,7 +579,8 @@ def learn(
         Counts as a mapping, or a TOML, JSON or CSV file of counts, or a CSV of incidents;
         ``docs/learn.md`` has the keys and columns. Several are several clusters of a fleet. Or
         answers of Prometheus' ``query_range``, JSON files or a folder of them, which are put
-        together, by the label of the cluster if they have one; or the address of Prometheus or
+        together, by the label of the cluster if they have one; Parquet of a long-term store, files
+        or folders; or the address of Prometheus or
         what answers like it, such as ``"https://prometheus:9090"``, which is only read.
     prior : FailureModel, str or path
         What was believed before; a card's name or path is read by `advisor.load_model`.
@@ -589,6 +594,11 @@ def learn(
         for HTTP basic and OAUTHBEARER for a bearer token.
     timeout_ms : int, optional
         Time limit in milliseconds for each question to an address. Default: 30 000.
+    work : str or path, optional
+        A folder for data sets in Parquet, to which files of samples of any amount are read in
+        stages; ``docs/learn.md`` has their columns. What is there is not read again.
+    engine : {"local", "spark"}, default "local"
+        Who reads Parquet and what goes to `work`; with Spark all workers have to see the files.
 
     Returns
     -------
@@ -624,10 +634,18 @@ def learn(
     if given is not None:
         expect("cluster", given, Cluster, "a Cluster, a path or a text")
     asked = replace(
-        _window(given, since, until), client_properties=client_properties, timeout_ms=timeout_ms
+        _window(given, since, until),
+        client_properties=client_properties,
+        timeout_ms=timeout_ms,
+        work=work,
+        engine=engine,
     )
     histories = read_histories(_listed(source), asked)
     fitted = fit(card, histories)
+    if work is not None:
+        from advisor.learning.stages import write_fits
+
+        write_fits(os.fspath(work), fitted.numbers)
     return Learned(
         prior=card,
         model=fitted.model(),

@@ -174,6 +174,11 @@ def test_a_tiered_partition_without_a_leader_is_seen():
             "$ kafka-topics.sh --bootstrap-server shop-demo.a.aivencloud.com:12693 --describe\n"
             + PLAIN,
         ),
+        (
+            "Amazon MSK Serverless",
+            "$ kafka-topics.sh --bootstrap-server boot-p1.c3.kafka-serverless.us-east-1.amazonaws."
+            "com:9098 --describe\n" + PLAIN,
+        ),
         (None, PLAIN),
     ],
 )

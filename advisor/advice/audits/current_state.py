@@ -84,6 +84,10 @@ class CurrentState:
         writes, else in-sync replicas.
     worst_next : NextFailure or None
         The broker whose crash would do most harm now; None if none would do any, or all is in sync.
+    sole : bool
+        Whether every partition without a leader has a single replica: no other can be elected.
+    has_observers : bool
+        Whether topics have observers, which are listed as under-replicated.
     bootstrap_servers, command_config : str, and str or None
         Addresses and client properties that a running cluster was read with; "" and None else.
     """
@@ -100,6 +104,8 @@ class CurrentState:
     not_elected: tuple[int, ...] = ()
     start_first: int | None = None
     worst_next: NextFailure | None = None
+    sole: bool = False
+    has_observers: bool = False
     bootstrap_servers: str = ""
     command_config: str | None = None
 
@@ -180,6 +186,8 @@ def current_state(situation: Situation) -> CurrentState:
         not_elected=tuple(sorted({b for d in offline for b in _electable(d.partition)} & up)),
         start_first=_start_first(offline, under, led, up),
         worst_next=_worst_next(every, up),
+        sole=bool(offline) and all(len(d.partition.held) == 1 for d in offline),
+        has_observers=cluster.has_observers,
     )
 
 

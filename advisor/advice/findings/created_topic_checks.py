@@ -27,7 +27,7 @@ _USUAL, _USUAL_MIN_ISR = 3, 2
 
 def check_created_topics(cluster: Cluster, stated_version: str) -> Iterator[Finding]:
     """Yield findings about topics that do not exist yet, where the description has topics."""
-    if not cluster.topics:
+    if not (cluster.topics or cluster.broker_settings):
         return
     absent = {name: key for name, key in _FACTOR_OF.items() if name not in cluster.topic_names}
     if not stated_version or parse_version(stated_version) < _SHARE_GROUPS_SINCE:

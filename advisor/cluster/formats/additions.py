@@ -34,8 +34,8 @@ _KEPT = REPLICATION_SETTINGS | {
     *("diskless.enable", "inkless.enable", "confluent.tier.enable"),
     "confluent.placement.constraints",
 }
-# Options of brokers that topics without a value of their own follow, under the same name.
-_FOLLOWED = ("min.insync.replicas", "unclean.leader.election.enable")
+# Options of brokers that topics without a value of their own follow, with Kafka's default.
+_FOLLOWED = {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"}
 _OF = re.compile(r"^(?:Dynamic|All) configs for (topic|broker) '?([^\s']+)'? are:")
 _OLD = re.compile(r"^Configs for (topic|broker) '?([^\s']+)'? are (.*)$")
 _SETTING = re.compile(r"^\s+([\w.-]+)=(.*?) sensitive=(?:true|false) synonyms=\{")
@@ -71,7 +71,9 @@ class Addition:
     voters : tuple of int
         Nodes of the controller quorum; empty: not said.
     racks : mapping of int to (str or None), or None
-        Every broker that answered, with its rack; None: not said.
+        Every broker that answered, or was deployed, with its rack; None: not said.
+    is_deployed : bool
+        Whether it says how brokers are started, and not which of them answer.
     features : mapping of str to int, or None
         Finalized levels; None: not said.
     kafka_version : str, optional
@@ -93,6 +95,7 @@ class Addition:
     brokers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     voters: tuple[int, ...] = ()
     racks: Mapping[int, str | None] | None = None
+    is_deployed: bool = False
     features: Mapping[str, int] | None = None
     kafka_version: str | None = None
     mode: str | None = None
@@ -246,6 +249,22 @@ def _ids(text: str) -> tuple[int, ...]:
     return tuple(number for number in numbers if number is not None)
 
 
+def of_deployment(cluster: Cluster) -> Addition:
+    """Return what a file says that starts brokers: not the ids that it does not state."""
+    are_stated = not any("are assumed" in note for note in cluster.notes)
+    return Addition(
+        cluster.source,
+        brokers=dict.fromkeys(map(str, cluster.brokers), cluster.broker_settings)
+        if cluster.broker_settings
+        else {},
+        voters=tuple(cluster.controllers or ()) if are_stated else (),
+        racks=cluster.brokers if are_stated else None,
+        is_deployed=True,
+        kafka_version=cluster.kafka_version,
+        mode=cluster.mode,
+    )
+
+
 def added(cluster: Cluster, additions: Sequence[Addition]) -> Cluster:
     """Return the cluster with what further files say, and a note on each.
 
@@ -262,8 +281,8 @@ def added(cluster: Cluster, additions: Sequence[Addition]) -> Cluster:
     """
     for addition in additions:
         for add in (
-            *(_with_mode, _with_version, _with_settings, _with_broker_settings, _with_voters),
-            *(_with_racks, _with_elr, _with_bytes, _with_failed_directories, _with_moves),
+            *(_with_mode, _with_version, _with_settings, _with_broker_settings, _with_racks),
+            *(_with_voters, _with_elr, _with_bytes, _with_failed_directories, _with_moves),
         ):
             cluster = add(cluster, addition)
     return _inherited(cluster)
@@ -316,13 +335,29 @@ def _with_broker_settings(cluster: Cluster, addition: Addition) -> Cluster:
 
 
 def _inherited(cluster: Cluster) -> Cluster:
-    """Give topics what their brokers have, where neither file has a value of their own."""
+    """Give topics what their brokers have, where neither file has a value of their own.
+
+    Where kafka-topics.sh has asked the brokers, which the ids of topics show, it prints every value
+    but Kafka's default: a missing one is that.
+    """
     values = {key: v for key, v in cluster.broker_settings.items() if key in _FOLLOWED}
     if not values:
         return cluster
-    topics = (*cluster.topics, *cluster.set_aside)
-    following = tuple(replace(topic, configs={**values, **topic.configs}) for topic in topics)
-    return replace(cluster, topics=following, set_aside=())
+    topics, contradicting = [], {}
+    for topic in (*cluster.topics, *cluster.set_aside):
+        missing = {key: value for key, value in values.items() if key not in topic.configs}
+        if cluster.layout is None or topic.topic_id is None:
+            topic = replace(topic, configs={**missing, **topic.configs})
+        else:
+            others = [key for key, value in missing.items() if value != _FOLLOWED[key]]
+            contradicting |= dict.fromkeys(others, topic.name)
+        topics.append(topic)
+    notes = [
+        f"{key} is {values[key]} on the brokers, and {cluster.source} shows no value of {topic}, "
+        f"which there means Kafka's default, {_FOLLOWED[key]}: that was taken."
+        for key, topic in contradicting.items()
+    ]
+    return _noted(cluster, *notes, topics=tuple(topics), set_aside=())
 
 
 def _with_voters(cluster: Cluster, addition: Addition) -> Cluster:
@@ -343,12 +378,14 @@ def _with_voters(cluster: Cluster, addition: Addition) -> Cluster:
 def _with_racks(cluster: Cluster, addition: Addition) -> Cluster:
     if addition.racks is None:
         return cluster
-    notes = [f"The brokers that answered are from {addition.source}."]
+    which = "are started" if addition.is_deployed else "answered"
+    notes = [f"The brokers that {which} are from {addition.source}."]
     silent = sorted(set(cluster.brokers) - set(addition.racks))
     if silent:
+        did = "are not started" if addition.is_deployed else "did not answer"
         notes.append(
-            f"Of the brokers in {cluster.source}, {', '.join(map(str, silent[:5]))} did not answer "
-            f"in {addition.source}."
+            f"Of the brokers in {cluster.source}, {', '.join(map(str, silent[:5]))} {did} in "
+            f"{addition.source}."
         )
     for broker, rack in addition.racks.items():
         before = cluster.brokers.get(broker)

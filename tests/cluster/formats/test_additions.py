@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -232,9 +233,14 @@ def test_the_newest_supported_level_is_the_version(tmp_path):
 
 
 def test_what_brokers_set_holds_for_topics_without_a_value(tmp_path):
-    """It is not judged with Kafka's default; a value of the topic stays."""
-    orders, bills = together(tmp_path, BROKERS).topics
+    """It is not judged with Kafka's default, unless the description shows that it is that."""
+    (tmp_path / "b.txt").write_text(BROKERS)
+    (tmp_path / "d.txt").write_text(re.sub(r"\tTopicId: \S+", "", DESCRIBED))
+    orders, bills = load_cluster([tmp_path / "d.txt", tmp_path / "b.txt"]).topics
     assert (orders.min_insync_replicas, bills.min_insync_replicas) == (1, 2)
+    contradicted = together(tmp_path / "", BROKERS)
+    assert contradicted.topic("bills").min_insync_replicas is None
+    assert "shows no value of bills" in " ".join(contradicted.notes)
 
 
 def test_bytes_of_replicas_are_those_of_the_longest_copy(tmp_path):
