@@ -419,7 +419,13 @@ def _copies(line: _Line, stated_observers: int) -> tuple[tuple[int, ...], tuple[
 
 
 def _check_elr_columns(lines: list[_Line]) -> None:
+    """Refuse lines of which some lack a column that others have: those are cut."""
     for line in lines:
+        if ("Offline" in line.values) != ("Offline" in lines[0].values):
+            raise InputError(
+                f"{line.where}: some lines of topic {line.topic} have Offline and others do not; "
+                f"{_RETRY}"
+            )
         if line.has_elr != lines[0].has_elr:
             raise InputError(
                 f"{line.where}: some lines of topic {line.topic} have Elr and others do not; "
