@@ -13,6 +13,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -176,7 +177,7 @@ class Prometheus:
             raise BrokersUnavailableError("no prometheus was found: install Debian's package")
         self._command = [binary, f"--config.file={folder / 'prometheus.yaml'}"]
         self._command += [f"--storage.tsdb.path={folder / 'tsdb'}"]
-        self._command += ["--web.listen-address=127.0.0.1:19090", "--log.level=error"]
+        self._command += [f"--web.listen-address=127.0.0.1:{_free_port()}", "--log.level=error"]
         self.data = folder / "tsdb"
         self._log = folder / "prometheus.log"
         jobs = {"kafka": [*RACKS], "kafka-controller": [*CONTROLLERS]}
@@ -190,6 +191,9 @@ class Prometheus:
         """Start it, on the data that it had."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        time.sleep(2.0)
+        if self._process.poll() is not None:
+            raise BrokersUnavailableError(f"prometheus ended: {self._log.read_text()[-500:]}")
 
     def kill(self) -> None:
         """End it at once."""
@@ -208,6 +212,12 @@ class Prometheus:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         # Without a timestamp in the archive, the same dump gives the same bytes.
         target.write_bytes(gzip.compress(done.stdout.encode(), 9, mtime=0))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _job(cluster: MeteredCluster, job: str, nodes: Sequence[int]) -> dict[str, Any]:
@@ -254,10 +264,11 @@ class Recording:
         self.until(self.whole)
 
     def whole(self) -> bool:
-        """Whether all brokers serve, and every partition has all replicas and its first leader."""
+        """Whether all brokers serve, and every partition all its replicas and a leader."""
         registrations = self.history.registrations.values()
-        brokers = self.history.serving >= set(RACKS)
-        return brokers and all(len(r.isr) == 3 and r.leader >= 0 for r in registrations)
+        if len(registrations) < PARTITIONS or not self.history.serving >= set(RACKS):
+            return False
+        return all(len(r.isr) == 3 and r.leader >= 0 for r in registrations)
 
     def gone(self, broker: int) -> bool:
         """Whether a broker leads nothing, and is in no ISR that has another member."""
@@ -365,6 +376,7 @@ def record(version: str) -> None:
         with cluster:
             _create_topic(cluster)
             run = Recording(cluster, Prometheus(cluster, folder), History(cluster))
+            run.until(run.whole)
             done = Event()
             writer = Thread(target=_write, args=(cluster.bootstrap, done))
             writer.start()

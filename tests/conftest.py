@@ -32,6 +32,7 @@ SLOW = (
     "cli/test_commands.py",
     "cluster/formats/test_sources.py::test_an_entry_is_seen_at_every_door",
     "kafka/",
+    "learning/test_coverage.py",
     "learning/test_learned.py::test_observed_minutes_are_compared_with_both_cards",
     "learning/test_metrics.py::test_a_card_is_learned_from_metrics",
     "learning/test_metrics_against_truth.py::test_hundreds_of_outages_are_read_rightly",

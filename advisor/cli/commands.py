@@ -300,6 +300,8 @@ def report(
 @click.option("--mode", help="kraft or zookeeper; kraft unless given.")
 @click.option("--command-config", help="For an address: a properties file with the login.")
 @click.option("--timeout", type=float, help="For an address: seconds a question; 30 unless given.")
+@click.option("--work", help="A folder for data sets of samples; what is there is not read again.")
+@click.option("--spark", is_flag=True, help="Read samples on Spark.")
 @with_options(EXPLAIN, HOW_SURE, JSON)
 def learn(
     sources: tuple[str, ...],
@@ -339,6 +341,8 @@ def learn(
         until=options["until"],
         client_properties=options["command_config"],
         timeout_ms=_milliseconds(options["timeout"]),
+        work=options["work"],
+        engine="spark" if options["spark"] else "local",
     )
     if path is not None:
         result.to_toml(path)

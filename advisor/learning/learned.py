@@ -20,7 +20,7 @@ from advisor.decision import Action, Verdict
 from advisor.decision.rows import Change, between_losses, without_writes
 from advisor.errors import InputError, ModelError, expect, shown
 from advisor.formatting import counted, significant
-from advisor.learning.card_file import write_card
+from advisor.learning.card_file import card_text, write_card
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory, Gap, Outage
 from advisor.learning.fit import CountRow, Fit, NumberRow, fit
@@ -301,11 +301,49 @@ class Learned:
             self.change,
         ]
         if len(self.histories) > 1:
-            lines.append("The card is the centre of the fleet; clusters[name] is one of each.")
+            lines.append(
+                "The numbers are the fleet's centre; clusters[name] is one cluster's card."
+            )
         if self.observed is not None:
             lines.append(str(self.observed))
         about = (self.seen_words, self.named_words, self.assumed, *self.notes)
         return "\n".join([*lines, *filter(None, about)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the range of each number that was learned, before and now.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on. Default: those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        InputError
+            If nothing was learned.
+        MissingExtraError
+            If matplotlib is not installed.
+
+        See Also
+        --------
+        timeline : The outages over time.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> axes = advisor.learn(counts, prior="three_az_cloud").plot()
+        >>> [label.get_text() for label in axes.get_legend().get_texts()]
+        ['the card', 'with what was counted']
+        """
+        if not self.numbers:
+            raise InputError("no number was learned; there is nothing to draw.")
+        return plotting.draw("learned", self, ax)
 
     def timeline(self) -> Any:
         """Draw the outages over time, a row for each mechanism.
@@ -368,7 +406,31 @@ class Learned:
         ...     advisor.load_model(pathlib.Path(folder) / "learned.toml") == learned.model
         True
         """
-        write_card(path, self.model, [self.seen_words, f"Before: the card {self.prior.name}."])
+        write_card(path, self.model, self._comments)
+
+    def as_toml(self) -> str:
+        """Return the text of the file that `to_toml` writes.
+
+        Returns
+        -------
+        str
+
+        See Also
+        --------
+        to_toml : Writes it.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> print(advisor.learn(counts, prior="three_az_cloud").as_toml()[:35])
+        # A card that advisor has learned.
+        """
+        return card_text(self.model, self._comments).text
+
+    @property
+    def _comments(self) -> list[str]:
+        return [self.seen_words, f"Before: the card {self.prior.name}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON.
@@ -506,6 +568,8 @@ def learn(
     until: str | date | None = None,
     client_properties: str | os.PathLike[str] | None = None,
     timeout_ms: int | None = None,
+    work: str | os.PathLike[str] | None = None,
+    engine: str = "local",
 ) -> Learned:
     """Narrow a card by what a cluster has seen.
 
@@ -515,7 +579,8 @@ def learn(
         Counts as a mapping, or a TOML, JSON or CSV file of counts, or a CSV of incidents;
         ``docs/learn.md`` has the keys and columns. Several are several clusters of a fleet. Or
         answers of Prometheus' ``query_range``, JSON files or a folder of them, which are put
-        together, by the label of the cluster if they have one; or the address of Prometheus or
+        together, by the label of the cluster if they have one; Parquet of a long-term store, files
+        or folders; or the address of Prometheus or
         what answers like it, such as ``"https://prometheus:9090"``, which is only read.
     prior : FailureModel, str or path
         What was believed before; a card's name or path is read by `advisor.load_model`.
@@ -529,6 +594,11 @@ def learn(
         for HTTP basic and OAUTHBEARER for a bearer token.
     timeout_ms : int, optional
         Time limit in milliseconds for each question to an address. Default: 30 000.
+    work : str or path, optional
+        A folder for data sets in Parquet, to which files of samples of any amount are read in
+        stages; ``docs/learn.md`` has their columns. What is there is not read again.
+    engine : {"local", "spark"}, default "local"
+        Who reads Parquet and what goes to `work`; with Spark all workers have to see the files.
 
     Returns
     -------
@@ -564,10 +634,18 @@ def learn(
     if given is not None:
         expect("cluster", given, Cluster, "a Cluster, a path or a text")
     asked = replace(
-        _window(given, since, until), client_properties=client_properties, timeout_ms=timeout_ms
+        _window(given, since, until),
+        client_properties=client_properties,
+        timeout_ms=timeout_ms,
+        work=work,
+        engine=engine,
     )
     histories = read_histories(_listed(source), asked)
     fitted = fit(card, histories)
+    if work is not None:
+        from advisor.learning.stages import write_fits
+
+        write_fits(os.fspath(work), fitted.numbers)
     return Learned(
         prior=card,
         model=fitted.model(),

@@ -6,6 +6,7 @@ by the mechanism that it names. An outage was found if for each broker that it s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from advisor.learning.evidence import Outage
 from advisor.reliability.failures.mechanisms import table
 from metric_histories import History, Kind, TrueOutage
 
+_NUMBER = re.compile(r"\D*-(\d+)")
 STRUCK_AT_ONCE = (Kind.TOGETHER, Kind.RACK, Kind.DISK_FULL, Kind.ROLLOUT)
 AWAY = (Kind.CRASH, Kind.HOST, Kind.RESTART, *STRUCK_AT_ONCE)
 """Kinds in which brokers do not answer."""
@@ -85,9 +87,6 @@ def _causes(history: History, row: Outage, late_s: float) -> list[TrueOutage]:
 
 
 def _numbers(row: Outage) -> set[int | str]:
-    """Numbers of a row's brokers, whose names end with them: broker-3.example.org:9404; or 0."""
-    numbers: set[int | str] = set()
-    for name in row.brokers:
-        words = str(name).partition(".")[0].split("-")
-        numbers.add(int(words[-1]) if words[-1].isdigit() else name)
-    return numbers or {0}
+    """Numbers of a row's brokers, from names like broker-3.example.org:9404; 0 if it has none."""
+    named = ((name, _NUMBER.match(str(name))) for name in row.brokers)
+    return {int(match[1]) if match else name for name, match in named} or {0}

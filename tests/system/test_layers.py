@@ -13,13 +13,14 @@ from package_graph import MODULES, ROOT, imports, module_name
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
 SHARED = {"arguments", "caches", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
-SHARED |= {"progress", "rendering", "tables", "value_tables", "verdicts"}
+SHARED |= {"engines", "progress", "rendering", "tables", "value_tables", "verdicts"}
 MAY_IMPORT = {
     "rendering": set(),
     "errors": {"rendering"},
     "arguments": {"errors"},
     "caches": {"progress"},
     "catalog": {"errors"},
+    "engines": {"errors"},
     "files": {"errors", "rendering"},
     "parsing": set(),
     "formatting": set(),

@@ -15,7 +15,7 @@ MOST_FLOORS = {"protocol": 5, "reliability": 8}
 
 # What every room may import of the package, beside itself.
 SHARED = {"arguments", "caches", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
-SHARED |= {"progress", "rendering", "tables", "value_tables", "verdicts"}
+SHARED |= {"engines", "progress", "rendering", "tables", "value_tables", "verdicts"}
 RULES = "protocol.rules"
 
 # Room: the rooms below `advisor` that it may import, itself and the shared modules aside.

@@ -1,7 +1,7 @@
 """JSON that Kafka writes to ZooKeeper, byte for byte, by version.
 
 The format is that of ``kafka.zk.ZkData`` (1.1 to 3.9) and ``kafka.utils.ZkUtils`` (before); the
-order of fields is the iteration order of Scala's maps (``jvm.scala_hash_order``). JSON versions:
+order of fields is the iteration order of Scala's maps (``scala_hash_order``). JSON versions:
 
 * ``/brokers/ids/N``: 1; 2 with endpoints (0.9); 3 with rack (0.10.0, KIP-36); 4 with the listener
   security protocol map (0.10.2, KIP-103); 5 with features (2.7, KIP-584).

@@ -12,11 +12,11 @@ loses what it had not flushed stays a member, and may be elected when the contro
 from __future__ import annotations
 
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+from advisor.reliability.partition.log_levels import EMPTY
 from advisor.reliability.partition.reduced_state import (
     CONTROLLER_WORKS,
     COPYING,
     DESTROYED,
-    EMPTY,
     UP,
     PartitionState,
     is_readable,

@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.log_levels import EMPTY
 from advisor.reliability.partition.reduced_state import (
     CONTROLLER_WORKS,
     COPYING,
     CRASH,
-    EMPTY,
     POWER,
     UP,
     Outcome,

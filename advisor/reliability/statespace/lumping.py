@@ -30,7 +30,8 @@ from advisor.protocol.rules.partition_registration import NO_LEADER, Registratio
 from advisor.reliability.failures.fault_processes import FaultEnvironment, initial_state
 from advisor.reliability.failures.mechanisms import HANGING, WELL
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.reduced_state import CONDITIONS, EMPTY, PartitionState
+from advisor.reliability.partition.log_levels import EMPTY
+from advisor.reliability.partition.reduced_state import CONDITIONS, PartitionState
 from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import place_values

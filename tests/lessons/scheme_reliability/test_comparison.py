@@ -19,7 +19,7 @@ from advisor.reliability import measure_table
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.transition_rates import Sizes
-from advisor.reliability.partition.reduced_state import EMPTY
+from advisor.reliability.partition.log_levels import EMPTY
 from advisor.reliability.workload import Workload
 
 CLUSTER = advisor.Cluster.uniform(brokers=3, racks=3)

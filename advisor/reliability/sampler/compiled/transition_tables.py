@@ -18,7 +18,7 @@ from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
-from advisor.reliability.partition.partition_state import CONTROLLER_WORKS
+from advisor.reliability.partition.reduced_state import CONTROLLER_WORKS
 from advisor.reliability.partition.transition_table import (
     EXPLORING,
     PartitionTransitionTable,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.partition.partition_events import POWER
+from advisor.reliability.partition.reduced_state import POWER
 from advisor.reliability.sampler.compiled.memory_layout import (
     OUTAGE_BINS,
     KernelState,
