@@ -9,7 +9,7 @@ Charts: Bitnami's kafka and Confluent's cp-kafka.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -88,7 +88,7 @@ def parse_compose(text: str, source: str) -> Cluster:
 
 
 def _started(
-    nodes: list[tuple[str, str, Mapping[str, str]]], source: str, notes: list[str]
+    nodes: Sequence[tuple[str, str, Mapping[str, str]]], source: str, notes: list[str]
 ) -> Cluster:
     brokers: dict[int, str | None] = {}
     settings: list[Mapping[str, str]] = []

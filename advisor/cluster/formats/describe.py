@@ -188,6 +188,7 @@ def _described(text: str, source: str) -> _Described:
             f"{headers[empty[0]].where}: topic {empty[0]} has no line of a partition, nor has any "
             "other, as with --topics-with-overrides; leave that out: kafka-topics.sh --describe"
         )
+    _check_offline_columns([line for lines in partitions.values() for line in lines])
     topics = tuple(
         _topic(name, headers.get(name), lines) for name, lines in partitions.items() if lines
     )
@@ -418,13 +419,23 @@ def _copies(line: _Line, stated_observers: int) -> tuple[tuple[int, ...], tuple[
     return (replicas, observers) if replicas else (listed, ())
 
 
+def _check_offline_columns(lines: list[_Line]) -> None:
+    """Refuse lines without Offline, where others have it: Confluent's tool prints it on each."""
+    for line in lines:
+        if ("Offline" in line.values) != ("Offline" in lines[0].values):
+            raise InputError(f"{line.where}: some lines have Offline and others do not; {_RETRY}")
+
+
 def _check_elr_columns(lines: list[_Line]) -> None:
     """Refuse lines of which some lack a column that others have: those are cut."""
     for line in lines:
-        if ("Offline" in line.values) != ("Offline" in lines[0].values):
+        lacking = [
+            name for name in _CONFLUENT if (name in line.values) != (name in lines[0].values)
+        ]
+        if lacking:
             raise InputError(
-                f"{line.where}: some lines of topic {line.topic} have Offline and others do not; "
-                f"{_RETRY}"
+                f"{line.where}: some lines of topic {line.topic} have {lacking[0]} and others do "
+                f"not; {_RETRY}"
             )
         if line.has_elr != lines[0].has_elr:
             raise InputError(
