@@ -31,6 +31,7 @@ _PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
 # Confluent's tool prints offline replicas and observers in columns of their own (5.4 the latter as
 # LiveObservers): https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion
 _CONFLUENT = ("Offline", "Observers", "LiveObservers")
+_ON_EACH = ("Offline", "LiveObservers")
 _OBSERVER_COUNTS = re.compile(r'"observers":\[(.*?)\]')
 _COUNT = re.compile(r'"count":(\d{1,3})\b')
 _OTHERS = (
@@ -420,10 +421,14 @@ def _copies(line: _Line, stated_observers: int) -> tuple[tuple[int, ...], tuple[
 
 
 def _check_offline_columns(lines: list[_Line]) -> None:
-    """Refuse lines without Offline, where others have it: Confluent's tool prints it on each."""
+    """Refuse lines without what others have and Confluent's tool prints on each."""
     for line in lines:
-        if ("Offline" in line.values) != ("Offline" in lines[0].values):
-            raise InputError(f"{line.where}: some lines have Offline and others do not; {_RETRY}")
+        columns = line.values.keys() ^ lines[0].values.keys()
+        lacking = [label for label in _ON_EACH if label in columns]
+        if lacking:
+            raise InputError(
+                f"{line.where}: some lines have {lacking[0]} and others do not; {_RETRY}"
+            )
 
 
 def _check_elr_columns(lines: list[_Line]) -> None:
