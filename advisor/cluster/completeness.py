@@ -37,12 +37,11 @@ def part_shown(
         )
     if len(topics) > 1:
         return ""
-    shown = f"Of this cluster one topic is shown, {topics[0].name}"
     if brokers_listed:
-        return f"{shown}: a broker that is in no ISR of it may be in sync elsewhere."
+        return "One topic is shown: a broker that is in no ISR of it may be in sync elsewhere."
     return (
-        f"{shown}: nothing is concluded about brokers without a replica of it; name them with "
-        "--racks, or describe all topics."
+        "One topic is shown: brokers without a replica of it are not judged, unless --racks names "
+        "them."
     )
 
 

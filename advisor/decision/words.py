@@ -362,17 +362,11 @@ def price_sentence(choice: SettingChoice) -> str:
     lower, higher = choice.pays_from_minutes, choice.pays_to_minutes
     if lower is not None and 0.0 < lower < math.inf:
         min_isr = choice.setting.min_insync_replicas
-        return (
-            f"Min ISR {min_isr} pays unless losing records matters less than {duration(lower)} "
-            "without writes."
-        )
+        return f"Min ISR {min_isr} pays if a loss outweighs {duration(lower)} without writes."
     if lower == 0.0:
         return "A lower min ISR is no better, whatever a loss costs."
     if higher is not None and higher < MOST_PRICE_MINUTES:
-        return (
-            f"A higher min ISR pays if losing records matters more than {duration(higher)} without "
-            "writes."
-        )
+        return f"A higher min ISR pays if a loss outweighs {duration(higher)} without writes."
     return "A higher min ISR is no better, whatever a loss costs." if higher else ""
 
 
@@ -397,8 +391,7 @@ def _whose_doubt(choice: SettingChoice, actions: Sequence[Action]) -> str:
     few = len(least_sure) <= _MOST_NAMES
     names = " and ".join(least_sure) if few else f"{len(least_sure)} topics"
     surer = others.pop() if len(others) == 1 else "likely or sure"
-    rest = len(drawn) - len(least_sure)
-    return f" for {names}, {surer} for {'the other' if rest == 1 else f'the {rest} others'}"
+    return f" ({names}), else {surer}"
 
 
 def _numbers(choice: SettingChoice) -> str:

@@ -16,17 +16,21 @@ import csv
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from advisor.engines import engine_of
 from advisor.errors import InputError, shown
 from advisor.files import read_input
 from advisor.formatting import HOURS_PER_YEAR, as_given
 from advisor.learning.cloudwatch import CloudWatch, cloudwatch_of, histories_of, is_cloudwatch
 from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
+from advisor.learning.metric_files import DUMPS, is_parquet, is_samples
 from advisor.learning.metric_outages import history_of
 from advisor.learning.prometheus import (
     MOST_DUMP_BYTES,
@@ -55,7 +59,7 @@ _KEYS = (
     *("events", "incidents", "refused_minutes"),
 )
 _INCIDENTS = "incidents"
-_DUMPS = (".txt", ".om", ".prom", ".dump")
+_HERE = "local"
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -81,6 +85,10 @@ class Window:
         A file with the login of a server of metrics.
     timeout_ms : int or None
         For each question to such a server.
+    work : str or path or None
+        A folder for data sets, if samples are read to them.
+    engine : str
+        What reads them.
     """
 
     brokers: int | None = None
@@ -90,6 +98,8 @@ class Window:
     until: datetime | None = None
     client_properties: str | os.PathLike[str] | None = None
     timeout_ms: int | None = None
+    work: str | os.PathLike[str] | None = None
+    engine: str = "local"
 
 
 def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHistory, ...]:
@@ -103,6 +113,15 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
     histories: list[ClusterHistory] = []
     answers: list[Answer] = []
     of_cloud: list[CloudWatch] = []
+    if window.work is not None or any(is_parquet(source) for source in sources):
+        staged = [source for source in sources if is_samples(source)]
+        histories += _of_stages(staged, window)
+        sources = [source for source in sources if source not in staged]
+    elif window.engine != _HERE:
+        raise InputError(
+            f"engine={shown(window.engine)} reads Parquet, or what goes to a folder for data sets "
+            "(work); there is neither."
+        )
     files = [file for source in sources for file in _files(source)]
     for number, source in enumerate(files, 1):
         where = f"source {number}" if len(files) > 1 else "counts"
@@ -127,7 +146,7 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
 def _files(source: Any) -> list[Any]:
     """The answers and dumps in a folder, or the source itself."""
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        files = [f for f in sorted(Path(source).iterdir()) if f.suffix in (".json", *_DUMPS)]
+        files = [f for f in sorted(Path(source).iterdir()) if f.suffix in (".json", *DUMPS)]
         if not files:
             raise InputError(
                 f"{source}: the folder has no answer of Prometheus (.json) and no dump (.txt)."
@@ -160,6 +179,19 @@ def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterH
         replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
         for samples in all_samples
     ]
+
+
+def _of_stages(sources: Sequence[Any], window: Window) -> list[ClusterHistory]:
+    """Read files of samples in stages: to a folder that was named, or to one that goes away."""
+    from advisor.learning.stages import read_in_stages
+
+    if not sources:
+        raise InputError("there are no samples for --work: name a folder or file of samples.")
+    with ExitStack() as stack:
+        work = window.work or stack.enter_context(TemporaryDirectory(prefix="advisor-learn-"))
+        engine = engine_of(window.engine)
+        histories = read_in_stages(sources, os.fspath(work), engine, window.since, window.until)
+    return [replace(history, mode=window.mode) for history in histories]
 
 
 def _of_server(address: str, window: Window) -> list[ClusterHistory]:
@@ -197,7 +229,7 @@ def _read_source(
     if path.lower().startswith(("http://", "https://")):
         return _of_server(path, window)
     suffix = Path(path).suffix.lower()
-    text = _text(path, MOST_DUMP_BYTES if suffix in _DUMPS else MOST_JSON_CHARACTERS)
+    text = _text(path, MOST_DUMP_BYTES if suffix in DUMPS else MOST_JSON_CHARACTERS)
     if suffix not in (".csv", ".json") and is_dump(text):
         return dump_of(text, path)
     if suffix == ".csv":

@@ -377,7 +377,7 @@ class Causes:
     def _may_be_one(self, group: Sequence[_Stop], stop: _Stop) -> bool:
         """Whether one cause may have stopped brokers: within a minute, all down at once."""
         latest = max(np.inf if other.end is None else other.end for other in group)
-        near = stop.start - group[-1].start <= _TOGETHER_S + self.step
+        near = stop.start - group[0].start <= _TOGETHER_S + self.step
         return bool(near and stop.start <= latest)
 
     def _told_group(self, group: Sequence[_Stop]) -> list[_Stop]:
@@ -421,7 +421,7 @@ class Causes:
     def _rolling(self, stops: Sequence[_Stop]) -> set[int]:
         """Outages in which all brokers stopped one after the other, each once."""
         rolling: set[int] = set()
-        count = len(self.brokers)
+        count, early = len(self.brokers), self.step + self.blur
         ordered = sorted(stops, key=lambda stop: stop.start)
         for first in range(len(ordered) - count + 1 if count > 2 else 0):
             turn = ordered[first : first + count]
@@ -431,7 +431,7 @@ class Causes:
                 continue
             pairs = pairwise(turn)
             if all(
-                a.end is not None and 0.0 <= b.start - a.end + self.step <= _ROLLING_PAUSE_S
+                a.end is not None and -early <= b.start - a.end <= _ROLLING_PAUSE_S
                 for a, b in pairs
             ):
                 rolling |= {id(stop) for stop in turn}

@@ -28,13 +28,17 @@ _MILLISECONDS = 1e11
 
 @dataclass(frozen=True)
 class Series:
-    """What one target reported of one metric; times in seconds since 1970, ascending."""
+    """What one target reported of one metric; times in seconds since 1970, ascending.
+
+    Labels, as a text, tell two series of one target and metric apart.
+    """
 
     cluster: str
     target: str
     metric: Metric
     times: Array
     values: Array
+    labels: str = ""
 
 
 def is_answer(document: object) -> bool:
@@ -85,10 +89,20 @@ def series_of(
     """Yield a series, and what its labels say: the version, or the zone where the target stands."""
     if key[2] is Metric.VERSION:
         values = np.where(np.isnan(values), np.nan, version_of(labels) or np.nan)
-    yield Series(*key, times, values)
+    yield Series(*key, times, values, label_text(labels))
     zone = zone_of(labels) if key[2] is Metric.UP else None
     if zone is not None:
-        yield Series(*key[:2], Metric.ZONE, times, np.where(np.isnan(values), np.nan, zone))
+        held = np.where(np.isnan(values), np.nan, zone)
+        yield Series(*key[:2], Metric.ZONE, times, held, label_text(labels))
+
+
+def label_text(labels: Mapping[str, Any]) -> str:
+    """Return labels as a text, which is the same for the same labels.
+
+    >>> label_text({"instance": "b1", "__name__": "up"})
+    '__name__="up",instance="b1"'
+    """
+    return ",".join(f'{key}="{labels[key]}"' for key in sorted(labels))
 
 
 def is_dump(text: str) -> bool:
@@ -101,13 +115,15 @@ def is_dump(text: str) -> bool:
     return _SAMPLE.fullmatch(next(lines, "")) is not None
 
 
-def dump_of(text: str, where: str) -> Answer:
+def dump_of(text: str, where: str, bad_lines: list[str] | None = None) -> Answer:
     """Return the series of a dump that are read; others are left out.
+
+    Lines that are no samples with a time are put into a list, if one is given.
 
     Raises
     ------
     InputError
-        A line is no sample with a time.
+        A line is no sample with a time, and there is no list for it.
     """
     keys: dict[str, tuple[str, str, Metric] | None] = {}
     all_labels: dict[str, dict[str, str]] = {}
@@ -119,13 +135,14 @@ def dump_of(text: str, where: str) -> Answer:
         try:
             value, time = map(float, rest.split())
         except ValueError:
+            if bad_lines is not None:
+                bad_lines.append(line)
+                continue
             raise InputError(
                 f"{where}:{number}: it is no sample with a time: {shown(line)}."
             ) from None
         if name not in keys:
-            before, _, inside = name.partition("{")
-            labels = {key: _unquoted(text) for key, text in _LABEL.findall(inside)}
-            all_labels[name] = {"__name__": before, **labels} if before else labels
+            all_labels[name] = labels_of(name)
             keys[name] = key_of(all_labels[name])
         if keys[name] is not None:
             rows.setdefault(name, []).append((time, value))
@@ -138,6 +155,17 @@ def dump_of(text: str, where: str) -> Answer:
             seconds = numbers[:, 0] / (1000.0 if numbers[-1, 0] > _MILLISECONDS else 1.0)
             dumped.extend(series_of(key, all_labels[name], seconds, numbers[:, 1]))
     return Answer(tuple(dumped))
+
+
+def labels_of(text: str) -> dict[str, str]:
+    """Return the labels of a series as Prometheus writes it.
+
+    >>> labels_of('up{instance="b1"}')
+    {'__name__': 'up', 'instance': 'b1'}
+    """
+    name, _, inside = text.partition("{")
+    labels = {key: _unquoted(said) for key, said in _LABEL.findall(inside)}
+    return {"__name__": name, **labels} if name else labels
 
 
 def _unquoted(text: str) -> str:

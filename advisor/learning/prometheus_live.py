@@ -386,4 +386,4 @@ def _at_scrapes(entry: Series, moments: Array, start: float, step: float) -> Ser
     scraped = moments[places]
     before = np.where(places > 0, moments[np.maximum(places - 1, 0)], np.nan)
     is_new = ~np.isnan(scraped) & ~(scraped == before)
-    return Series(entry.cluster, entry.target, entry.metric, scraped[is_new], entry.values[is_new])
+    return replace(entry, times=scraped[is_new], values=entry.values[is_new])

@@ -27,7 +27,7 @@ _Key = tuple[Metric, str]
 
 JOINED = 1.5
 """Steps between two samples beyond which something is missing between them."""
-_RESOLUTIONS = {
+RESOLUTIONS = {
     Metric.APPLIED_LAG_MS: 10_000.0,
     Metric.SCRAPE_SECONDS: 2.0,
     Metric.HOST_BOOT: 60.0,
@@ -38,7 +38,7 @@ _SAME_SCRAPE = 0.25
 """Of a step, between changes that were seen in one scrape of a target."""
 _MOST_OFF = 0.01
 """Share of the gaps between samples that may be no multiple of a step."""
-_ENOUGH_GAPS = 10
+ENOUGH_GAPS = 10
 _MOST_POINTS = 100_000_000
 # Prometheus began in 2012; more is a clock that was wrong for a time, or another unit.
 _MOST_YEARS = 30.0
@@ -99,7 +99,7 @@ def runs_of(series: Series, step_seconds: float) -> Runs:
 
 def rounded(metric: Metric, values: Array) -> Array:
     """Return values as they are held: exact, but for metrics that never stand still."""
-    resolution = _RESOLUTIONS.get(metric)
+    resolution = RESOLUTIONS.get(metric)
     if resolution is None:
         return values
     held: Array = np.floor(values / resolution) * resolution
@@ -191,7 +191,7 @@ def _with_steps(members: Sequence[Series], where: str) -> list[Runs]:
         raise InputError(f"{where}: no series has two times; ask for a longer time.")
     common = step_of(everywhere)
     steps = {
-        key: step_of(own) if len(own) >= _ENOUGH_GAPS else common for key, own in joined.items()
+        key: step_of(own) if len(own) >= ENOUGH_GAPS else common for key, own in joined.items()
     }
     off = sum(int(_is_off(own / steps[key]).sum()) for key, own in joined.items())
     if off > _MOST_OFF * len(everywhere):
@@ -208,13 +208,13 @@ def _is_off(gaps_in_steps: Array) -> NDArray[np.bool_]:
 
 
 def step_of(gaps: Array) -> float:
-    """Return the most frequent of gaps between samples, to a tenth of a second.
+    """Return the most frequent of gaps between samples, in whole seconds.
 
     >>> step_of(np.array([30.01, 29.98, 60.0, 30.0]))
     30.0
     """
-    steps, counts = np.unique(np.round(gaps, 1), return_counts=True)
-    return max(float(steps[counts.argmax()]), 0.1)
+    steps, counts = np.unique(np.round(gaps), return_counts=True)
+    return max(float(steps[counts.argmax()]), 1.0)
 
 
 def samples_of_runs(runs: Sequence[Runs], where: str) -> Samples:

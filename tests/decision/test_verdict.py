@@ -43,9 +43,7 @@ def test_the_sentences_below() -> None:
         f"No setting prevents a loss every 270 years ({lost_disks}) and 17 of the 34 minutes a "
         "year."
     )
-    assert (
-        "Min ISR 2 pays unless losing records matters less than 4.8 hours without writes." in below
-    )
+    assert "Min ISR 2 pays if a loss outweighs 4.8 hours without writes." in below
     assert "Held back, because it lowers min ISR from 3 to 2: audit." in below
 
 
@@ -85,7 +83,7 @@ def test_the_price_is_said_with_draws_and_without() -> None:
     evaluator, depth = FakeEvaluator(), Depth(sensitivity=False, others=False)
     drawn = decide_cluster([SIX[4]], evaluator, depth=depth)
     middle = decide_cluster([SIX[4]], evaluator, depth=QUICK)
-    sentence = "Min ISR 2 pays unless losing records matters less than 92 minutes without writes."
+    sentence = "Min ISR 2 pays if a loss outweighs 92 minutes without writes."
     assert sentence in middle.below
     assert f"How sure: {drawn.confidence}. {sentence}" in drawn.below
     assert drawn.choice is not None
@@ -236,7 +234,7 @@ def test_the_topics_of_the_least_sure_choice_are_named() -> None:
         replace(action, choice=choice) for action, choice in zip(actions, choices, strict=True)
     ]
     least = min(choices, key=lambda choice: choice.kept_in)
-    assert "likely for audit, sure for the 5 others." in sure_sentence(least, drawn)
+    assert "likely (audit), else sure." in sure_sentence(least, drawn)
     assert "How sure: likely." in sure_sentence(least, [a for a in drawn if a.topic == "audit"])
     assert "How sure: sure." in sure_sentence(choices[-1], [drawn[-1], drawn[-1]])
 

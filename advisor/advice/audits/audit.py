@@ -31,7 +31,7 @@ from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import count_in_words, sentence
 from advisor.advice.situation import Situation
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.decision.verdict import CRITICAL, SEVERITIES
 from advisor.errors import InputError, shown
@@ -372,7 +372,7 @@ class Audit(Decided, RowTable):
 
 @names_checked
 def audit(
-    cluster: Cluster | str | PathLike[str],
+    cluster: Cluster | Sources,
     model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
@@ -385,8 +385,8 @@ def audit(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
-        Cluster with topics; a text or path is read by `advisor.load_cluster`.
+    cluster : Cluster, str, path or list
+        Cluster with topics; texts or paths are read by `advisor.load_cluster`.
     model : FailureModel, str or path
         Failure and repair rates; a card's name or path is read by `advisor.load_model`.
     load : Workload, optional
@@ -438,22 +438,25 @@ def audit(
     cluster, model = cluster_of(cluster), model_of(model)
     check_arguments(cluster, model, load, goals, kafka_version)
     check_producer_settings(producer)
-    goals = goals or Goals()
     situation = Situation.read(cluster, load, kafka_version, producer, shared=shared)
-    once = evaluated_once(evaluated or topic_evaluator())
+    return _audited(situation, model, goals or Goals(), evaluated or topic_evaluator())
+
+
+def _audited(situation: Situation, model: FailureModel, goals: Goals, evaluated: Evaluate) -> Audit:
+    """The audit of a cluster that was read: its topics first, then what holds for all of them."""
+    cluster, once = situation.cluster, evaluated_once(evaluated)
     decision = Decision(situation, model, goals.requirements, evaluated=once)
     audits: list[TopicAudit] = []
     with progress_bar(len(cluster.topics), " topics", "Auditing") as done:
         for topic in situation.topics:
-            config, own = situation.config_of(topic), situation.load_of(topic)
             action = decision.action(topic.name)
-            audits += audit_topic(topic, cluster, config, model, own, goals, action, once)
+            audits += audit_topic(topic, situation, model, goals, action, once)
             done(1)
     audits.sort(key=_worst_first)
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
     producing = Config(kafka_version=situation.version, **situation.settings)
     stated = situation.stated_version
-    now = current_state(cluster, situation.version)
+    now = current_state(situation)
     return Audit(
         situation=situation,
         model=model,
@@ -461,7 +464,7 @@ def audit(
         topics=tuple(audits),
         general=(
             *check_missing(now.presence),
-            *check_cluster(cluster, situation.version),
+            *check_cluster(situation),
             *(check_version(stated, situation.mode) if stated else ()),
             *_of_results(audits, situation, goals, check_producer(producing, model)),
         ),

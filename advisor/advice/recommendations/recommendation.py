@@ -196,13 +196,13 @@ class Recommendation(Decided, RowTable):
         share = largest_share(
             self.cluster.brokers, config.replication_factor or 1, str(config.mode)
         )
-        retained = retained_bytes(self.situation.topics, self.load)
+        retained = retained_bytes(self.situation.topics, self.load, self.cluster.replica_bytes)
         return replace(choose(config, result, self.goals, share), retained_bytes=retained)
 
     @cached_property
     def now(self) -> CurrentState:
         """What was out of sync when the cluster was described, and what the next failure does."""
-        return current_state(self.cluster, self.situation.version)
+        return current_state(self.situation)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -252,7 +252,8 @@ class Recommendation(Decided, RowTable):
         """Why each topic changes, what the settings cost, and brokers that get everything."""
         changes = [action for action in self.quick_verdict.actions if action.set_to is not None]
         reasons = (f"{a.topic}: {a.why}" if a.topic else a.why for a in changes)
-        bytes_of_partition = partition_bytes(self.situation.topics, self.load)
+        measured = self.cluster.replica_bytes
+        bytes_of_partition = partition_bytes(self.situation.topics, self.load, measured)
         cost = cost_words(self.best, self.plan.moves, bytes_of_partition)
         return (*reasons, cost, *filter(None, [self.plan.crowded]))
 
@@ -410,7 +411,7 @@ class Recommendation(Decided, RowTable):
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
             *check_missing(self.now.presence),
-            *check_cluster(self.cluster, self.situation.version),
+            *check_cluster(self.situation),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),
             *producing,

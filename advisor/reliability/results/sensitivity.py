@@ -236,16 +236,7 @@ def tornadoes(
 ) -> dict[str, Tornado]:
     """Evaluate a card with each uncertain number at its low and at its high.
 
-    Parameters
-    ----------
-    reevaluate : callable
-        Evaluates a changed card; called twice per number.
-    values : mapping of measure to float
-        At the card's values.
-
-    Returns
-    -------
-    dict of measure to Tornado
+    reevaluate: evaluates a changed card; called twice per number.
     """
     # Solved as the ends are, so that a number without effect has factor 1.
     middle = reevaluate(model)
