@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from advisor.learning.metric_names import Metric
+from advisor.learning.metric_names import Metric, host_of
 from advisor.learning.prometheus import Array
 from advisor.learning.transitions import Samples
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, Sign, table
@@ -502,8 +502,7 @@ class Causes:
         return False if len(refused) and (refused == 0.0).all() else None
 
     def _host(self, target: str, metric: Metric) -> Array | None:
-        host = target.partition(":")[0]
-        names = [n for n in self.samples.targets_of(metric) if n.partition(":")[0] == host]
+        names = [n for n in self.samples.targets_of(metric) if host_of(n) == host_of(target)]
         return self.samples.of(metric, names[0]) if len(names) == 1 else None
 
     # Common causes
@@ -559,13 +558,9 @@ class Causes:
         return None if None in full else all(full)
 
     def _disks(self, target: str) -> list[Array]:
-        host = target.partition(":")[0]
         names = self.samples.targets_of(Metric.HOST_ROOM)
-        return [
-            self.samples.of(Metric.HOST_ROOM, name)
-            for name in names
-            if name.partition(" of ")[0].partition(":")[0] == host
-        ]
+        own = (name for name in names if host_of(name) == host_of(target))
+        return [self.samples.of(Metric.HOST_ROOM, name) for name in own]
 
     def _upgraded(self, group: Sequence[_Stop]) -> bool | None:
         """Whether all of a group changed their version not long before; None if not known."""
