@@ -12,6 +12,7 @@ leader takes a follower out, and not where the controller does, for a broker tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from advisor.learning.metric_names import Metric
+from advisor.learning.metric_names import Metric, host_of
 from advisor.learning.prometheus import Array
 from advisor.learning.transitions import Samples
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, Sign, table
@@ -55,6 +56,7 @@ _SHRINKS_APART_S = 60.0
 _MOST_LEADERS = 0.5
 _STOPPING = (6.0, 7.0)
 _LEAVING = 20.0
+_WORDS = re.compile(r"\d+|\D+")
 
 
 class Span(NamedTuple):
@@ -356,7 +358,7 @@ class Causes:
         events = list(self._shrunk(stops))
         for group in groups:
             told = [
-                replace(stop, orderly=True, why="all brokers stopped one after the other")
+                replace(stop, orderly=True, why="all brokers stopped in turn")
                 if stop.orderly is None and id(stop) in rolling
                 else stop
                 for stop in group
@@ -377,7 +379,7 @@ class Causes:
     def _may_be_one(self, group: Sequence[_Stop], stop: _Stop) -> bool:
         """Whether one cause may have stopped brokers: within a minute, all down at once."""
         latest = max(np.inf if other.end is None else other.end for other in group)
-        near = stop.start - group[-1].start <= _TOGETHER_S + self.step
+        near = stop.start - group[0].start <= _TOGETHER_S + self.step
         return bool(near and stop.start <= latest)
 
     def _told_group(self, group: Sequence[_Stop]) -> list[_Stop]:
@@ -419,19 +421,20 @@ class Causes:
         return [span for span in spans if span is not None]
 
     def _rolling(self, stops: Sequence[_Stop]) -> set[int]:
-        """Outages in which all brokers stopped one after the other, each once."""
+        """Outages in which all brokers stopped one after the other, in the order of their names."""
         rolling: set[int] = set()
-        count = len(self.brokers)
+        count, early = len(self.brokers), self.step + self.blur
         ordered = sorted(stops, key=lambda stop: stop.start)
         for first in range(len(ordered) - count + 1 if count > 2 else 0):
             turn = ordered[first : first + count]
-            if len({stop.down.target for stop in turn}) < count:
+            names = [_natural(stop.down.target) for stop in turn]
+            if len(set(names)) < count or names not in (sorted(names), sorted(names)[::-1]):
                 continue
             if any(stop.orderly is False for stop in turn):
                 continue
             pairs = pairwise(turn)
             if all(
-                a.end is not None and 0.0 <= b.start - a.end + self.step <= _ROLLING_PAUSE_S
+                a.end is not None and -early <= b.start - a.end <= _ROLLING_PAUSE_S
                 for a, b in pairs
             ):
                 rolling |= {id(stop) for stop in turn}
@@ -502,8 +505,7 @@ class Causes:
         return False if len(refused) and (refused == 0.0).all() else None
 
     def _host(self, target: str, metric: Metric) -> Array | None:
-        host = target.partition(":")[0]
-        names = [n for n in self.samples.targets_of(metric) if n.partition(":")[0] == host]
+        names = [n for n in self.samples.targets_of(metric) if host_of(n) == host_of(target)]
         return self.samples.of(metric, names[0]) if len(names) == 1 else None
 
     # Common causes
@@ -548,7 +550,7 @@ class Causes:
             start, end = stop.start - _TOGETHER_S - self.step, stop.start + _TOGETHER_S
             last = self._place(start)
             was_full = [
-                (self._between(row, start, end) == 0.0).any() and (row[:last] > 0.0).any()
+                (self._between(row, start, end) == 0.0).any() and (row[: last + 1] > 0.0).any()
                 for row in rows
             ]
             failed = self.samples.of(Metric.OFFLINE_LOG_DIRS, stop.down.target)
@@ -559,13 +561,9 @@ class Causes:
         return None if None in full else all(full)
 
     def _disks(self, target: str) -> list[Array]:
-        host = target.partition(":")[0]
         names = self.samples.targets_of(Metric.HOST_ROOM)
-        return [
-            self.samples.of(Metric.HOST_ROOM, name)
-            for name in names
-            if name.partition(" of ")[0].partition(":")[0] == host
-        ]
+        own = (name for name in names if host_of(name) == host_of(target))
+        return [self.samples.of(Metric.HOST_ROOM, name) for name in own]
 
     def _upgraded(self, group: Sequence[_Stop]) -> bool | None:
         """Whether all of a group changed their version not long before; None if not known."""
@@ -596,7 +594,7 @@ class Causes:
             (float(time), broker)
             for broker in self.brokers
             for time in self.rises(Metric.ISR_SHRINKS, broker)
-            if not any(self._covers(stop, float(time)) for stop in stops)
+            if not any(self._covers(stop, broker, float(time)) for stop in stops)
         )
         group: list[tuple[float, str]] = []
         end = -np.inf
@@ -609,9 +607,11 @@ class Causes:
         if group:
             yield self._of_shrinks(group, end)
 
-    def _covers(self, stop: _Stop, time: float) -> bool:
-        end = np.inf if stop.end is None else stop.end + _SHRINKS_APART_S + self.step
-        return stop.death.low - _SLACK_S <= time <= end
+    def _covers(self, stop: _Stop, broker: str, time: float) -> bool:
+        """Whether an outage may be why a leader shrank an ISR; its own broker did it before."""
+        begin = stop.start if broker == stop.down.target else stop.death.low - _SLACK_S
+        end = np.inf if stop.end is None else stop.end + self.step + self.blur
+        return begin <= time <= end
 
     def _expanded(self, time: float) -> float:
         """When no more replicas were missing than before a shrink."""
@@ -666,8 +666,13 @@ class Causes:
         for number, event in enumerate(limping):
             for other in rest:
                 is_in = event.start <= other.start <= (event.end or np.inf) + self.step
-                died = set(other.may_be) <= {death.outage for death in gray.deaths}
-                if other.brokers == event.brokers and is_in and died:
+                deaths = {death.outage for death in gray.deaths}
+                if other.brokers != event.brokers or not is_in or not deaths & set(other.may_be):
+                    continue
+                if not set(other.may_be) <= deaths:
+                    # It may have been told to stop: whether that was its death is not known.
+                    limping[number] = replace(event, shares={})
+                else:
                     rest.remove(other)
                     why = f"{event.evidence}; then {other.evidence}"
                     shares: dict[str, bool] = {gray.dies.key: True}
@@ -677,6 +682,11 @@ class Causes:
                     limping[number] = replace(event, end=other.end, evidence=why, shares=shares)
                     break
         return [*limping, *rest]
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """A name in an order in which broker-10 comes after broker-9."""
+    return tuple((int(word), "") if word.isdigit() else (0, word) for word in _WORDS.findall(name))
 
 
 def _without(names: Sequence[str], name: str) -> tuple[str, ...]:

@@ -232,6 +232,15 @@ def version_of(labels: Mapping[str, Any]) -> float | None:
     return float(10_000 * major + 100 * minor + patch)
 
 
+def host_of(target: str) -> str:
+    """Return the host of a target, which its exporters have in common.
+
+    >>> host_of("broker-1.example.org:9404")
+    'broker-1.example.org'
+    """
+    return target.partition(" of ")[0].rpartition(":")[0] or target.partition(" of ")[0]
+
+
 def zone_of(labels: Mapping[str, Any]) -> float | None:
     """Return a number that stands for the zone that labels say; None if they say none.
 

@@ -140,7 +140,7 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     name : str
         What to call the cluster.
     """
-    watches = {broker: watch(samples, broker) for broker in _brokers(samples)}
+    watches = {broker: watch(samples, broker) for broker in brokers_of(samples)}
     if not watches:
         raise InputError(f"{name}: no target reports what brokers do, such as LeaderCount.")
     downs = [down for watched in watches.values() for down in watched.downs]
@@ -370,8 +370,8 @@ def _gaps(samples: Samples, watches: Mapping[str, Watch]) -> Iterator[Gap]:
             yield Gap(broker, _moment(samples.times[first]), _end(samples, last))
 
 
-def _brokers(samples: Samples) -> list[str]:
-    """Targets that report what only brokers do."""
+def brokers_of(samples: Samples) -> list[str]:
+    """Return the targets that report what only brokers do."""
     kinds = (Metric.UNDER_REPLICATED, Metric.UNDER_MIN_ISR, Metric.LEADERS)
     return sorted({target for kind in kinds for target in samples.targets_of(kind)})
 
