@@ -148,10 +148,13 @@ def measure(files: list[Path], folder: Path, engine: str, samples: int, days: in
         command = [sys.executable, __file__, "--child"]
         run = subprocess.run(command, input=names, capture_output=True, text=True, check=True)
     took = json.loads(run.stdout)
+    times = took["seconds"] / bare if engine == "spark" else took["cpu"] / bare_cpu
+    # Of Spark only the process that waits would be counted.
+    of_processor = "" if engine == "spark" else f" ({took['cpu']:.1f} s of processor)"
     print(
-        f"{rows / 1e6:8.1f} M samples: {took['seconds']:7.1f} s, {took['cpu']:.1f} s of processor; "
-        f"{took['cpu'] / bare_cpu:.1f} times a bare scan ({bare:.1f} s, {bare_cpu:.1f} s of "
-        f"processor); {took['megabytes']:.0f} MB, {took['outages']} outages",
+        f"{rows / 1e6:8.1f} M samples: {took['seconds']:7.1f} s{of_processor}; {times:.1f} times "
+        f"a bare scan ({bare:.1f} s, {bare_cpu:.1f} s of processor); {took['megabytes']:.0f} MB, "
+        f"{took['outages']} outages",
         flush=True,
     )
     assert rows == samples
