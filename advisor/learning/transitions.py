@@ -27,7 +27,12 @@ _Key = tuple[Metric, str]
 
 JOINED = 1.5
 """Steps between two samples beyond which something is missing between them."""
-RESOLUTIONS = {Metric.APPLIED_LAG_MS: 10_000.0}
+RESOLUTIONS = {
+    Metric.APPLIED_LAG_MS: 10_000.0,
+    Metric.SCRAPE_SECONDS: 2.0,
+    Metric.HOST_BOOT: 60.0,
+    Metric.HOST_ROOM: 2.0**26,
+}
 """Of metrics that never stand still: the steps by which they are held, rounded down."""
 _SAME_SCRAPE = 0.25
 """Of a step, between changes that were seen in one scrape of a target."""
@@ -97,7 +102,11 @@ def runs_of(series: Series, step_seconds: float) -> Runs:
 def rounded(metric: Metric, values: Array) -> Array:
     """Return values as they are held: exact, but for metrics that never stand still."""
     resolution = RESOLUTIONS.get(metric)
-    return values if resolution is None else np.floor(values / resolution) * resolution
+    if resolution is None:
+        return values
+    held: Array = np.floor(values / resolution) * resolution
+    # Of a disk only counts whether it has room.
+    return np.minimum(held, resolution) if metric is Metric.HOST_ROOM else held
 
 
 class _Held(NamedTuple):
