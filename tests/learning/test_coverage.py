@@ -42,7 +42,6 @@ def test_intervals_of_one_cluster_cover(years: float) -> None:
         fitted = fit(card, [watched("a", rates, years, rng)])
         inside += [r.posterior.low <= rates[r.number] <= r.posterior.high for r in fitted.counts]
     assert len(inside) == 200 * len(paths_of(card))
-
     assert 0.92 <= np.mean(inside) <= 0.98
 
 
@@ -64,6 +63,5 @@ def test_intervals_of_clusters_that_differ_cover(years: float) -> None:
             for name, number in rate.of_clusters("").items():
                 own.append(number.low <= fleet[name][path] <= number.high)
     assert len(own) == 10 * len(centre) == 200 * len(paths_of(card))
-
     assert 0.92 <= np.mean(centre) <= 0.98
     assert 0.92 <= np.mean(own) <= 0.98
