@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from advisor import arguments, plotting, verdicts
+from advisor import arguments, engines, plotting, verdicts
 
 if TYPE_CHECKING:
     from advisor.advice import Goals, audit, recommend
@@ -86,6 +86,7 @@ plotting.plot_functions.update(
     patching=_imported_when_called("plot_patching"),
     recommendation=_imported_when_called("plot_recommendation"),
     audit=_imported_when_called("plot_audit"),
+    learned=_imported_when_called("plot_learned"),
     report=_imported_when_called("write_report"),
     story=_imported_when_called("story"),
     timeline=_imported_when_called("plot_timeline"),
@@ -97,6 +98,7 @@ verdicts.verdict_functions.update(
     floor=_imported_when_called("floor_of_reliability", "advisor.decision"),
     cluster=_imported_when_called("decide", "advisor.advice.deciding"),
 )
+engines.engines["spark"] = _imported_when_called("run_on_spark", "advisor.pipeline.tasks")
 
 
 def _reader(name: str) -> Callable[[Any], Any]:

@@ -10,7 +10,7 @@ import difflib
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from advisor.errors import UnknownArgumentError, UnknownAttributeError
@@ -18,6 +18,9 @@ from advisor.errors import UnknownArgumentError, UnknownAttributeError
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+Sources = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A text or a path, or several of one cluster, as `advisor.load_cluster` takes them."""
 
 readers: dict[str, Callable[[Any], Any]] = {}
 """By argument: "cluster" and "model", each a function that takes a text or a path."""
@@ -144,9 +147,10 @@ def _said(owner: str, kind: str, name: str, known: Collection[str]) -> str:
     return f"{owner} has no {kind} {name[:60]!r}{rest}"
 
 
-def cluster_of(cluster: T | str | os.PathLike[str]) -> T:
-    """Return a cluster; a path, address or text is read as by `advisor.load_cluster`."""
-    read: T = _read("cluster", cluster)
+def cluster_of(cluster: T | Sources) -> T:
+    """Return a cluster; a path, address, text or list is read as by `advisor.load_cluster`."""
+    is_list = isinstance(cluster, list | tuple)
+    read: T = readers["cluster"](cluster) if is_list else _read("cluster", cluster)
     return read
 
 

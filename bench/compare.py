@@ -13,8 +13,8 @@ import sampling
 from stopwatch import seconds
 
 from advisor import Config
+from advisor.lessons.specification.model_checker import check
 from advisor.protocol.exploration.shortest_loss import CRASHES, shortest_loss
-from advisor.protocol.specification.model_checker import check
 
 
 def search() -> tuple[str, float, str, float]:

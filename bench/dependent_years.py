@@ -2,7 +2,8 @@
 
 Run it with ``python bench/dependent_years.py``; it takes some minutes. One replica, which loses its
 log in a year unless more than a year is left of its lifetime: that has a closed form. The second
-column is what an interval that took the years for independent would cover.
+column is what an interval that took the years for independent would cover: on 2026-11-24 it was
+85.8 % of 400 seeds for Weibull 0.5, 3 years and 320 simulated, where ours covered 99.8 %.
 """
 
 from __future__ import annotations

@@ -3,6 +3,13 @@
 Run it with ``python bench/stopping.py``; it takes some minutes. In each case some of the samples
 stop after the first round and the others after the second, where a rule that looks at the data
 biases most.
+
+On 2026-11-23, over 400 seeds (one standard error of a coverage is 1.1 percentage points):
+
+losses a year  width  covered with the rule  without  mean / exact
+3e-4           0.2    93.5 %                 95.8 %   1.008
+5e-5           0.52   95.3 %                 94.8 %   1.032
+1.4e-5         1.0    97.0 %                 97.8 %   1.081
 """
 
 from __future__ import annotations

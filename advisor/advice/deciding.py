@@ -14,6 +14,8 @@ from typing import Any
 from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
 from advisor.advice.migration.moves import Move, plan_moves
+from advisor.advice.migration.plan import DEFAULT_THROTTLE
+from advisor.advice.migration.topic_command import topic_command
 from advisor.advice.phrases import first_of
 from advisor.advice.situation import Situation
 from advisor.advice.tolerance import fatal_racks, share_of, survival
@@ -182,7 +184,7 @@ class Decision:
     def _of(
         self, questions: Sequence[TopicQuestion], evaluator: Evaluator, depth: Depth | None
     ) -> Verdict:
-        return decide_cluster(
+        verdict = decide_cluster(
             questions,
             evaluator,
             self.requirements,
@@ -191,6 +193,11 @@ class Decision:
             now=self.broken,
             depth=depth,
         )
+        return replace(verdict, command_of=self._command)
+
+    def _command(self, action: Action) -> str:
+        throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
+        return topic_command(self.situation, action, self.moves(action), throttle)
 
     def action(self, topic: str) -> Action:
         """Return what to do about a topic."""

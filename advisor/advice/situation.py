@@ -41,8 +41,10 @@ class Situation:
         The topics in question.
     of_each : Workload or None
         Traffic that each topic has for itself; None: they share `load`.
-    settings : mapping of str to object
-        Options of `Config` that hold for every topic: those of the controller and the producers.
+    controller : mapping of str to object
+        Options of `Config` that the controller decides, as far as they are known.
+    producer : mapping of str to object
+        Options of `Config` that the producers set; else acks="all".
     stated_version : str
         The version that the user or the cluster states; "" if it was assumed.
     notes : tuple of str
@@ -58,7 +60,8 @@ class Situation:
     load: Workload
     topics: tuple[Topic, ...] = ()
     of_each: Workload | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    controller: Mapping[str, Any] = field(default_factory=dict)
+    producer: Mapping[str, Any] = field(default_factory=dict)
     stated_version: str = ""
     notes: tuple[str, ...] = ()
     load_is_given: bool = True
@@ -92,7 +95,7 @@ class Situation:
         """
         version, version_note = version_of(cluster, kafka_version)
         chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
-        settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
+        controller = controller_of(cluster, version)
         notes = [*cluster.remarks, version_note, controller_note(cluster, version)]
         of_each = None
         load_is_given = load is not None
@@ -113,16 +116,22 @@ class Situation:
         return cls(
             cluster=cluster,
             version=version,
-            mode=str(Config(kafka_version=version, **settings).mode),
+            mode=str(Config(kafka_version=version, **controller).mode),
             controllers=cluster.controllers,
             load=load,
             topics=chosen,
             of_each=of_each,
-            settings=settings,
+            controller=controller,
+            producer=producer or {},
             stated_version=kafka_version or cluster.kafka_version or "",
             notes=tuple(filter(None, notes)),
             load_is_given=load_is_given,
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Options of `Config` that hold for every topic: of the controller and the producers."""
+        return {"acks": "all", **self.controller, **self.producer}
 
     def config_of(self, topic: Topic) -> Config:
         """Return a topic's settings, with those of its controller and producers."""

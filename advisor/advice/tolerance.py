@@ -16,8 +16,8 @@ from functools import cache
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.kraft_quorum import fatal_zones
 from advisor.protocol.rules.versions import NEWEST_KNOWN
-from advisor.protocol.schemes.kraft_quorum import fatal_zones
 
 _MOST_ROUNDS = 24
 

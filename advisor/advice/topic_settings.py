@@ -46,7 +46,9 @@ def topics_under_load(topics: Sequence[Topic]) -> Sequence[Topic]:
     return [topic for topic in topics if not topic.internal] or topics
 
 
-def partition_bytes(topics: Sequence[Topic], load: Workload) -> dict[str, float]:
+def partition_bytes(
+    topics: Sequence[Topic], load: Workload, measured: Mapping[str, float]
+) -> dict[str, float]:
     """Return the bytes that a replica of each topic keeps, by name, with the topic's retention.
 
     Parameters
@@ -54,12 +56,15 @@ def partition_bytes(topics: Sequence[Topic], load: Workload) -> dict[str, float]
     topics : sequence of Topic
     load : Workload
         Of all partitions together, which share it evenly.
+    measured : mapping of str to float
+        Bytes of topics that were measured; they count instead.
     """
     written = load.records_per_hour_per_partition * load.record_bytes
-    return {topic.name: written * load_of(topic, load).retention_hours for topic in topics}
+    kept = {topic.name: written * load_of(topic, load).retention_hours for topic in topics}
+    return {name: measured.get(name, size) for name, size in kept.items()}
 
 
-def retained_bytes(topics: Sequence[Topic], load: Workload) -> float:
+def retained_bytes(topics: Sequence[Topic], load: Workload, measured: Mapping[str, float]) -> float:
     """Return the bytes of one copy of everything: partitions keep what these do on average.
 
     Kafka's own topics carry none of the load.
@@ -67,7 +72,7 @@ def retained_bytes(topics: Sequence[Topic], load: Workload) -> float:
     users = [topic for topic in topics if not topic.internal]
     if not users:
         return load.retained_bytes
-    each = partition_bytes(users, load)
+    each = partition_bytes(users, load, measured)
     kept = sum(each[topic.name] * len(topic.partitions) for topic in users)
     return load.partitions * kept / sum(len(topic.partitions) for topic in users)
 

@@ -15,7 +15,6 @@ from advisor.cli import files, play, text
 from advisor.cli.options import (
     CHECKPOINT,
     CLUSTER,
-    CLUSTERS,
     CONFIG,
     COUNTS,
     EXPLAIN,
@@ -51,8 +50,10 @@ def advisor() -> None:
     """Choose and defend Kafka replication settings.
 
     CLUSTER is a file with the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML;
-    or - for standard input; or host:port of a running cluster, which is only read. A failure-model
-    card says what breaks and how often: see advisor cards.
+    or - for standard input; or host:port of a running cluster, which is only read. Several files,
+    or a folder, describe one cluster together: one has its partitions, others what kafka-configs,
+    kafka-metadata-quorum, kafka-features, kafka-log-dirs and other tools say of it. A card of
+    failures says what breaks and how often: see advisor cards.
     """
 
 
@@ -62,7 +63,7 @@ advisor.add_command(play.explore)
 
 @advisor.command()
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
-def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
+def evaluate(cluster: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Compute exactly what one configuration loses and refuses."""
     from advisor.reliability.evaluate import evaluate as run_evaluate
 
@@ -99,7 +100,7 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
 )
 @with_options(CHECKPOINT)
 def simulate(
-    cluster: str,
+    cluster: tuple[str, ...],
     as_json: bool,
     years: float,
     method: str | None,
@@ -140,7 +141,7 @@ def simulate(
 )
 @with_options(EXPLAIN, HOW_SURE)
 def recommend(
-    cluster: str,
+    cluster: tuple[str, ...],
     as_json: bool,
     topics: tuple[str, ...],
     folder: str | None,
@@ -155,7 +156,7 @@ def recommend(
     the producer's options.
     """
     from advisor.advice import recommend as run_recommend
-    from advisor.advice.recommendations.migration_mixin import rendered_files
+    from advisor.advice.recommendations.recommendation import rendered_files
 
     described, model = _cluster_and_model(cluster, options)
     recommendation = run_recommend(
@@ -179,7 +180,7 @@ def recommend(
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
-@with_options(CLUSTERS, PRODUCER, LOAD, GOALS, JSON)
+@with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
 @click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
 @click.option("--baseline", help="Report only what changed since this SARIF file was accepted.")
 @click.option(
@@ -204,19 +205,18 @@ def audit(
     The exit code is 1 if a topic is critical, does not work, or misses a goal that was given; with
     --baseline, if that is new.
 
-    Several files describe one cluster together: one has its partitions, others what kafka-configs,
-    kafka-metadata-quorum, kafka-features or kafka-broker-api-versions say of it.
-
     The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
+    from advisor.cluster.completeness import DESCRIBE
 
     path = None if sarif is None else files.check_sarif_path(Path(sarif))
     accepted = "" if baseline is None else files.read_baseline(Path(baseline))
-    described, model = _cluster_and_model(cluster[0] if len(cluster) == 1 else cluster, options)
+    described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(
-            f"{described.source}: there are no topics to audit; add some, or ask recommend."
+            f"{described.source}: there are no topics to audit. {described.taken_for} Give the "
+            f"output of {DESCRIBE} beside it, or ask advisor recommend what to set."
         )
     audited = run_audit(
         described,
@@ -250,7 +250,7 @@ def audit(
 )
 @with_options(CHECKPOINT, HOW_SURE)
 def report(
-    cluster: str,
+    cluster: tuple[str, ...],
     output: str,
     sampled_years: float,
     engine: str,
@@ -295,15 +295,19 @@ def report(
 @click.option("--prior", required=True, help="Failure-model card to begin with: a name or a path.")
 @click.option("--output", help="Write the card to this TOML file, for --model of other commands.")
 @with_options(COUNTS)
-@click.option("--cluster", help="What to judge: a description, as for audit.")
+@click.option("--cluster", multiple=True, help="What to judge, as for audit; repeatable.")
 @click.option("--racks", help='How many racks; or with --cluster which: "1=a,2=a,3=b".')
 @click.option("--mode", help="kraft or zookeeper; kraft unless given.")
+@click.option("--command-config", help="For an address: a properties file with the login.")
+@click.option("--timeout", type=float, help="For an address: seconds a question; 30 unless given.")
+@click.option("--work", help="A folder for data sets of samples; what is there is not read again.")
+@click.option("--spark", is_flag=True, help="Read samples on Spark.")
 @with_options(EXPLAIN, HOW_SURE, JSON)
 def learn(
     sources: tuple[str, ...],
     prior: str,
     output: str | None,
-    cluster: str | None,
+    cluster: tuple[str, ...],
     explain: bool,
     how_sure: bool,
     as_json: bool,
@@ -312,9 +316,10 @@ def learn(
     """Narrow a card by what your cluster has seen, and say what to set with it.
 
     SOURCE is a file of counts (TOML, JSON, CSV) or of incidents (CSV), several are several
-    clusters; or what Prometheus answered or dumped, as files or a folder. Or say the counts as
-    options: --brokers 12 --years 3 --count broker.power=4. What is not counted stays as the card
-    has it. docs/learn.md says how to count.
+    clusters; or what Prometheus answered or dumped, as files or a folder, or its address
+    (https://prometheus:9090), which is only read. Or say the counts as options: --brokers 12
+    --years 3 --count broker.power=4. What is not counted stays as the card has it. docs/learn.md
+    says how to count.
     """
     from advisor.cli import learning
     from advisor.cluster import load_cluster
@@ -324,12 +329,20 @@ def learn(
     path = None if output is None else check_card_path(output)
     racks = options["racks"]
     described = None
-    if cluster is not None:
+    if cluster:
         which = None if racks is None or racks.isdigit() else racks
-        described = load_cluster(cluster, racks=which)
-    source = learning.counts_of(sources, options, with_cluster=cluster is not None)
+        described = load_cluster(_one_or_all(cluster), racks=which)
+    source = learning.counts_of(sources, options, with_cluster=bool(cluster))
     result = run_learn(
-        source, prior=prior, cluster=described, since=options["since"], until=options["until"]
+        source,
+        prior=prior,
+        cluster=described,
+        since=options["since"],
+        until=options["until"],
+        client_properties=options["command_config"],
+        timeout_ms=_milliseconds(options["timeout"]),
+        work=options["work"],
+        engine="spark" if options["spark"] else "local",
     )
     if path is not None:
         result.to_toml(path)
@@ -409,23 +422,33 @@ def _write_report(
 
 
 def _cluster_and_model(
-    cluster: str | Sequence[str], options: dict[str, Any]
+    sources: Sequence[str], options: dict[str, Any]
 ) -> tuple[Cluster, FailureModel]:
     from advisor.cluster import load_cluster
     from advisor.reliability.failures.failure_model import load_model
 
-    timeout = options["timeout"]
-    if timeout is not None and not 0.001 <= timeout <= MAX_TIMEOUT_S:
-        raise InputError(f"--timeout {timeout:g}: give seconds, at most {MAX_TIMEOUT_S}.")
     described = load_cluster(
-        cluster,
+        _one_or_all(sources),
         racks=options["racks"],
         kafka_version=options["kafka_version"],
         client_properties=options["command_config"],
-        timeout_ms=None if timeout is None else round(timeout * 1000),
+        timeout_ms=_milliseconds(options["timeout"]),
         controllers=options["controllers"],
     )
     return with_controller(described, options), load_model(options["model"])
+
+
+def _milliseconds(timeout_s: float | None) -> int | None:
+    if timeout_s is None:
+        return None
+    if not 0.001 <= timeout_s <= MAX_TIMEOUT_S:
+        raise InputError(f"--timeout {timeout_s:g}: give seconds, at most {MAX_TIMEOUT_S}.")
+    return round(timeout_s * 1000)
+
+
+def _one_or_all(sources: Sequence[str]) -> str | Sequence[str]:
+    """A single source as it is: it may be a folder or an address."""
+    return sources[0] if len(sources) == 1 else sources
 
 
 def _print_notes_of_live_cluster(described: Cluster) -> None:

@@ -135,7 +135,7 @@ def learned(
     from advisor.learning.learned import number_lines
 
     observed = "" if result.observed is None else str(result.observed)
-    notes = result.notes if explained else ()
+    notes = (result.named_words, *result.notes) if explained else ()
     card = f"Card: {path}" if path is not None else _NOT_WRITTEN
     said = [result.change, observed, result.seen_words, result.assumed, *notes, card]
     last = [line for sentence in said if sentence for line in wrap(sentence, columns)]

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 CLUSTER = (
-    click.argument("cluster"),
+    # Several files describe one cluster together.
+    click.argument("cluster", nargs=-1, required=True),
     click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
     click.option("--controllers", help="Racks of the controllers, in the same forms."),
     click.option(
@@ -29,8 +30,6 @@ CLUSTER = (
     click.option("--command-config", help="For host:port: a Java client's properties file."),
     click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
-# Several files that describe one cluster together.
-CLUSTERS = (click.argument("cluster", nargs=-1, required=True), *CLUSTER[1:])
 CONFIG = (
     click.option("--rf", type=int, help="replication.factor."),
     click.option("--min-isr", type=int, help="min.insync.replicas."),

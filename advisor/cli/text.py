@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ _ASSUMPTION_PREFIX = "Assumed: "
 _MOST_TOPICS = 30
 # Scripts longer than this are shown in part.
 _MOST_LINES, _FIRST_LINES = 200, 20
-_REST_OF_PLAN = ("Commands: --commands or --files DIR. Why: --explain.",)
+_REST_OF_PLAN = ("Commands: --commands, --files DIR. Why: --explain.",)
 _REST_OF_AUDIT = ("Commands: advisor recommend. Why: --explain.",)
 
 
@@ -107,11 +108,13 @@ def recommendation(
 
 
 def _remarks(result: Audit | Recommendation) -> tuple[str, ...]:
-    """What the description was taken for, if all is in sync, and what is not judged."""
+    """What the description was taken for, briefly if not all is in sync, and what is not judged."""
     cluster = result.cluster
-    return tuple(
-        words for words in cluster.remarks if result.now.in_sync or words != cluster.taken_for
-    )
+    if result.now.in_sync or not cluster.taken_for:
+        return cluster.remarks
+    named = re.split(r" of Kafka \d| \(|, which has ", cluster.taken_for)[0]
+    source = re.sub("^Taken for (the output of )?", "", named).removesuffix(".")
+    return (f"Source: {source}.", *cluster.remarks[1:])
 
 
 def _reasons(result: Recommendation, verdict: Verdict) -> list[list[str]]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from advisor.cluster.topic import Partition, Topic
 from advisor.formatting import counted
 
-_ALL = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
+DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
+"""What shows all of a cluster, and what to run in place of a text that has no replicas."""
 
 
 def part_shown(
@@ -33,16 +34,15 @@ def part_shown(
     if missing:
         return (
             f"This is a part of the cluster ({missing}): nothing is concluded about what does not "
-            f"occur in it; give the output of {_ALL}."
+            f"occur in it; give the output of {DESCRIBE}."
         )
     if len(topics) > 1:
         return ""
-    shown = f"Of this cluster one topic is shown, {topics[0].name}"
     if brokers_listed:
-        return f"{shown}: a broker that is in no ISR of it may be in sync elsewhere."
+        return "One topic is shown: a broker that is in no ISR of it may be in sync elsewhere."
     return (
-        f"{shown}: nothing is concluded about brokers without a replica of it; name them with "
-        "--racks, or describe all topics."
+        "One topic is shown: brokers without a replica of it are not judged, unless --racks names "
+        "them."
     )
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
+from advisor.cluster.completeness import DESCRIBE
 from advisor.cluster.describe_layouts import LAYOUTS
-from advisor.cluster.formats.additions import added
+from advisor.cluster.formats.additions import Addition, added, of_deployment
 from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, not_read, source_of
+from advisor.cluster.formats.sources import BEGINNING, Source, not_read, source_of
 from advisor.cluster.live.reader import read_live
 from advisor.cluster.managed_services import EVENT_HUBS, EVENT_HUBS_WORDS, service_of
 from advisor.cluster.model import Cluster
@@ -130,6 +131,8 @@ def load_cluster(
             f"{cluster.source}: there is no topic to judge. {' '.join(cluster.remarks[1:])} Give a "
             "description that also has topics that are replicated by the brokers"
         )
+    if cluster.racks:
+        given["taken_for"] = cluster.taken_for.replace("no racks", "racks as given")
     return replace(cluster, **given)
 
 
@@ -176,16 +179,13 @@ def _from_files(files: list[object], rack_of: dict[int, str | None]) -> Cluster:
     if len(texts) == 1:
         return _from_text(*texts[0], rack_of)
     kinds = [source_of(text, suffix) for text, _, suffix in texts]
-    additions = [
-        kind.add(text, name)
-        for kind, (text, name, _) in zip(kinds, texts, strict=True)
-        if kind is not None and kind.add is not None
-    ]
-    others = [
-        (kind, text)
-        for kind, text in zip(kinds, texts, strict=True)
-        if kind is None or kind.add is None
-    ]
+    read = list(zip(kinds, texts, strict=True))
+    beside = [(kind, text) for kind, text in read if kind is not None and kind.add is not None]
+    others = [(kind, text) for kind, text in read if kind is None or kind.add is None]
+    joining = [(kind, text) for kind, text in others if kind is not None and kind.joins]
+    if len(joining) < len(others):
+        beside += joining
+        others = [row for row in others if row not in joining]
     if len(others) > 1:
         # A file that is not read at all says so first.
         clusters = [_from_text(*text, rack_of) for _, text in others]
@@ -198,10 +198,23 @@ def _from_files(files: list[object], rack_of: dict[int, str | None]) -> Cluster:
             f"{', '.join(name for _, name, _ in texts)}: none of them has replicas; add the output "
             f"of {DESCRIBE}"
         )
+    additions = [_addition(kind, text) for kind, text in beside]
     ((kind, text),) = others
     # Racks that the user gives are set last, unless replicas are placed by them.
-    given = rack_of if kind is not None and kind.place is not None else {}
-    return _with_racks(added(_from_text(*text, given), additions), rack_of)
+    given = {}
+    if kind is not None and kind.place is not None:
+        brokers = [addition.racks for addition in additions if addition.is_deployed]
+        given = {**(brokers[0] if kind.needs_racks and brokers and brokers[0] else {}), **rack_of}
+    described = _with_racks(added(_from_text(*text, given), additions), rack_of)
+    named = ", ".join(f"{name} for {kind.name}" for kind, (_, name, _) in beside)
+    return replace(described, taken_for=f"{described.taken_for.removesuffix('.')}; {named}.")
+
+
+def _addition(kind: Source, text: tuple[str, str, str]) -> Addition:
+    """What a file says of a cluster whose partitions another file has."""
+    if kind.add is not None:
+        return kind.add(text[0], text[1])
+    return of_deployment(_from_text(*text, {}))
 
 
 def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]) -> Cluster:

@@ -23,6 +23,12 @@ class Service:
         What a user there can set, and what not.
     marked : str
         Which commands of a plan do not work there, and what does in their place.
+    moves_replicas : bool
+        Whether Kafka's own tools move replicas, elect leaders and set options of topics there.
+        Otherwise a plan has the service's commands (`advisor.advice.migration.managed_plan`), and
+        no files for brokers.
+    sources : tuple of str
+        Where that was read.
     """
 
     name: str
@@ -30,42 +36,69 @@ class Service:
     topics: re.Pattern[str]
     sentence: str
     marked: str
+    moves_replicas: bool
+    sources: tuple[str, ...]
 
 
 _NONE = re.compile(r"(?!)")
+_MSK_DOCS = "https://docs.aws.amazon.com/msk/latest/developerguide/"
+MSK, MSK_SERVERLESS = "Amazon MSK", "Amazon MSK Serverless"
+CONFLUENT_CLOUD, AIVEN = "Confluent Cloud", "Aiven for Apache Kafka"
 _SERVICES = (
     Service(
-        "Amazon MSK",
-        re.compile(r"\.kafka(-serverless)?\.[a-z0-9-]+\.amazonaws\.com\b"),
+        MSK,
+        re.compile(r"\.kafka\.[a-z0-9-]+\.amazonaws\.com\b"),
         re.compile(r"__amazon_msk_.+"),
-        # https://docs.aws.amazon.com/msk/latest/developerguide/msk-configuration-express-read-only.html
         "The cluster is on Amazon MSK: replicas and settings of topics are changed with Kafka's "
         "tools, those of brokers with an MSK configuration; Express brokers have RF 3 and min ISR "
         "2, which cannot be changed.",
-        "On Amazon MSK server.properties cannot be edited, and Express brokers refuse another RF "
-        "or min ISR: set brokers' options in an MSK configuration (aws kafka "
-        "update-cluster-configuration).",
+        "On Amazon MSK server.properties cannot be edited: set options of brokers in an MSK "
+        "configuration (aws kafka update-cluster-configuration). Express brokers refuse another RF "
+        "or min ISR, and reassignments unless their intelligent rebalancing is paused.",
+        moves_replicas=True,
+        sources=(
+            f"{_MSK_DOCS}msk-update-broker-count.html",
+            f"{_MSK_DOCS}msk-update-cluster-config.html",
+            f"{_MSK_DOCS}msk-configuration-express-read-only.html",
+            f"{_MSK_DOCS}cruise-control.html",
+        ),
     ),
     Service(
-        "Confluent Cloud",
+        MSK_SERVERLESS,
+        re.compile(r"\.kafka-serverless\.[a-z0-9-]+\.amazonaws\.com\b"),
+        _NONE,
+        "The cluster is on Amazon MSK Serverless: the service decides on replicas and "
+        "min.insync.replicas, and neither can be set for a topic.",
+        "On Amazon MSK Serverless neither replicas nor min.insync.replicas can be set: there is "
+        "nothing to run. Producers can be given acks=all.",
+        moves_replicas=False,
+        sources=(f"{_MSK_DOCS}serverless-config.html",),
+    ),
+    Service(
+        CONFLUENT_CLOUD,
         re.compile(r"\.confluent\.cloud\b"),
         _NONE,
-        # https://docs.confluent.io/cloud/current/topics/manage.html
         "The cluster is on Confluent Cloud: RF is 3 and cannot be changed, and min.insync.replicas "
         "of a topic is 1 or 2.",
-        "On Confluent Cloud kafka-reassign-partitions.sh, kafka-leader-election.sh and options of "
-        "brokers do not work; a topic's option is set with confluent kafka topic update TOPIC "
-        "--config min.insync.replicas=2.",
+        "On Confluent Cloud replicas cannot be moved nor leaders elected, and brokers have no "
+        "options to set: only min.insync.replicas of a topic is changed, to 1 or 2.",
+        moves_replicas=False,
+        sources=(
+            "https://docs.confluent.io/cloud/current/topics/manage.html",
+            "https://github.com/confluentinc/terraform-provider-confluent (the API answers: Topic "
+            "replication factor must be 3)",
+        ),
     ),
     Service(
-        "Aiven for Apache Kafka",
+        AIVEN,
         re.compile(r"\.(aivencloud|aiven)\.com\b"),
         _NONE,
-        # https://aiven.io/docs/tools/cli/service/topic
         "The cluster is on Aiven for Apache Kafka: RF and min.insync.replicas of a topic are set "
         "with avn service topic-update; Aiven places the replicas and sets the brokers' options.",
-        "On Aiven kafka-reassign-partitions.sh and options of brokers do not work: use avn service "
-        "topic-update SERVICE TOPIC --replication N --min-insync-replicas N.",
+        "On Aiven for Apache Kafka the service moves the replicas: say with avn service "
+        "topic-update how many a topic is to have, and its min.insync.replicas.",
+        moves_replicas=False,
+        sources=("https://aiven.io/docs/tools/cli/service/topic",),
     ),
 )
 
@@ -75,7 +108,8 @@ SERVICES: Mapping[str, Service] = MappingProxyType({service.name: service for se
 EVENT_HUBS = re.compile(r"\.servicebus\.(windows\.net|usgovcloudapi\.net|chinacloudapi\.cn)\b")
 """Hosts of Azure Event Hubs, which answers Kafka's protocol and is not Kafka."""
 
-# https://learn.microsoft.com/azure/event-hubs/apache-kafka-configurations
+# https://learn.microsoft.com/azure/event-hubs/apache-kafka-configurations: brokers cannot be
+# configured ("Managed by Event Hubs (replication, ...)"), of topics only partitions and retention.
 EVENT_HUBS_WORDS = (
     "this is from Azure Event Hubs, which answers Kafka's protocol and is not Kafka: the service "
     "decides on replication, and neither replication factor nor min.insync.replicas can be set "

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from advisor.arguments import names_checked, suggests_names
@@ -65,6 +66,9 @@ class Cluster(ClusterTable):
         bound the Kafka version. Default: it was no describe output.
     broker_settings : mapping of str to str, optional
         Settings of every broker by Kafka's name, where a description states them. Default: none.
+    replica_bytes : mapping of str to float, optional
+        Bytes that a replica of a partition keeps on average, by topic, where they were measured.
+        Default: none.
     taken_for : str, optional
         One sentence: which tool or kind of file the description was taken for, and what that has.
         "" if it was not read from a text.
@@ -109,6 +113,7 @@ class Cluster(ClusterTable):
     eligible_leader_replicas: bool | None = None
     layout: str | None = None
     broker_settings: Mapping[str, str] = field(default_factory=dict)
+    replica_bytes: Mapping[str, float] = field(default_factory=dict)
     taken_for: str = field(default="", compare=False)
     part: str = ""
     managed: str | None = None
@@ -139,6 +144,7 @@ class Cluster(ClusterTable):
         check_partitions(sum(len(topic.partitions) for topic in described))
         object.__setattr__(self, "notes", tuple(map(one_line, self.notes)))
         object.__setattr__(self, "broker_settings", FrozenMap(self.broker_settings))
+        object.__setattr__(self, "replica_bytes", FrozenMap(self.replica_bytes))
         names: set[str] = set()
         known = frozenset(self.brokers)
         for topic in described:
@@ -187,6 +193,11 @@ class Cluster(ClusterTable):
             raise InputError(
                 f"broker_settings={shown(settings)}: give a mapping of printable texts"
             )
+        sizes = self.replica_bytes
+        if not isinstance(sizes, Mapping) or not all(
+            _is_text(name) and _is_bytes(size) for name, size in sizes.items()
+        ):
+            raise InputError(f"replica_bytes={shown(sizes)}: give a mapping of topics to bytes")
         if self.managed is not None and self.managed not in SERVICES:
             names = ", ".join(map(repr, SERVICES))
             raise InputError(f"managed={shown(self.managed)}: write one of {names}, or None")
@@ -368,6 +379,11 @@ class Cluster(ClusterTable):
             f"{len(self.brokers)}."
         )
 
+    @cached_property
+    def has_observers(self) -> bool:
+        """Whether a topic has asynchronous copies beside its replicas."""
+        return any(topic.has_observers for topic in (*self.topics, *self.set_aside))
+
     @property
     def elected(self) -> tuple[Topic, ...]:
         """The topics whose partitions have leaders and an ISR: all but the diskless ones."""
@@ -414,8 +430,9 @@ class Cluster(ClusterTable):
         -------
         dict
             The fields of this class, with the ids of brokers and controllers as text; `mode`,
-            `eligible_leader_replicas`, `layout`, `managed`, `part` and `broker_settings` only where
-            they are given. Topics that were set aside stand with the others.
+            `eligible_leader_replicas`, `layout`, `managed`, `part`, `broker_settings` and
+            `replica_bytes` only where they are given. Topics that were set aside stand with the
+            others.
 
         See Also
         --------
@@ -431,6 +448,7 @@ class Cluster(ClusterTable):
         stated = {name: getattr(self, name) for name in optional}
         stated["part"] = self.part or None
         stated["broker_settings"] = dict(self.broker_settings) or None
+        stated["replica_bytes"] = dict(self.replica_bytes) or None
         return {
             "kafka_version": self.kafka_version,
             "source": self.source,
@@ -464,6 +482,10 @@ def _checked_racks(racks: Mapping[int, str | None], noun: str) -> FrozenMap[int,
                 f"{noun} {node} has the rack {shown(rack)}; give a name or None; it is printable"
             )
     return FrozenMap(dict(sorted(racks.items())))
+
+
+def _is_bytes(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < inf
 
 
 def _is_text(value: object) -> bool:

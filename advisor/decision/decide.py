@@ -462,7 +462,7 @@ def _below(
     """The sentences below the text; empty ones are left out later."""
     if worst is None or choice is None:
         return []
-    sentences = [words.floor_sentence(actions), words.sure_sentence(choice)]
+    sentences = [words.floor_sentence(actions), words.sure_sentence(choice, actions)]
     sentences += [
         f"Held back, because it {words.held_back(action)}: {action.topic or 'the change'}."
         for action in actions

@@ -229,7 +229,7 @@ def around(verdict: Verdict) -> Around:
         return Around()
     return Around(
         floor=words.floor_sentence(verdict.actions),
-        sure=words.sure_sentence(verdict.choice),
+        sure=words.sure_sentence(verdict.choice, verdict.actions),
         undrawn=words.undrawn_sentence(verdict.undrawn),
         goals=words.goal_sentences(verdict.actions),
         measure=words.measure_sentence(verdict.choice),
@@ -244,9 +244,6 @@ def further(verdict: Verdict) -> tuple[str, ...]:
 
 
 def held_back_words(actions: Sequence[Action]) -> str:
-    """Return why commands are held back, once for all of them; "" if none is."""
-    reasons = list(dict.fromkeys(words.held_back(a) for a in actions if a.held_back))
-    if not reasons:
-        return ""
-    why = reasons[0] if len(reasons) == 1 else "lowers min ISR"
-    return f"held back: {why}; consent with {CONSENT}"
+    """Return why commands are held back; "" if none is. Their rows say from what to what."""
+    held_back = any(action.held_back for action in actions)
+    return f"held back: lowers min ISR; consent with {CONSENT}" if held_back else ""

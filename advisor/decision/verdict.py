@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -209,6 +209,8 @@ class Verdict:
         Sentences for below the text: what no setting prevents, how sure, what is held back.
     undrawn : int
         Topics whose choice was made at the card's middle values only.
+    command_of : callable or None
+        Returns the shell lines that make an action's change; None where no cluster is known.
     """
 
     headline: str
@@ -220,6 +222,7 @@ class Verdict:
     confidence: str
     below: tuple[str, ...] = ()
     undrawn: int = 0
+    command_of: Callable[[Action], str] | None = field(default=None, compare=False, repr=False)
 
     @property
     def severity(self) -> str:

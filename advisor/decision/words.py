@@ -361,25 +361,37 @@ def price_sentence(choice: SettingChoice) -> str:
     """Return the prices of a loss at which the choice is right, at the card's middle values."""
     lower, higher = choice.pays_from_minutes, choice.pays_to_minutes
     if lower is not None and 0.0 < lower < math.inf:
-        return f"It pays unless losing records matters less than {duration(lower)} without writes."
+        min_isr = choice.setting.min_insync_replicas
+        return f"Min ISR {min_isr} pays if a loss outweighs {duration(lower)} without writes."
     if lower == 0.0:
         return "A lower min ISR is no better, whatever a loss costs."
     if higher is not None and higher < MOST_PRICE_MINUTES:
-        return (
-            f"A higher min ISR pays if losing records matters more than {duration(higher)} without "
-            "writes."
-        )
+        return f"A higher min ISR pays if a loss outweighs {duration(higher)} without writes."
     return "A higher min ISR is no better, whatever a loss costs." if higher else ""
 
 
-def sure_sentence(choice: SettingChoice) -> str:
-    """Return how sure the choice is, and at which prices of a loss it is right."""
+def sure_sentence(choice: SettingChoice, actions: Sequence[Action] = ()) -> str:
+    """Return how sure the least sure choice is, for which topics, and the price of a loss."""
     if not choice.draws or choice.runner_up is None:
         return price_sentence(choice)
     word = choice.confidence
     if word == "depends":
         word = f"it depends on {_numbers(choice)}"
-    return " ".join(filter(None, (f"How sure: {word}.", price_sentence(choice))))
+    sure = f"How sure: {word}{_whose_doubt(choice, actions)}."
+    return " ".join(filter(None, (sure, price_sentence(choice))))
+
+
+def _whose_doubt(choice: SettingChoice, actions: Sequence[Action]) -> str:
+    """For which topics the choice is as unsure, where it is surer for others."""
+    drawn = [action for action in actions if action.choice.draws]
+    least_sure = [a.topic for a in drawn if a.choice.confidence == choice.confidence]
+    others = {a.choice.confidence for a in drawn} - {choice.confidence}
+    if not others:
+        return ""
+    few = len(least_sure) <= _MOST_NAMES
+    names = " and ".join(least_sure) if few else f"{len(least_sure)} topics"
+    surer = others.pop() if len(others) == 1 else "likely or sure"
+    return f" ({names}), else {surer}"
 
 
 def _numbers(choice: SettingChoice) -> str:

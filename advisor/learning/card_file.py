@@ -10,7 +10,7 @@ from typing import Any
 from advisor.errors import InputError
 from advisor.files import check_target, read_input, replace_file
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.rendering import file_lines, json_text, one_line
+from advisor.rendering import FileLines, file_lines, json_text, one_line
 
 _FIRST_LINE = "# A card that advisor has learned."
 _MOST_BYTES = 4_000_000
@@ -49,8 +49,13 @@ def write_card(path: str | os.PathLike[str], model: FailureModel, comments: Sequ
     InputError
         As `check_card_path`.
     """
+    replace_file(check_card_path(path), card_text(model, comments))
+
+
+def card_text(model: FailureModel, comments: Sequence[str]) -> FileLines:
+    """Return the text of a card, with comments at its head."""
     head = [_FIRST_LINE, *(f"# {one_line(line)}" for line in comments), ""]
-    replace_file(check_card_path(path), file_lines([*head, *_table("", model.to_dict())]))
+    return file_lines([*head, *_table("", model.to_dict())])
 
 
 def _table(name: str, table: Mapping[str, Any]) -> Iterator[str]:

@@ -16,26 +16,32 @@ import csv
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from advisor.engines import engine_of
 from advisor.errors import InputError, shown
 from advisor.files import read_input
 from advisor.formatting import HOURS_PER_YEAR, as_given
+from advisor.learning.cloudwatch import CloudWatch, cloudwatch_of, histories_of, is_cloudwatch
 from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
-from advisor.learning.metric_outages import history_of
+from advisor.learning.metric_files import DUMPS, is_parquet, is_samples
+from advisor.learning.metric_outages import brokers_of, history_of
 from advisor.learning.prometheus import (
     MOST_DUMP_BYTES,
     Answer,
+    Series,
     answer_of,
     dump_of,
     is_answer,
     is_dump,
-    samples_of,
 )
+from advisor.learning.transitions import Runs, Samples, nothing_read, samples_of, samples_of_runs
 from advisor.learning.typed_events import (
     TIMES,
     TypedEvents,
@@ -53,7 +59,7 @@ _KEYS = (
     *("events", "incidents", "refused_minutes"),
 )
 _INCIDENTS = "incidents"
-_DUMPS = (".txt", ".om", ".prom", ".dump")
+_HERE = "local"
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -75,6 +81,14 @@ class Window:
         Of the cluster that was described.
     mode : str
     since, until : datetime or None
+    client_properties : str or path or None
+        A file with the login of a server of metrics.
+    timeout_ms : int or None
+        For each question to such a server.
+    work : str or path or None
+        A folder for data sets, if samples are read to them.
+    engine : str
+        What reads them.
     """
 
     brokers: int | None = None
@@ -82,6 +96,10 @@ class Window:
     mode: str = "kraft"
     since: datetime | None = None
     until: datetime | None = None
+    client_properties: str | os.PathLike[str] | None = None
+    timeout_ms: int | None = None
+    work: str | os.PathLike[str] | None = None
+    engine: str = "local"
 
 
 def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHistory, ...]:
@@ -94,6 +112,16 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
     """
     histories: list[ClusterHistory] = []
     answers: list[Answer] = []
+    of_cloud: list[CloudWatch] = []
+    if window.work is not None or any(is_parquet(source) for source in sources):
+        staged = [source for source in sources if is_samples(source)]
+        histories += _of_stages(staged, window)
+        sources = [source for source in sources if source not in staged]
+    elif window.engine != _HERE:
+        raise InputError(
+            f"engine={shown(window.engine)} reads Parquet, or what goes to a folder for data sets "
+            "(work); there is neither."
+        )
     files = [file for source in sources for file in _files(source)]
     for number, source in enumerate(files, 1):
         where = f"source {number}" if len(files) > 1 else "counts"
@@ -101,10 +129,14 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
         # Answers about different metrics, or months, are of the same clusters.
         if isinstance(read, Answer):
             answers.append(read)
+        elif isinstance(read, CloudWatch):
+            of_cloud.append(read)
         else:
             histories += read
     if answers:
         histories += _of_answers(answers, window)
+    if of_cloud:
+        histories += histories_of([_inside(answer, window) for answer in of_cloud], "CloudWatch")
     names = [history.name for history in histories]
     if len(set(names)) < len(names):
         histories = [replace(h, name=f"cluster {n}") for n, h in enumerate(histories, 1)]
@@ -114,7 +146,7 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
 def _files(source: Any) -> list[Any]:
     """The answers and dumps in a folder, or the source itself."""
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        files = [f for f in sorted(Path(source).iterdir()) if f.suffix in (".json", *_DUMPS)]
+        files = [f for f in sorted(Path(source).iterdir()) if f.suffix in (".json", *DUMPS)]
         if not files:
             raise InputError(
                 f"{source}: the folder has no answer of Prometheus (.json) and no dump (.txt)."
@@ -125,34 +157,81 @@ def _files(source: Any) -> list[Any]:
 
 def _of_answers(answers: Sequence[Answer], window: Window) -> list[ClusterHistory]:
     """Read what brokers reported, in the time that was said."""
+    inside = [_cut(row, window) for answer in answers for row in answer.series]
+    return _of_samples(samples_of(inside, "these metrics"), window)
+
+
+def _inside(answer: CloudWatch, window: Window) -> CloudWatch:
+    rows = [row._replace(series=_cut(row.series, window)) for row in answer.series]
+    return CloudWatch(tuple(row for row in rows if len(row.series.times)))
+
+
+def _cut(series: Series, window: Window) -> Series:
+    """A series in the time that was said."""
     since = window.since.timestamp() if window.since else -math.inf
     until = window.until.timestamp() if window.until else math.inf
-    inside = []
-    for series in (row for answer in answers for row in answer.series):
-        marks = (series.times >= since) & (series.times < until)
-        inside.append(replace(series, times=series.times[marks], values=series.values[marks]))
-    all_samples = samples_of(inside, "these metrics")
+    marks = (series.times >= since) & (series.times < until)
+    return replace(series, times=series.times[marks], values=series.values[marks])
+
+
+def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterHistory]:
+    # Exporters of hosts may lack the label of the cluster, and make none of their own.
+    own = [samples for samples in all_samples if brokers_of(samples)] or all_samples
     return [
         replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
-        for samples in all_samples
+        for samples in own
     ]
 
 
-def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory] | Answer:
+def _of_stages(sources: Sequence[Any], window: Window) -> list[ClusterHistory]:
+    """Read files of samples in stages: to a folder that was named, or to one that goes away."""
+    from advisor.learning.stages import read_in_stages
+
+    if not sources:
+        raise InputError("there are no samples for --work: name a folder or file of samples.")
+    with ExitStack() as stack:
+        work = window.work or stack.enter_context(TemporaryDirectory(prefix="advisor-learn-"))
+        engine = engine_of(window.engine)
+        histories = read_in_stages(sources, os.fspath(work), engine, window.since, window.until)
+    return [replace(history, mode=window.mode) for history in histories]
+
+
+def _of_server(address: str, window: Window) -> list[ClusterHistory]:
+    """Ask a server what brokers reported, in the time that was said."""
+    from advisor.learning.prometheus_api import server_at
+    from advisor.learning.prometheus_live import runs_at
+
+    until = datetime.now(UTC) if window.until is None else window.until
+    since = None if window.since is None else window.since.timestamp()
+    if since is not None and since >= until.timestamp():
+        raise InputError("since is not before until.")
+    server = server_at(address, window.client_properties, window.timeout_ms)
+    by_cluster: dict[str, list[Runs]] = {}
+    for runs in runs_at(server, since, until.timestamp()):
+        by_cluster.setdefault(runs.cluster, []).append(runs)
+    if not by_cluster:
+        raise nothing_read(server.where)
+    return _of_samples(
+        [samples_of_runs(runs, server.where) for runs in by_cluster.values()], window
+    )
+
+
+def _read_source(
+    source: Any, where: str, window: Window
+) -> list[ClusterHistory] | Answer | CloudWatch:
     if is_answer(source):
         return answer_of(source, where)
+    if is_cloudwatch(source):
+        return cloudwatch_of(source, where)
     if isinstance(source, Mapping):
         return _of_document(source, where, window)
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"{where}: give a mapping of counts or a file, not {shown(source)}.")
     path = os.fspath(source)
-    if "://" in path:
-        raise InputError(
-            f"{path}: an address cannot be asked yet; count the events (docs/learn.md has the "
-            "queries) and give the counts."
-        )
+    if path.lower().startswith(("http://", "https://")):
+        return _of_server(path, window)
     suffix = Path(path).suffix.lower()
-    text = _text(path, MOST_DUMP_BYTES if suffix in _DUMPS else MOST_JSON_CHARACTERS)
+    text = _text(path, MOST_DUMP_BYTES if suffix in DUMPS else MOST_JSON_CHARACTERS)
     if suffix not in (".csv", ".json") and is_dump(text):
         return dump_of(text, path)
     if suffix == ".csv":
@@ -167,6 +246,8 @@ def _read_source(source: Any, where: str, window: Window) -> list[ClusterHistory
         ) from None
     if is_answer(document):
         return answer_of(document, path)
+    if is_cloudwatch(document):
+        return cloudwatch_of(document, path)
     if not isinstance(document, Mapping):
         raise InputError(f"{path}: give a table with brokers, years and events.")
     return _of_document(document, path, window, Path(path).parent)

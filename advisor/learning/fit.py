@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from advisor import catalog
 from advisor.formatting import as_given, counted
@@ -31,6 +34,8 @@ from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, 
 
 # What a card shows of a number that was computed.
 _DIGITS = 4
+# Less than so many years are said in days.
+_LEAST_YEARS, _DAYS_PER_YEAR = 0.1, 365.0
 NAME = "learned"
 
 
@@ -68,8 +73,7 @@ class CountRow:
     def counted_words(self) -> str:
         """How many in how long."""
         (kind,) = (k for k in Scope if getattr(self, f"{k.value}_years") is not None)
-        years = as_given(float(f"{self.exposure_years:.3g}"))
-        return f"{self.events:,} in {years} {kind.value}-year{'' if years == '1' else 's'}"
+        return _counted_words(Counted(self.events, self.exposure_years), kind.value)
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,7 @@ class FleetRate:
         updated = cluster_posteriors(self.number, list(self.clusters.values()))
         own = {}
         for (name, cluster), rate in zip(self.clusters.items(), updated, strict=True):
-            years = as_given(float(f"{cluster.exposure_years:.3g}"))
-            said = f"{cluster.events:,} in {years} {self.kind}-years, and the fleet's"
+            said = f"{_counted_words(cluster, self.kind)}, and the fleet's"
             own[name] = Quantity(*_rounded(rate), _evidence(said, self.number, prior_name))
         return own
 
@@ -310,7 +313,9 @@ class _Learning:
         row = self._count(path, clusters, before.rate, updated.rate)
         said = row.counted_words
         if beside not in self.result.quantities:
-            self._keep(beside, updated.minutes, _length_words(long) if long else said)
+            # The card knows their product: a rate that was counted says something of the minutes.
+            follows = f"follows from {said}"
+            self._keep(beside, updated.minutes, _length_words(long) if long else follows)
         if updated.keeps_product:
             evidence = _evidence(said, number, self.result.prior.name)
             new_minutes, product = self.result.quantities[beside], _rounded(updated.product)
@@ -376,11 +381,10 @@ class _Learning:
             return
         both = every in given and self._is_learnable(every)
         whole, own = struck_posterior(given[every] if both else None, given[brokers], struck)
-        said = "; ".join(f"{count:,} of {among:,}" for count, among in struck[:3])
-        said += f" and {len(struck) - 3:,} more" if len(struck) > 3 else ""
+        said = _struck_words(struck)
         if whole is not None:
-            self._keep(every, whole, f"brokers struck: {said}")
-        self._keep(brokers, own, f"brokers struck: {said}")
+            self._keep(every, whole, said)
+        self._keep(brokers, own, said)
 
     def _keep(self, path: str, updated: Range, said: str, before: Range | None = None) -> None:
         number = self.result.prior.quantities[path]
@@ -388,6 +392,13 @@ class _Learning:
         self.result.quantities[path] = Quantity(*_rounded(updated), evidence)
         prior = before or _range_of(number)
         self.result.numbers.append(NumberRow(path, said, prior, updated))
+
+
+def _counted_words(seen: Counted, kind: str) -> str:
+    days = seen.exposure_years < _LEAST_YEARS
+    amount = seen.exposure_years * _DAYS_PER_YEAR if days else seen.exposure_years
+    number, unit = as_given(float(f"{amount:.3g}")), "day" if days else "year"
+    return f"{seen.events:,} in {number} {kind}-{unit}{'' if number == '1' else 's'}"
 
 
 def _divided(product: Range, minutes: Quantity, evidence: str) -> Quantity:
@@ -411,11 +422,66 @@ def _length_words(lengths: Lengths) -> str:
     return words + (f", and {ongoing:,} cut off" if ongoing else "")
 
 
+def _struck_words(struck: Sequence[tuple[int, int]]) -> str:
+    """How many brokers were struck in how many events, the commonest first."""
+    commonest = Counter(struck).most_common()
+    words = "; ".join(
+        f"{count:,} of {among:,} brokers in {counted(times, 'event')}"
+        for (count, among), times in commonest[:3]
+    )
+    rest = sum(times for _, times in commonest[3:])
+    return words + (f"; {counted(rest, 'other event')}" if rest else "")
+
+
 def _evidence(said: str, number: Quantity, name: str) -> str:
     """What a card says of a number that was learned: what was seen, and what was believed."""
     # Of a card that was learned itself, what it says is not said again.
     source = f", {number.evidence}" if number.evidence in catalog.evidence() else ""
     return f"{OWN_EVIDENCE} {said}; before {number} ({name}{source})"
+
+
+_SAYS_BEFORE = re.compile(
+    rf"{re.escape(OWN_EVIDENCE)} (?P<seen>.+); before (?P<before>.+) \((?P<card>[^(),]+)[^()]*\)"
+)
+
+
+class LearnedNumber(NamedTuple):
+    """A number of a card that was learned, as the card itself says.
+
+    Attributes
+    ----------
+    number : str
+        Dotted path.
+    seen : str
+        What was counted.
+    before : str
+        Value and range before that.
+    card : str
+        Name of the card that said so.
+    """
+
+    number: str
+    seen: str
+    before: str
+    card: str
+
+
+def learned_numbers(model: FailureModel) -> tuple[LearnedNumber, ...]:
+    """Return the numbers of a card that were learned; none of one that was written by hand.
+
+    >>> from advisor.reliability.failures.failure_model import load_model
+    >>> prior = load_model("three_az_cloud")
+    >>> learned_numbers(prior)
+    ()
+    """
+    said = (
+        (path, _SAYS_BEFORE.fullmatch(number.evidence)) for path, number in model.quantities.items()
+    )
+    return tuple(
+        LearnedNumber(path, match["seen"], match["before"], match["card"])
+        for path, match in said
+        if match is not None
+    )
 
 
 def _with_source(number: Quantity, name: str) -> Quantity:

@@ -14,13 +14,13 @@ from advisor import plotting
 from advisor.advice.deciding import Decision
 from advisor.advice.goals import Goals
 from advisor.advice.situation import Situation
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.decision import Action, Verdict
 from advisor.decision.rows import Change, between_losses, without_writes
 from advisor.errors import InputError, ModelError, expect, shown
 from advisor.formatting import counted, significant
-from advisor.learning.card_file import write_card
+from advisor.learning.card_file import card_text, write_card
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory, Gap, Outage
 from advisor.learning.fit import CountRow, Fit, NumberRow, fit
@@ -29,6 +29,7 @@ from advisor.learning.posterior import Range
 from advisor.learning.typed_events import moment
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.workload import Workload
 from advisor.rendering import joined
 from advisor.tables import data_frame, html_folded, html_list, html_table
@@ -211,7 +212,18 @@ class Learned:
             where = f"{counted(first.brokers, 'broker')}, {time}"
         else:
             where = f"{len(self.histories)} clusters, together {time}"
-        return f"Counted: {where}; {len(self.counts)} of {len(self.prior.mechanisms)} mechanisms."
+        mechanisms = f"{len(self.counts)} of {len(self.prior.mechanisms)} mechanisms"
+        return f"Counted: {where}; {mechanisms}, the others stay as in the card."
+
+    @property
+    def named_words(self) -> str:
+        """What the numbers that were learned are called in plain words, and their unit."""
+        entries = [table()[name] for name in dict.fromkeys(_mechanism(r) for r in self.numbers)]
+        if not entries:
+            return ""
+        names = "; ".join(f"{entry.name}: {entry.words}" for entry in entries)
+        scopes = " or ".join(dict.fromkeys(entry.scope.value for entry in entries))
+        return f"per_year: events a year of one {scopes}. {names}."
 
     @property
     def change(self) -> str:
@@ -219,30 +231,37 @@ class Learned:
         before, after = _by_topic(self.verdict_before), _by_topic(self.quick_verdict)
         changed = [name for name in after if after[name].after.key != before[name].after.key]
         if not changed:
-            return f"What to set is the same as with the card {self.prior.name}: {self._effect}."
+            return f"What to set stays the same. Before -> now: {self._effect}."
         name = changed[0]
-        what = f"{name}: {after[name].after} instead of {before[name].after}".removeprefix(": ")
+        where = f" {name} gets" if name else " It is"
+        what = f"{where} {after[name].after}, and with the card alone {before[name].after}"
         more = f" (and {len(changed) - 1} more topics)" if len(changed) > 1 else ""
-        return f"What to set changed. {what}{more}. {self._reason}"
+        return f"What to set changed.{what}{more}. {self._reason}"
 
     @property
     def _effect(self) -> str:
         before, after = _worst(self.verdict_before), _worst(self.quick_verdict)
         losses = Change(*(between_losses(action.loss_after) for action in (before, after)))
         minutes = Change(*(without_writes(action.refused_after) for action in (before, after)))
-        return f"losses {losses.joined('->')} apart, {minutes.joined('->')} a year without writes"
+        said = f"losses {losses.joined('->')} apart, {minutes.joined('->')} a year without writes"
+        unavoidable = without_writes(after.floor.minutes_without_writes_per_year)
+        return f"{said}, of which no setting prevents {unavoidable}"
 
     @cached_property
     def _reason(self) -> str:
         """The mechanisms whose counts alone change what to set, one after the other."""
         target = {name: action.after.key for name, action in _by_topic(self.quick_verdict).items()}
-        mechanisms = dict.fromkeys(row.number.rpartition(".")[0] for row in self.numbers)
+        mechanisms = dict.fromkeys(map(_mechanism, self.numbers))
         alone = [name for name in mechanisms if self._decides(name, target)]
         if not alone:
             return "No count alone changes it; together they do."
         counts = {row.mechanism: row.counted_words for row in self.counts}
-        said = [f"{name} ({counts[name]})" if name in counts else name for name in alone]
-        return f"It follows from {', '.join(said)} alone."
+        said = []
+        for name in alone:
+            seen = counts.get(name, "how long they lasted")
+            said.append(f"{table()[name].words} ({name}, {seen})")
+        enough = "The reason" if len(said) == 1 else "Each of these is reason enough"
+        return f"{enough}: {'; '.join(said)}."
 
     def _decides(self, mechanism: str, target: Mapping[str, object]) -> bool:
         numbers = {
@@ -282,10 +301,49 @@ class Learned:
             self.change,
         ]
         if len(self.histories) > 1:
-            lines.append("The card is the centre of the fleet; clusters[name] is one of each.")
+            lines.append(
+                "The numbers are the fleet's centre; clusters[name] is one cluster's card."
+            )
         if self.observed is not None:
             lines.append(str(self.observed))
-        return "\n".join([*lines, self.seen_words, *filter(None, (self.assumed, *self.notes))])
+        about = (self.seen_words, self.named_words, self.assumed, *self.notes)
+        return "\n".join([*lines, *filter(None, about)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the range of each number that was learned, before and now.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on. Default: those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        InputError
+            If nothing was learned.
+        MissingExtraError
+            If matplotlib is not installed.
+
+        See Also
+        --------
+        timeline : The outages over time.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> axes = advisor.learn(counts, prior="three_az_cloud").plot()
+        >>> [label.get_text() for label in axes.get_legend().get_texts()]
+        ['the card', 'with what was counted']
+        """
+        if not self.numbers:
+            raise InputError("no number was learned; there is nothing to draw.")
+        return plotting.draw("learned", self, ax)
 
     def timeline(self) -> Any:
         """Draw the outages over time, a row for each mechanism.
@@ -348,7 +406,31 @@ class Learned:
         ...     advisor.load_model(pathlib.Path(folder) / "learned.toml") == learned.model
         True
         """
-        write_card(path, self.model, [self.seen_words, f"Before: the card {self.prior.name}."])
+        write_card(path, self.model, self._comments)
+
+    def as_toml(self) -> str:
+        """Return the text of the file that `to_toml` writes.
+
+        Returns
+        -------
+        str
+
+        See Also
+        --------
+        to_toml : Writes it.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
+        >>> print(advisor.learn(counts, prior="three_az_cloud").as_toml()[:35])
+        # A card that advisor has learned.
+        """
+        return card_text(self.model, self._comments).text
+
+    @property
+    def _comments(self) -> list[str]:
+        return [self.seen_words, f"Before: the card {self.prior.name}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON.
@@ -447,6 +529,10 @@ def number_lines(numbers: Sequence[NumberRow], shown_rows: int) -> list[str]:
     return [*lines, f"And {hidden} more numbers."] if hidden > 0 else lines
 
 
+def _mechanism(row: NumberRow) -> str:
+    return row.number.rpartition(".")[0]
+
+
 def _by_topic(verdict: Verdict) -> dict[str, Action]:
     return {action.topic: action for action in verdict.actions}
 
@@ -477,9 +563,13 @@ def learn(
     source: Any,
     *,
     prior: FailureModel | str | os.PathLike[str],
-    cluster: Cluster | str | os.PathLike[str] | None = None,
+    cluster: Cluster | Sources | None = None,
     since: str | date | None = None,
     until: str | date | None = None,
+    client_properties: str | os.PathLike[str] | None = None,
+    timeout_ms: int | None = None,
+    work: str | os.PathLike[str] | None = None,
+    engine: str = "local",
 ) -> Learned:
     """Narrow a card by what a cluster has seen.
 
@@ -489,14 +579,26 @@ def learn(
         Counts as a mapping, or a TOML, JSON or CSV file of counts, or a CSV of incidents;
         ``docs/learn.md`` has the keys and columns. Several are several clusters of a fleet. Or
         answers of Prometheus' ``query_range``, JSON files or a folder of them, which are put
-        together, by the label of the cluster if they have one.
+        together, by the label of the cluster if they have one; Parquet of a long-term store, files
+        or folders; or the address of Prometheus or
+        what answers like it, such as ``"https://prometheus:9090"``, which is only read.
     prior : FailureModel, str or path
         What was believed before; a card's name or path is read by `advisor.load_model`.
-    cluster : Cluster, str or path, optional
+    cluster : Cluster, str, path or list, optional
         What the verdict is about, and how many brokers and racks there are where a source does not
         say. Default: a topic of 12 partitions, RF 3, min ISR 2, on a cluster of that many brokers.
     since, until : str or date, optional
         The time that was watched, where a source does not say; in UTC if it has no zone.
+    client_properties : str or path, optional
+        For an address that wants a login or TLS: a Java client's properties file, with SASL PLAIN
+        for HTTP basic and OAUTHBEARER for a bearer token.
+    timeout_ms : int, optional
+        Time limit in milliseconds for each question to an address. Default: 30 000.
+    work : str or path, optional
+        A folder for data sets in Parquet, to which files of samples of any amount are read in
+        stages; ``docs/learn.md`` has their columns. What is there is not read again.
+    engine : {"local", "spark"}, default "local"
+        Who reads Parquet and what goes to `work`; with Spark all workers have to see the files.
 
     Returns
     -------
@@ -531,8 +633,19 @@ def learn(
     given = None if cluster is None else cluster_of(cluster)
     if given is not None:
         expect("cluster", given, Cluster, "a Cluster, a path or a text")
-    histories = read_histories(_listed(source), _window(given, since, until))
+    asked = replace(
+        _window(given, since, until),
+        client_properties=client_properties,
+        timeout_ms=timeout_ms,
+        work=work,
+        engine=engine,
+    )
+    histories = read_histories(_listed(source), asked)
     fitted = fit(card, histories)
+    if work is not None:
+        from advisor.learning.stages import write_fits
+
+        write_fits(os.fspath(work), fitted.numbers)
     return Learned(
         prior=card,
         model=fitted.model(),

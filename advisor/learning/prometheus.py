@@ -1,131 +1,44 @@
 """What brokers reported to Prometheus, and when: answers of its HTTP API, and dumps of its data.
 
 Answers are the JSON of `query_range`; dumps are the text of `promtool tsdb dump`, and OpenMetrics.
-
-One MBean has many spellings, by the rules of the exporter. A metric is known by the end of its
-name, without case and punctuation. So ``kafka_server_ReplicaManager_UnderMinIsrPartitionCount``,
-``kafka_server_replicamanager_underminisrpartitioncount_value`` and
-``kafka_server_replicamanager_value`` with the label ``name="UnderMinIsrPartitionCount"`` are one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import InputError, shown
-from advisor.rendering import one_line
+from advisor.learning.metric_names import Metric, key_of, version_of, zone_of
 
 Array = NDArray[np.float64]
 
-
-class Metric(Enum):
-    """A metric, by the end of its name: small letters and digits only."""
-
-    UP = "up"
-    """Whether the target answered; Prometheus' own."""
-    START = "processstarttimeseconds"
-    """When the process began; the exporter's, of every JVM."""
-    UNDER_REPLICATED = "underreplicatedpartitions"
-    """kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions, of each broker."""
-    UNDER_MIN_ISR = "underminisrpartitioncount"
-    """kafka.server:type=ReplicaManager,name=UnderMinIsrPartitionCount, of each broker."""
-    LEADERS = "replicamanagerleadercount"
-    """kafka.server:type=ReplicaManager,name=LeaderCount, of each broker."""
-    OFFLINE = "offlinepartitionscount"
-    """kafka.controller:type=KafkaController,name=OfflinePartitionsCount; every controller's."""
-    PARTITIONS = "globalpartitioncount"
-    """kafka.controller:type=KafkaController,name=GlobalPartitionCount; every controller's."""
-    ACTIVE = "activecontrollercount"
-    """kafka.controller:type=KafkaController,name=ActiveControllerCount; 1 on the active one."""
-    APPLIED_LAG_MS = "lastappliedrecordlagms"
-    """kafka.controller:type=KafkaController,name=LastAppliedRecordLagMs; grows without a quorum."""
-
-
-_WHOLE = (Metric.UP,)
-_SUFFIXES = ("value", "total", "count")
-_TARGETS = ("pod", "kubernetes_pod_name", "instance")
-"""Labels that name a target: a pod keeps its name when its address changes."""
-_CLUSTERS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
-_MOST_POINTS = 50_000_000
 MOST_DUMP_BYTES = 500_000_000
 _FIRST_CHARACTERS = 20_000
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _SAMPLE = re.compile(r"\w*\{.*\} \S+ \d+(\.\d+)?")
 # Seconds since 1970 stay below it for three thousand years.
 _MILLISECONDS = 1e11
-_TOLERANCE = 0.25
-"""Of a step, by which a sample may be early or late."""
-_MOST_OFF = 0.01
-
-
-def metric_of(labels: Mapping[str, Any]) -> Metric | None:
-    """Return the metric that a series is of; None if it is none that is read.
-
-    >>> metric_of({"__name__": "kafka_server_ReplicaManager_UnderMinIsrPartitionCount_Value"}).name
-    'UNDER_MIN_ISR'
-    >>> metric_of({"__name__": "kafka_controller_value", "name": "OfflinePartitionsCount"}).name
-    'OFFLINE'
-    """
-    name = _plain(labels.get("__name__", ""))
-    if name == Metric.UP.value:
-        return Metric.UP
-    own = _plain(labels.get("name", ""))
-    for spelled in (name, *(name.removesuffix(s) for s in _SUFFIXES if name.endswith(s))):
-        for metric in Metric:
-            if metric not in _WHOLE and f"{spelled}{own}".endswith(metric.value):
-                return metric
-    return None
-
-
-def _plain(text: Any) -> str:
-    return re.sub(r"[^a-z0-9]", "", str(text).lower())
 
 
 @dataclass(frozen=True)
 class Series:
-    """What one target reported of one metric; times in seconds since 1970, ascending."""
+    """What one target reported of one metric; times in seconds since 1970, ascending.
+
+    Labels, as a text, tell two series of one target and metric apart.
+    """
 
     cluster: str
     target: str
     metric: Metric
     times: Array
     values: Array
-
-
-@dataclass(frozen=True)
-class Samples:
-    """What the targets of a cluster reported, on one grid of times.
-
-    Attributes
-    ----------
-    cluster : str
-    step_seconds : float
-    times : array, shape (n,)
-        Seconds since 1970.
-    values : mapping of (Metric, str) to array, shape (n,)
-        By metric and target; NaN where nothing was reported.
-    """
-
-    cluster: str
-    step_seconds: float
-    times: Array
-    values: Mapping[tuple[Metric, str], Array]
-
-    def targets_of(self, metric: Metric) -> list[str]:
-        """Return the targets that ever reported a metric."""
-        return sorted(target for kind, target in self.values if kind is metric)
-
-    def of(self, metric: Metric, target: str) -> Array:
-        """Return what a target reported; NaN throughout if nothing."""
-        missing = np.full(len(self.times), np.nan)
-        return self.values.get((metric, target), missing)
+    labels: str = ""
 
 
 def is_answer(document: object) -> bool:
@@ -164,20 +77,33 @@ def _series(results: Sequence[Any], where: str) -> Iterator[Series]:
         labels = result.get("metric") if isinstance(result, Mapping) else None
         if not isinstance(labels, Mapping):
             raise InputError(f"{where}: series {number} has no labels.")
-        key = _key(labels)
+        key = key_of(labels)
         if key is not None:
             times, values = _numbers(result.get("values"), f"{where}: series {number}")
-            yield Series(*key, times, values)
+            yield from series_of(key, labels, times, values)
 
 
-def _key(labels: Mapping[str, Any]) -> tuple[str, str, Metric] | None:
-    """Cluster, target and metric of a series; None if it is not read."""
-    metric = metric_of(labels)
-    target = next((one_line(labels[key]) for key in _TARGETS if key in labels), "")
-    if metric is None or not target:
-        return None
-    cluster = next((one_line(labels[key]) for key in _CLUSTERS if key in labels), "")
-    return cluster, target, metric
+def series_of(
+    key: tuple[str, str, Metric], labels: Mapping[str, Any], times: Array, values: Array
+) -> Iterator[Series]:
+    """Yield a series, and what its labels say: the version, or the zone where the target stands."""
+    if key[2] is Metric.VERSION:
+        values = np.where(np.isnan(values), np.nan, version_of(labels) or np.nan)
+    text = label_text(labels)
+    yield Series(*key, times, values, text)
+    zone = zone_of(labels) if key[2] is Metric.UP else None
+    if zone is not None:
+        in_zone = np.where(np.isnan(values), np.nan, zone)
+        yield Series(*key[:2], Metric.ZONE, times, in_zone, text)
+
+
+def label_text(labels: Mapping[str, Any]) -> str:
+    """Return labels as a text, which is the same for the same labels.
+
+    >>> label_text({"instance": "b1", "__name__": "up"})
+    '__name__="up",instance="b1"'
+    """
+    return ",".join(f'{key}="{labels[key]}"' for key in sorted(labels))
 
 
 def is_dump(text: str) -> bool:
@@ -190,15 +116,18 @@ def is_dump(text: str) -> bool:
     return _SAMPLE.fullmatch(next(lines, "")) is not None
 
 
-def dump_of(text: str, where: str) -> Answer:
+def dump_of(text: str, where: str, bad_lines: list[str] | None = None) -> Answer:
     """Return the series of a dump that are read; others are left out.
+
+    Lines that are no samples with a time are put into a list, if one is given.
 
     Raises
     ------
     InputError
-        A line is no sample with a time.
+        A line is no sample with a time, and there is no list for it.
     """
     keys: dict[str, tuple[str, str, Metric] | None] = {}
+    all_labels: dict[str, dict[str, str]] = {}
     rows: dict[str, list[tuple[float, float]]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if line[:1] in ("", "#"):
@@ -207,24 +136,37 @@ def dump_of(text: str, where: str) -> Answer:
         try:
             value, time = map(float, rest.split())
         except ValueError:
+            if bad_lines is not None:
+                bad_lines.append(line)
+                continue
             raise InputError(
                 f"{where}:{number}: it is no sample with a time: {shown(line)}."
             ) from None
         if name not in keys:
-            before, _, inside = name.partition("{")
-            labels = {key: _unquoted(text) for key, text in _LABEL.findall(inside)}
-            keys[name] = _key({"__name__": before, **labels} if before else labels)
+            all_labels[name] = labels_of(name)
+            keys[name] = key_of(all_labels[name])
         if keys[name] is not None:
             rows.setdefault(name, []).append((time, value))
-    # Dumps of blocks have milliseconds, OpenMetrics has seconds.
-    return Answer(tuple(_dumped(keys[name], pairs) for name, pairs in rows.items()))
+    dumped: list[Series] = []
+    for name, pairs in rows.items():
+        key = keys[name]
+        if key is not None:
+            numbers = np.array(sorted(pairs))
+            # Dumps of blocks have milliseconds, OpenMetrics has seconds.
+            seconds = numbers[:, 0] / (1000.0 if numbers[-1, 0] > _MILLISECONDS else 1.0)
+            dumped.extend(series_of(key, all_labels[name], seconds, numbers[:, 1]))
+    return Answer(tuple(dumped))
 
 
-def _dumped(key: tuple[str, str, Metric] | None, pairs: Sequence[tuple[float, float]]) -> Series:
-    assert key is not None
-    numbers = np.array(sorted(pairs))
-    times = numbers[:, 0]
-    return Series(*key, times / 1000.0 if times[-1] > _MILLISECONDS else times, numbers[:, 1])
+def labels_of(text: str) -> dict[str, str]:
+    """Return the labels of a series as Prometheus writes it.
+
+    >>> labels_of('up{instance="b1"}')
+    {'__name__': 'up', 'instance': 'b1'}
+    """
+    name, _, inside = text.partition("{")
+    labels = {key: _unquoted(said) for key, said in _LABEL.findall(inside)}
+    return {"__name__": name, **labels} if name else labels
 
 
 def _unquoted(text: str) -> str:
@@ -242,74 +184,3 @@ def _numbers(raw: Any, where: str) -> tuple[Array, Array]:
     if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise InputError(f"{where}: its times do not ascend.")
     return times, pairs[:, 1]
-
-
-def samples_of(series: Iterable[Series], where: str) -> list[Samples]:
-    """Put series on a grid of times, for each cluster; pieces of a series are joined.
-
-    Raises
-    ------
-    InputError
-        Nothing to read, or steps that differ.
-    """
-    by_cluster: dict[str, list[Series]] = {}
-    for entry in series:
-        if len(entry.times):
-            by_cluster.setdefault(entry.cluster, []).append(entry)
-    if not by_cluster:
-        raise InputError(
-            f"{where}: there is no series of a broker that is read, such as up with the label "
-            "instance and kafka_server_replicamanager_underminisrpartitioncount."
-        )
-    return [_on_grid(cluster, members, where) for cluster, members in by_cluster.items()]
-
-
-def _on_grid(cluster: str, series: Sequence[Series], where: str) -> Samples:
-    step = _step(series, where)
-    first = min(float(entry.times[0]) for entry in series)
-    last = max(float(entry.times[-1]) for entry in series)
-    length = round((last - first) / step) + 1
-    keys = {(entry.metric, entry.target) for entry in series}
-    if length * len(keys) > _MOST_POINTS:
-        raise InputError(
-            f"{where}: {length:,} times of {len(keys):,} series are more than can be held; ask for "
-            "less time, or a longer step."
-        )
-    all_places = [_places(entry, first, step, where) for entry in series]
-    length = 1 + max(int(places[-1]) for places in all_places)
-    values: dict[tuple[Metric, str], Array] = {key: np.full(length, np.nan) for key in keys}
-    for entry, places in zip(series, all_places, strict=True):
-        row = values[entry.metric, entry.target]
-        if (~np.isnan(row[places]) & (row[places] != entry.values)).any():
-            raise InputError(
-                f"{where}: two series of {entry.metric.name.lower()} are both of "
-                f"{shown(entry.target)}; ask for the job of the brokers only."
-            )
-        row[places] = entry.values
-    times: Array = first + step * np.arange(length, dtype=np.float64)
-    return Samples(cluster, step, times, values)
-
-
-def _places(entry: Series, first: float, step: float, where: str) -> NDArray[np.int64]:
-    """Places of samples on a grid; a target is scraped at a moment of its own in each step."""
-    exact = (entry.times - first) / step
-    # By the middle of the circle of moments, so that 0.99 and 0.01 are near each other.
-    moment = np.angle(np.exp(2j * np.pi * exact).mean()) / (2.0 * np.pi)
-    moment += moment < -_TOLERANCE
-    places: NDArray[np.int64] = np.maximum(np.round(exact - moment), 0).astype(np.int64)
-    is_off = np.abs(exact - moment - places) > _TOLERANCE
-    too_long = len(exact) > 1 and abs(np.median(np.diff(exact)) - 1.0) > _TOLERANCE
-    if too_long or is_off.mean() > _MOST_OFF:
-        raise InputError(
-            f"{where}: times are not {step:g} s apart everywhere; ask for all with one step, "
-            "and starts that are multiples of it."
-        )
-    return places
-
-
-def _step(series: Sequence[Series], where: str) -> float:
-    gaps = [np.diff(entry.times) for entry in series if len(entry.times) > 1]
-    if not gaps:
-        raise InputError(f"{where}: no series has two times; ask for a longer time.")
-    steps, counts = np.unique(np.round(np.concatenate(gaps), 3), return_counts=True)
-    return float(steps[counts.argmax()])

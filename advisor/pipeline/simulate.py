@@ -9,7 +9,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.pipeline import sampling
@@ -55,7 +55,7 @@ ANNOUNCE_FROM_S = 5.0
 
 @names_checked
 def simulate(
-    cluster: Cluster | str | PathLike[str],
+    cluster: Cluster | Sources,
     config: Config,
     model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
@@ -79,8 +79,8 @@ def simulate(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
-        Brokers and their racks; a text or path is read by `load_cluster`. A broker without a known
+    cluster : Cluster, str, path or list
+        Brokers and their racks; texts or paths are read by `load_cluster`. A broker without a known
         rack counts as a rack of its own.
     config : Config
         Topic, producer and broker settings.
@@ -164,7 +164,7 @@ def simulate(
     A rule that looks at the data and stops when the interval is narrow prefers samples in which
     losses happen to be frequent, because these get there first. So the loss probability is a
     little too high on average and its interval covers the truth a little less often than in 95 of
-    100 runs. ``DECISIONS.md`` has the measured coverage. For an interval that is exactly what it
+    100 runs. ``bench/stopping.py`` measures the coverage. For an interval that is exactly what it
     says, repeat the call with another seed and the same ``years``, without a rule.
 
     Examples

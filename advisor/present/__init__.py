@@ -19,6 +19,7 @@ _HOME = {
     "plot_audit": "figures.topics",
     "plot_cost": "figures.cost",
     "plot_curves": "figures.curves",
+    "plot_learned": "figures.learned",
     "plot_patching": "figures.patching",
     "plot_pareto": "figures.pareto",
     "plot_recommendation": "figures.comparison",

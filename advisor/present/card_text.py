@@ -8,7 +8,8 @@ from typing import Any
 
 from advisor import catalog
 from advisor.catalog import Evidence
-from advisor.formatting import span
+from advisor.formatting import capital, counted, significant, span
+from advisor.learning.fit import learned_numbers
 from advisor.present.labels import as_given_in_words, short
 from advisor.reliability.failures.failure_model import FailureModel, Quantity
 
@@ -49,6 +50,38 @@ def card_in_words(model: FailureModel) -> dict[str, Any]:
         "rows": [_row(path, quantity) for path, quantity in model.quantities.items()],
         "sources": [_source(entry) for entry in _named_by(cited)],
     }
+
+
+def learned_in_words(model: FailureModel) -> dict[str, Any]:
+    """Return what a cluster's history did to a card: a sentence, and the numbers that it moved.
+
+    Returns
+    -------
+    dict
+        "card", the name of the one before, "" if nothing was learned; "said", a sentence; "rows"
+        with "path", "seen", "before" and "now".
+    """
+    numbers = learned_numbers(model)
+    card = numbers[0].card if numbers else ""
+    moved = f"{counted(len(numbers), 'number')} of the card {card}"
+    return {
+        "card": card,
+        "said": f"{capital(moved)} moved with what this cluster has seen; the others stay.",
+        "rows": [
+            {
+                "path": row.number,
+                "seen": row.seen,
+                "before": f"{row.before} {unit_of(row.number)}".rstrip(),
+                "now": f"{_brief(model.quantities[row.number])} {unit_of(row.number)}".rstrip(),
+            }
+            for row in numbers
+        ],
+    }
+
+
+def _brief(number: Quantity) -> str:
+    value, low, high = map(significant, (number.value, number.low, number.high))
+    return f"{value} ({low} to {high})"
 
 
 def unit_of(path: str) -> str:

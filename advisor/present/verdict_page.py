@@ -1,8 +1,9 @@
 """A `Verdict` as the first screen of a page: the report's, and a result's in a notebook.
 
 In: the verdict, and what only the page knows (where the cluster is from, its commands). Out: HTML
-with its own style, without scripts, which fits a phone. It shows what the verdict says and decides
-nothing; cells and sentences are those of `advisor.decision.rows`, as on the command line.
+with its own style, which fits a phone; a script copies commands, and without it nothing else is
+missing. It shows what the verdict says and decides nothing; cells and sentences are those of
+`advisor.decision.rows`, as on the command line.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from advisor.rendering import Html, html, html_joined, markup
 
 _SIGNS = {CRITICAL: "●", WARNING: "▲", OK: "✓"}
 _COLUMNS = ("Severity", "Topic", "Today", "Set to", "A loss every", "Without writes", "Why")
+_COMMAND = "Command"
+_CONFIDENCE = {"depends": "it depends"}
 _NOTHING = markup("")
 _ARROW = "→"
 _FIRST_TOPICS, _MOST_TOPICS = 10, 100
@@ -55,9 +58,15 @@ def style() -> Html:
     return markup("<style>\n{}</style>\n", markup(source("verdict.css")))
 
 
+def script() -> Html:
+    """Return what copies the commands in every `first_screen` before it."""
+    return markup("<script>\n{}</script>\n", markup(source("verdict.js")))
+
+
 def verdict_html(verdict: Verdict, state: Sequence[str] = ()) -> Html:
     """Return a verdict with its style, for a notebook."""
-    return html_joined([style(), first_screen(verdict, state=state)])
+    parts = [style(), first_screen(verdict, state=state)]
+    return html_joined([*parts, script()] if verdict.command_of else parts)
 
 
 def first_screen(
@@ -81,7 +90,7 @@ def first_screen(
     Returns
     -------
     Html
-        One element; needs `style` somewhere in the page.
+        One element; needs `style` somewhere in the page, and `script` after it to copy commands.
     """
     broken, to_do = headline(verdict)
     head = markup(
@@ -127,10 +136,19 @@ def _two_numbers(verdict: Verdict) -> Html:
     )
     changed = any(action.set_to is not None for action in actions)
     return markup(
-        '<dl class="av-two">{}{}</dl>',
+        '<div><dl class="av-two">{}{}</dl>{}</div>',
         _number(capital(f"{whose}a loss every"), losses, changed),
         _number(capital(f"{whose}without writes a year"), minutes, changed),
+        _how_sure(verdict),
     )
+
+
+def _how_sure(verdict: Verdict) -> Html:
+    """In a word how sure the change is, or that nothing changes; why stands further down."""
+    if not verdict.confidence:
+        return _NOTHING
+    how_sure = '<p class="av-how">How sure: <strong>{}</strong></p>'
+    return markup(how_sure, html(_CONFIDENCE.get(verdict.confidence, verdict.confidence)))
 
 
 def _number(title: str, change: Change, changed: bool) -> Html:
@@ -147,26 +165,36 @@ def _topics(verdict: Verdict) -> Html:
     trouble, well = in_trouble(verdict), healthy(verdict)
     parts = []
     if trouble:
-        parts.append(_table(trouble[:_FIRST_TOPICS], "Topics to change, the worst first."))
+        parts.append(_table(verdict, trouble[:_FIRST_TOPICS], "Topics to change, the worst first."))
     rest = trouble[_FIRST_TOPICS:]
     if rest:
         folded = "<details><summary>{}</summary>{}</details>"
         title = f"{len(rest):,} more topics to change"
-        parts.append(markup(folded, html(title), _table(rest, f"{title}, the worst first.")))
+        parts.append(
+            markup(folded, html(title), _table(verdict, rest, f"{title}, the worst first."))
+        )
     if well:
         folded = '<details class="av-healthy"><summary>{} <span>{}</span></summary>{}</details>'
         sign = markup('<span class="av-ok">{} {}</span>', html(_SIGNS[OK]), html(OK))
-        table = _table(well, "Topics that stay as they are.")
+        table = _table(verdict, well, "Topics that stay as they are.")
         parts.append(markup(folded, sign, html(healthy_words(verdict)), table))
     return html_joined(parts, "\n")
 
 
-def _table(actions: Sequence[Action], caption: str) -> Html:
+def _table(verdict: Verdict, actions: Sequence[Action], caption: str) -> Html:
     """Topics as a table, as cards on a phone: hence the roles, which cards would lose."""
     head = html_joined(
         markup('<th scope="col" role="columnheader">{}</th>', html(column)) for column in _COLUMNS
     )
-    rows = html_joined((_topic(row(action)) for action in actions[:_MOST_TOPICS]), "\n")
+    shown = actions[:_MOST_TOPICS]
+    changes = verdict.command_of is not None and any(action.set_to for action in shown)
+    if changes:
+        column = '<th scope="col" role="columnheader" class="av-command">{}</th>'
+        head = html_joined([head, markup(column, html(_COMMAND))])
+    rows = html_joined(
+        (_topic(row(action), _copy(verdict, action) if changes else _NOTHING) for action in shown),
+        "\n",
+    )
     hidden = len(actions) - _MOST_TOPICS
     caption += f" {hidden:,} more are not shown." if hidden > 0 else ""
     return markup(
@@ -179,7 +207,31 @@ def _table(actions: Sequence[Action], caption: str) -> Html:
     )
 
 
-def _topic(topic: TopicRow) -> Html:
+def _copy(verdict: Verdict, action: Action) -> Html:
+    """The cell that copies a topic's command; with the reason if that is held back."""
+    cell = '<td role="cell" class="av-cell av-command" data-label="{}"><span>{}</span></td>'
+    label, topic = html(_COMMAND), row(action)
+    if action.held_back:
+        why = f"The command for {topic.topic} is held back: it {topic.held_back}"
+        button = markup(
+            '<button type="button" disabled title="{}" aria-label="{}">Copy</button>',
+            html(why),
+            html(why),
+        )
+        return markup(cell, label, button)
+    command = verdict.command_of(action) if verdict.command_of else ""
+    if not command:
+        return markup('<td role="cell" class="av-command"></td>')
+    button = markup(
+        '<button type="button" data-command="{}" data-lm-suppress-shortcuts="true" '
+        'aria-label="{}">Copy</button>',
+        html(command),
+        html(f"Copy the command for {topic.topic}"),
+    )
+    return markup(cell, label, button)
+
+
+def _topic(topic: TopicRow, copy: Html) -> Html:
     severity = markup(
         '<td role="cell"><span class="av-{}">{} {}</span></td>',
         html(topic.severity),
@@ -195,8 +247,10 @@ def _topic(topic: TopicRow) -> Html:
         _cell(4, html(topic.losses.joined(_ARROW)), "av-number"),
         _cell(5, html(topic.minutes.joined(_ARROW)), "av-number"),
     ]
-    cells.append(_cell(6, html(topic.reason)) if topic.reason else markup('<td role="cell"></td>'))
-    return markup('<tr role="row">{}{}{}</tr>', severity, name, html_joined(cells))
+    cells.append(
+        _cell(6, html(topic.reason), "av-why") if topic.reason else markup('<td role="cell"></td>')
+    )
+    return markup('<tr role="row">{}{}{}{}</tr>', severity, name, html_joined(cells), copy)
 
 
 def _cell(column: int, content: Html, kind: str = "") -> Html:

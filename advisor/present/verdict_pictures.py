@@ -400,9 +400,9 @@ def price_sentence(choice: SettingChoice) -> str:
         price = "any price of a loss" if spread.high == 0.0 else "no price of a loss that matters"
         return f"{capital(what)} at {price}. {used}"
     if spread.low == spread.high:
-        return f"{capital(what)} if a loss is as bad as {_from(spread.low)}. {used}"
-    draws = "Bar: over the card's ranges " if choice.draws else ""
-    return f"{draws}{what} if a loss is as bad as {_from_to(spread.low, spread.high)}. {used}"
+        return f"{capital(what)} if a loss outweighs {_from(spread.low)}. {used}"
+    draws = "Bar, by the card's ranges: " if choice.draws else ""
+    return f"{draws}{what} if a loss outweighs {_from_to(spread.low, spread.high)}. {used}"
 
 
 def _from(minutes: float) -> str:

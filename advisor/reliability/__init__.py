@@ -4,5 +4,5 @@
 workload; each replica set becomes a state space (`statespace/`: `partition/` rules times
 `failures/`), a truncated CTMC (`chain/`), solved by `solver/` and measured in `measures/`;
 `common_cause/` combines the sets into `results/`.
-`sampler/` draws the same processes; `schemes/` compares other replication schemes.
+`sampler/` draws the same processes.
 """

@@ -158,19 +158,10 @@ def take_calendar(
 ) -> tuple[Calendar | None, Mapping[str, Any]]:
     """Take the calendar out of a card's tables.
 
-    Returns
-    -------
-    Calendar or None
-        None without the section.
-    tables : mapping
-        Without it. ``[broker.restart]`` has the calendar's numbers, and the rate that follows from
-        its weeks.
-
-    Raises
-    ------
-    Exception
-        What ``failing`` makes: for an unknown or missing key, a value out of range, or a number
-        that ``[broker.restart]`` says as well.
+    Returns None without the section; tables: without it. ``[broker.restart]`` has the calendar's
+        numbers, and the rate that follows from its weeks.
+    Raises Exception: what ``failing`` makes: for an unknown or missing key, a value out of range,
+        or a number that ``[broker.restart]`` says as well.
     """
     if "calendar" not in tables:
         return None, tables

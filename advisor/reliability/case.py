@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from advisor.protocol.clients.retry_budget import retry_budget_ms, waiting_budget_ms
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.retry_budget import retry_budget_ms, waiting_budget_ms
 from advisor.reliability.common_cause.placement import Brokers, Placement, ReplicaSetClass, place
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
@@ -46,14 +46,9 @@ Rates = tuple[tuple[str, float], ...]
 class ProducerTimeouts(NamedTuple):
     """How long a producer keeps a record before it fails the send; each may be infinite.
 
-    Attributes
-    ----------
-    outage_hours : float
-        While every attempt fails at once.
-    waiting_hours : float
-        While the leader does not answer; at least ``outage_hours``.
-    delivery_hours : float
-        ``delivery.timeout.ms``.
+    outage_hours: while every attempt fails at once.
+    waiting_hours: while the leader does not answer; at least ``outage_hours``.
+    delivery_hours: ``delivery.timeout.ms``.
     """
 
     outage_hours: float
@@ -74,13 +69,9 @@ class ProducerTimeouts(NamedTuple):
 class IsrStalls(NamedTuple):
     """How long acks=all waits for an ISR member that stopped fetching; 0 with other acks.
 
-    Attributes
-    ----------
-    dead_hours : float
-        Until the controller notices that it is dead.
-    lag_hours : float
-        ``replica.lag.time.max.ms``: a hung follower leaves the ISR after 1 to 1.5 times that,
-        uniformly.
+    dead_hours: until the controller notices that it is dead.
+    lag_hours: ``replica.lag.time.max.ms``: a hung follower leaves the ISR after 1 to 1.5 times
+        that, uniformly.
     """
 
     dead_hours: float
@@ -102,36 +93,20 @@ class IsrStalls(NamedTuple):
 class ChainParameters:
     """What the chain of any replica set of a case depends on, as plain numbers.
 
-    Attributes
-    ----------
-    constants : ChainConstants
-        The protocol's rules.
-    mechanisms : frozenset of str
-        Failures that count.
-    rates_per_hour : tuple of (str, float)
-        Rate of every named transition.
-    nominal_rates_per_hour : tuple of (str, float)
-        The same rounded to powers of two, failures up and repairs down. They choose the states,
-        so that cards of one order of magnitude share a chain.
-    nominal_failover_hours : float
-        Without a leader after it failed, rounded likewise.
-    failovers : Failovers
-    hung_follower_hours : float
-        Mean wait of acks=all for a hung follower.
-    unflushed_hours : float
-        Age at which a record is surely on disk, at most the retention.
-    records_per_hour : float
-        Written to one partition.
-    tail_records : float
-        Mean number of records that only the leader has.
-    retention_hours, retained_records : float
-        Of one partition.
-    destruction_shares : tuple of (str, float)
-        Share of each mechanism in what destroys brokers.
-    joint_outages : bool
-        Outages that begin on several brokers together but end for each by itself can happen.
-    precision : float
-        Relative accuracy asked of the solver.
+    constants: the protocol's rules.
+    mechanisms: failures that count.
+    rates_per_hour: rate of every named transition.
+    nominal_rates_per_hour: the same rounded to powers of two, failures up and repairs down. They
+        choose the states, so that cards of one order of magnitude share a chain.
+    nominal_failover_hours: without a leader after it failed, rounded likewise.
+    hung_follower_hours: mean wait of acks=all for a hung follower.
+    unflushed_hours: age at which a record is surely on disk, at most the retention.
+    records_per_hour: written to one partition.
+    tail_records: mean number of records that only the leader has.
+    destruction_shares: share of each mechanism in what destroys brokers.
+    joint_outages: outages that begin on several brokers together but end for each by itself can
+        happen.
+    precision: relative accuracy asked of the solver.
     """
 
     constants: ChainConstants
@@ -164,21 +139,11 @@ class ChainParameters:
     ) -> ChainParameters:
         """Read settings, card and workload.
 
-        Parameters
-        ----------
-        brokers, racks : int
-            Of the whole cluster.
-        brokers_per_rack : float
-            Brokers whose leaders move together when a rack fails.
-        voter_racks : int
-            Racks with voters of the controller quorum whose outages can take the majority.
-        mechanisms : frozenset of str
-            To be counted with the card's, even if their rates are 0.
-
-        Raises
-        ------
-        NotComputedError
-            If the card gives a repair a shape of more than 2.
+        brokers, racks: of the whole cluster.
+        brokers_per_rack: brokers whose leaders move together when a rack fails.
+        voter_racks: racks with voters of the controller quorum whose outages can take the majority.
+        mechanisms: to be counted with the card's, even if their rates are 0.
+        Raises NotComputedError if the card gives a repair a shape of more than 2.
         """
         constants = chain_constants(config, model, load, brokers).shared_by_versions
         mechanisms |= possible_mechanisms(model)
@@ -236,17 +201,8 @@ class ChainParameters:
 class Case:
     """The arguments of `evaluate`, read once.
 
-    Attributes
-    ----------
-    cluster, config, model, load
-        The arguments of `evaluate`.
-    placement : Placement
-        Replica sets of the topic.
-    chain : ChainParameters
-    timeouts : ProducerTimeouts
-    stalls : IsrStalls
-    events_per_year : tuple of (str, float)
-        Rate of each mechanism of the card for one broker, one rack or the cluster.
+    placement: replica sets of the topic.
+    events_per_year: rate of each mechanism of the card for one broker, one rack or the cluster.
     """
 
     cluster: Any
@@ -270,19 +226,10 @@ class Case:
     ) -> Case:
         """Place the topic and read every number.
 
-        Parameters
-        ----------
-        cluster, config, model, load
-            As for `evaluate`.
-        replicas : tuple of tuple of int, optional
-            Replicas of each partition; by default as Kafka places a new topic.
-
-        Raises
-        ------
-        InputError
-            If Kafka could not place the topic.
-        NotComputedError
-            If the card has a shape of more than 2, or what `check_exact` refuses.
+        replicas: replicas of each partition; by default as Kafka places a new topic.
+        Raises InputError if Kafka could not place the topic.
+        Raises NotComputedError if the card has a shape of more than 2, or what `check_exact`
+            refuses.
         """
         check_exact(model)
         load = Workload() if load is None else load
@@ -339,12 +286,7 @@ class Case:
         its partition, no broker lags for what it leads, and the order of assignment may decide
         elections.
 
-        Parameters
-        ----------
-        exchangeable : Exchangeable
-            Which replicas of a set are.
-        tails : bool
-            Records are acknowledged that only the leader has.
+        tails: records are acknowledged that only the leader has.
         """
         if tails:
             return 1.0

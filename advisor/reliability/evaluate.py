@@ -11,7 +11,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
@@ -68,7 +68,7 @@ _WORTH_SAYING = 1e-4
 
 @names_checked
 def evaluate(
-    cluster: Brokers | str | PathLike[str],
+    cluster: Brokers | Sources,
     config: Config,
     model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
@@ -83,8 +83,8 @@ def evaluate(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
-        Brokers and their racks; a text or path is read by `load_cluster`. A broker whose rack is
+    cluster : Cluster, str, path or list
+        Brokers and their racks; texts or paths are read by `load_cluster`. A broker whose rack is
         unknown counts as a rack of its own.
     config : Config
         Settings of the topic and its producers.
@@ -177,10 +177,7 @@ def check_inputs(
 ) -> None:
     """Check the types of the arguments that every front door takes.
 
-    Raises
-    ------
-    InputError
-        If one is of the wrong type; the message names it.
+    Raises InputError if one is of the wrong type; the message names it.
     """
     if not isinstance(getattr(cluster, "brokers", None), Mapping):
         raise InputError(f"cluster={shown(cluster)}: give a Cluster, as load_cluster returns it")

@@ -25,36 +25,20 @@ EVENTS, RECORDS = "events/year", "records/year"
 class Measure:
     """One measure.
 
-    Attributes
-    ----------
-    name : str
-        As results, goals and tables of data have it.
-    unit : str
-        One of PROBABILITY, FRACTION, YEARS, EVENTS and RECORDS.
-    words : str
-        What it is, in tables.
-    title : str
-        Heading of its own, as in a report.
-    say : callable
-        A value in a sentence.
-    goal : str
-        What a goal for it is about, after "the goal for"; "" if it can be none. `Goals` has a
+    name: as results, goals and tables of data have it.
+    unit: one of PROBABILITY, FRACTION, YEARS, EVENTS and RECORDS.
+    title: heading of its own, as in a report.
+    say: a value in a sentence.
+    goal: what a goal for it is about, after "the goal for"; "" if it can be none. `Goals` has a
         field of its name then.
-    brief_goal : str
-        The same for narrow columns.
-    shown : bool
-        Whether reports and the explorer give it a line of its own.
-    compared : bool
-        Whether tables that compare settings have a column for it.
-    wait : str
-        What a time of it is, after the time; "" for a share of time that has availability as its
+    brief_goal: the same for narrow columns.
+    shown: whether reports and the explorer give it a line of its own.
+    compared: whether tables that compare settings have a column for it.
+    wait: what a time of it is, after the time; "" for a share of time that has availability as its
         rest.
-    weighed : str
-        What the decision weighs of it, in few words; "" for measures that it does not weigh.
-    between : str
-        Name of the measure that tells the time between the same events; "" for none.
-    read : callable
-        From a result to its value; by default the attribute of its name.
+    weighed: what the decision weighs of it, in few words; "" for measures that it does not weigh.
+    between: the measure that tells the time between the same events; "" for none.
+    read: from a result to its value; by default the attribute of its name.
     """
 
     name: str
@@ -243,10 +227,7 @@ def weighed_as_times() -> tuple[Measure, ...]:
 def measure(name: str) -> Measure:
     """Return the entry of a measure.
 
-    Raises
-    ------
-    InputError
-        If there is none; the message lists all names.
+    Raises InputError if there is none; the message lists all names.
     """
     if name not in _current:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(_current)}")

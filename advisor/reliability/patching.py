@@ -9,7 +9,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
 from advisor.formatting import HOURS_PER_YEAR
 from advisor.protocol.rules.config import Config
@@ -37,7 +37,7 @@ _EXPECTED = 0.5
 
 @names_checked
 def patching(
-    cluster: Any | str | PathLike[str],
+    cluster: Any | Sources,
     config: Config,
     model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
@@ -56,8 +56,8 @@ def patching(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
-        Brokers and their racks; a text or path is read by `load_cluster`.
+    cluster : Cluster, str, path or list
+        Brokers and their racks; texts or paths are read by `load_cluster`.
     config : Config
         Topic, producer and broker settings.
     model : FailureModel, str or path

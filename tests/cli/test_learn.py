@@ -9,6 +9,7 @@ import advisor
 from advisor.__main__ import main
 from advisor.cli.learning import MOST_LINES
 from command_line import CLUSTERS, one_sentence
+from stored_samples import contents, quiet, samples_of, write
 
 PRIOR = ["learn", "--prior", "three_az_cloud"]
 FRAME = [*PRIOR, "--brokers", "12", "--years", "3"]
@@ -136,3 +137,23 @@ def test_another_file_is_not_overwritten(
     assert main([*FRAME, "--count", "broker.power=4", "--output", str(path)]) == 2
     assert "not overwritten" in one_sentence(capsys)
     assert path.read_text() == "mine = 1\n"
+
+
+def test_samples_go_to_a_folder_of_data_sets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Read once; Spark is for Parquet, and says so."""
+    path = write(tmp_path / "files" / "a.parquet", samples_of(quiet()))
+    line = [*PRIOR, str(path.parent), "--work", str(tmp_path / "work")]
+    assert main(line) == 0
+    first = capsys.readouterr().out
+    assert "3 brokers" in first
+    before = contents(tmp_path / "work")
+    assert {name.partition("/")[0] for name in before} == {
+        *("runs", "rejects", "transitions", "counts", "fits")
+    }
+    assert main(line) == 0
+    assert capsys.readouterr().out == first
+    assert contents(tmp_path / "work") == before
+    assert main([*FRAME, *counts(["broker.power=4"]), "--spark"]) != 0
+    assert "Parquet" in one_sentence(capsys)

@@ -46,7 +46,7 @@ def test_six_topics_in_25_lines(now: tuple[str, ...], draws: bool) -> None:
         *(action.topic for action in in_trouble(answer)),
         "ok        2 more: ",
         "No setting prevents",
-        *(["How sure: "] if draws else ["It pays unless"]),
+        *(["How sure: "] if draws else ["pays if"]),
         "* Held back",
         REST[-1],
     ]
@@ -84,7 +84,7 @@ def test_what_is_held_back_is_marked() -> None:
     assert "min ISR 2 *" in starred[0]
     notes = [line for line in lines_of(answer) if line.startswith("* ")]
     assert len(notes) == 1
-    assert "from 3 to 2" in notes[0]
+    assert "lowers min ISR" in notes[0]
     consented = verdict(*SIX, allow_lower_durability=True)
     assert "*" not in "\n".join(lines_of(consented))
 

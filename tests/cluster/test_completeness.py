@@ -46,7 +46,7 @@ WHOLE = topic("a", 0, 1, stated=2) + topic("b", 0, stated=1)
             "\tTopic: a\tPartition: 3\tLeader: none\tReplicas: 1,2\tIsr: 2\n",
             "only partitions that are not in sync",
         ),
-        (topic("a", 0, 1, stated=2), "one topic is shown, a"),
+        (topic("a", 0, 1, stated=2), "One topic is shown"),
     ],
 )
 def test_a_part_of_the_whole_is_said(text, said):

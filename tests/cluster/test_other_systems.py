@@ -8,12 +8,12 @@ import pytest
 
 from advisor.__main__ import main
 from advisor.advice import audit, recommend
-from advisor.advice.audits.current_state import current_state
 from advisor.catalog import model_path
 from advisor.cluster import Cluster, Partition, Topic, load_cluster
 from advisor.cluster.managed_services import SERVICES, service_of
 from advisor.errors import InputError
 from advisor.reliability.failures.failure_model import FailureModel
+from read_cluster import state_of
 
 CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1e-3, "hours": 12}}})
 PLAIN = (
@@ -150,7 +150,7 @@ def test_a_tiered_partition_without_a_leader_is_seen():
         ("diskless.enable=true", ()),
     ):
         cluster = load_cluster(PLAIN + described("clicks", configs, leader="none"))
-        assert current_state(cluster, "4.1").offline == offline
+        assert state_of(cluster, "4.1").offline == offline
 
 
 # Hosts and topics as in https://docs.aws.amazon.com/msk/latest/developerguide/,
@@ -173,6 +173,11 @@ def test_a_tiered_partition_without_a_leader_is_seen():
             "Aiven for Apache Kafka",
             "$ kafka-topics.sh --bootstrap-server shop-demo.a.aivencloud.com:12693 --describe\n"
             + PLAIN,
+        ),
+        (
+            "Amazon MSK Serverless",
+            "$ kafka-topics.sh --bootstrap-server boot-p1.c3.kafka-serverless.us-east-1.amazonaws."
+            "com:9098 --describe\n" + PLAIN,
         ),
         (None, PLAIN),
     ],

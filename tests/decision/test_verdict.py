@@ -9,7 +9,7 @@ from advisor.decision import Depth, Requirements, Setting, TopicQuestion, decide
 from advisor.decision.words import sure_sentence
 from advisor.reliability.failures import mechanisms
 from fake_evaluator import FakeEvaluator, question
-from six_topics import QUICK, SIX, amounts, verdict
+from six_topics import QUICK, SIX, amounts, drawn_verdict, verdict
 
 
 def test_a_cluster_of_six_topics() -> None:
@@ -43,7 +43,7 @@ def test_the_sentences_below() -> None:
         f"No setting prevents a loss every 270 years ({lost_disks}) and 17 of the 34 minutes a "
         "year."
     )
-    assert "It pays unless losing records matters less than 4.8 hours without writes." in below
+    assert "Min ISR 2 pays if a loss outweighs 4.8 hours without writes." in below
     assert "Held back, because it lowers min ISR from 3 to 2: audit." in below
 
 
@@ -83,7 +83,7 @@ def test_the_price_is_said_with_draws_and_without() -> None:
     evaluator, depth = FakeEvaluator(), Depth(sensitivity=False, others=False)
     drawn = decide_cluster([SIX[4]], evaluator, depth=depth)
     middle = decide_cluster([SIX[4]], evaluator, depth=QUICK)
-    sentence = "It pays unless losing records matters less than 92 minutes without writes."
+    sentence = "Min ISR 2 pays if a loss outweighs 92 minutes without writes."
     assert sentence in middle.below
     assert f"How sure: {drawn.confidence}. {sentence}" in drawn.below
     assert drawn.choice is not None
@@ -223,6 +223,22 @@ def test_the_least_confident_choice_is_the_verdicts() -> None:
     assert all(action.choice.depends_on is not None for action in every.actions)
 
 
+def test_the_topics_of_the_least_sure_choice_are_named() -> None:
+    """Where others are surer; alone, or with all as sure, no topic is named."""
+    actions = drawn_verdict(*SIX).actions
+    choices = [
+        replace(action.choice, draws=128, kept_in=100 if action.topic == "audit" else 128)
+        for action in actions
+    ]
+    drawn = [
+        replace(action, choice=choice) for action, choice in zip(actions, choices, strict=True)
+    ]
+    least = min(choices, key=lambda choice: choice.kept_in)
+    assert "likely (audit), else sure." in sure_sentence(least, drawn)
+    assert "How sure: likely." in sure_sentence(least, [a for a in drawn if a.topic == "audit"])
+    assert "How sure: sure." in sure_sentence(choices[-1], [drawn[-1], drawn[-1]])
+
+
 def test_what_a_choice_depends_on_is_named() -> None:
     """Two numbers of the card by name, more or none in words."""
     choice = verdict(SIX[4]).choice
@@ -233,7 +249,7 @@ def test_what_a_choice_depends_on_is_named() -> None:
         (None, "numbers of the card that differ between clusters"),
     ):
         sentence = sure_sentence(replace(unsure, depends_on=paths))
-        assert sentence.startswith(f"How sure: it depends on {words_of_numbers}. It pays unless")
+        assert sentence.startswith(f"How sure: it depends on {words_of_numbers}. Min ISR 2 pays")
 
 
 def test_a_verdict_is_plain_data() -> None:

@@ -10,6 +10,7 @@ import pytest
 import advisor
 from advisor.errors import AdvisorError, InputError
 from advisor.learning import Learned
+from advisor.learning.fit import learned_numbers
 from advisor.reliability.failures.card import Quantity
 from advisor.reliability.failures.distributions import range_of
 from advisor.reliability.failures.failure_model import FailureModel
@@ -263,8 +264,40 @@ def test_what_to_set_changes_where_it_should(story: str) -> None:
     assert after.after.min_insync_replicas == (1 if reason else 2)
     assert after.refused_after != before.refused_after
     if reason:
-        assert f"{reason} (" in result.change
+        assert f"({reason}, " in result.change
     assert ("changed" in result.change) is bool(reason)
+
+
+def test_what_to_set_stays_for_a_reason() -> None:
+    """Nothing new was seen; no setting prevents it; or what prevents it loses too much."""
+    cluster = advisor.load_cluster(DESCRIBED, racks="1=a,2=b,3=c,4=a,5=b,6=c")
+    stays = {}
+    for story in ("usual years", "all brokers stop ten times", "leaders limp every week"):
+        counts = {"years": 3, "events": STORIES[story][0]}
+        result = advisor.learn(counts, prior=CARD, cluster=cluster)
+        (before,), (after,) = result.verdict_before.actions, result.quick_verdict.actions
+        unavoidable = after.floor.minutes_without_writes_per_year
+        stays[story] = before.refused_after, after.refused_after, unavoidable, after.choice
+    was, now, _, _ = stays["usual years"]
+    assert now == pytest.approx(was, rel=0.1)
+    was, now, unavoidable, _ = stays["all brokers stop ten times"]
+    assert now > 10.0 * was
+    assert unavoidable > 0.9 * now
+    was, now, unavoidable, choice = stays["leaders limp every week"]
+    assert now > 5.0 * was
+    assert unavoidable < 0.2 * now
+    # A loss counts as a week without writes; a lower min ISR pays only where it counts for less.
+    assert 1.0 < choice.break_even_minutes.median < 10_080.0
+
+
+def test_the_text_says_what_numbers_are_called() -> None:
+    """Each mechanism in plain words, and what one event strikes."""
+    result = learned({"broker.gray": 3, "cluster.crash": 1})
+    assert "broker.gray: half-dead brokers; cluster.crash: brokers crashing together" in (
+        result.named_words
+    )
+    assert "of one broker or cluster" in result.named_words
+    assert result.named_words in result.explain()
 
 
 def test_observed_minutes_are_compared_with_both_cards() -> None:
@@ -317,3 +350,23 @@ def test_an_empty_list_is_refused() -> None:
     """There must be something to learn from."""
     with pytest.raises(InputError, match="nothing to learn"):
         advisor.learn([], prior=CARD)
+
+
+def test_a_card_says_itself_what_was_learned(tmp_path: Path) -> None:
+    """Read back from its file it names each number, what was seen, and the card before."""
+    counts = {
+        "brokers": 12,
+        "years": 3,
+        "events": {"broker.power": 4, "broker.gray": 0, "cluster.crash": [{"minutes": 40}]},
+    }
+    learned = advisor.learn(counts, prior="three_az_cloud")
+    learned.to_toml(tmp_path / "my_card.toml")
+    said = learned_numbers(advisor.load_model(tmp_path / "my_card.toml"))
+    rows = {row.number: row for row in learned.numbers}
+    assert {row.number for row in said} == set(rows)
+    for row in said:
+        assert row.seen == rows[row.number].evidence
+        assert row.card == "three_az_cloud"
+        assert row.before == str(learned.prior.quantities[row.number])
+    again = advisor.learn(counts, prior=advisor.load_model(tmp_path / "my_card.toml"))
+    assert {row.card for row in learned_numbers(again.model)} == {"my_card"}

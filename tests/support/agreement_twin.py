@@ -60,12 +60,12 @@ from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.simulation.cluster import LEADER_NOT_AVAILABLE
 from advisor.protocol.simulation.invariants import ALWAYS, check
 from advisor.protocol.simulation.state import State
+from advisor.reliability.partition import log_levels
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
-from advisor.reliability.partition.reduced_state import Outcome, PartitionState
-from advisor.reliability.partition.transition import Transition
+from advisor.reliability.partition.reduced_state import Outcome, PartitionState, Transition
 from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from agreement_cluster import WRITTEN, Cluster, Move
 from agreement_moves import possible
@@ -336,7 +336,7 @@ class Experiment:
             cluster.expect_equal_logs()
         known = self._known(twin)
         for slot, level in enumerate(reduced.level):
-            lacking = logs.size(known) if level == red.EMPTY else sum(gaps[:level])
+            lacking = logs.size(known) if level == log_levels.EMPTY else sum(gaps[:level])
             held = logs.size(known) - lacking
             self._same(twin, f"records held by slot {slot}", cluster.held(slot, known), held)
         return twin

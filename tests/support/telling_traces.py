@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from advisor.protocol.rules import controller
-from advisor.reliability.partition import partition_events, partition_state, transition
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import PartitionTransitionTable
@@ -51,33 +50,33 @@ class Mutant(NamedTuple):
 
 MUTANTS = {
     "leader fenced last": Mutant(
-        transition, "return slot != on_record.leader,", "return slot == on_record.leader,",
+        red, "return slot != on_record.leader,", "return slot == on_record.leader,",
         "Transition", (red,),
     ),
     "fenced in the reverse order": Mutant(
-        transition, "fallen.sort(key=self._decision_order)",
+        red, "fallen.sort(key=self._decision_order)",
         "fallen.sort(key=self._decision_order, reverse=True)", "Transition", (red,),
     ),
     "cut off counts as an unclean stop": Mutant(
-        transition, "[DOWN_CLEAN if own == CUT_OFF", "[DOWN_UNCLEAN if own == CUT_OFF",
+        red, "[DOWN_CLEAN if own == CUT_OFF", "[DOWN_UNCLEAN if own == CUT_OFF",
         "Transition", (red,),
     ),
     "a crash without a controller counts as clean": Mutant(
-        transition, "if event == CRASH and old == WAITING_CLEAN:", "if event == CRASH:",
+        red, "if event == CRASH and old == WAITING_CLEAN:", "if event == CRASH:",
         "Transition", (red,),
     ),
     "a clean stop that is not registered yet counts as unclean": Mutant(
-        transition, "if event == CRASH and old == WAITING_CLEAN:", "if False:",
+        red, "if event == CRASH and old == WAITING_CLEAN:", "if False:",
         "Transition", (red,),
     ),
     "the operator waits for one electable replica only if all are down": Mutant(
-        partition_state, "if any(condition[slot] in DOWN for slot in electable)",
+        red, "if any(condition[slot] in DOWN for slot in electable)",
         "if all(condition[slot] in DOWN for slot in electable)",
-        "operator_can_elect", (red, partition_events),
+        "operator_can_elect", (red,),
     ),
     "a new ZooKeeper controller removes replicas in the reverse order": Mutant(
-        controller, "sorted(set(registration.isr) - active)",
-        "sorted(set(registration.isr) - active, reverse=True)",
+        controller, "[b for b in order if b in dead]",
+        "[b for b in reversed(order) if b in dead]",
         "controller_started", (controller,),
     ),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.transition import Transition
+from advisor.reliability.partition.reduced_state import Transition
 from agreement_cluster import Move
 from agreement_search import DIVERGING, RULES, Seen, configuration, exhaust, walk
 from agreement_twin import Experiment

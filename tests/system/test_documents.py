@@ -55,16 +55,31 @@ def test_a_missing_path_is_found() -> None:
 
 
 def test_decisions_are_numbered_dated_and_indexed() -> None:
-    """Entries count from 1 in the order of their dates, and the index lists all of them."""
+    """Entries go by number and date, each is in its area's row, and no number is missing."""
     text = (ROOT / "DECISIONS.md").read_text(encoding="utf-8")
-    entries = re.findall(r"^## (\d+)\. (.+)\n\n\*(\d{4}-\d\d-\d\d)", text, re.MULTILINE)
-    assert [int(number) for number, _, _ in entries] == list(range(1, len(entries) + 1))
-    assert len(entries) == text.count("\n## ")
-    assert [date for _, _, date in entries] == sorted(date for _, _, date in entries)
-    rows = re.findall(
-        r"^\| \[(\d+)\]\(#\S+\) \| (.+?) \| [^|]+ \| (\d{4}-\d\d-\d\d)", text, re.MULTILINE
-    )
-    assert rows == entries
+    head = r"^## (\d+)\. (.+)\n\n\*(\d{4}-\d\d-\d\d), ([^.*]+)\.\*"
+    entries = re.findall(head, text, re.MULTILINE)
+    assert len(entries) == text.count("\n## ") - 1  # the index
+    assert [date for _, _, date, _ in entries] == sorted(date for _, _, date, _ in entries)
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", text, re.MULTILINE))
+    replaced = rows.pop("replaced")
+    assert rows.pop("area") == "decisions"
+    indexed = [(area, entry) for area, row in rows.items() for entry in row.split("; ")]
+    assert sorted(indexed) == sorted((area, f"{n} {title}") for n, title, _, area in entries)
+    numbers = [int(number) for number, _, _, _ in entries]
+    assert numbers == sorted(numbers)
+    gone = {
+        int(number): int(successor)
+        for replaced_numbers, successor in re.findall(r"([\d, ]+) by (\d+)", replaced)
+        for number in replaced_numbers.split(",")
+    }
+    assert set(gone.values()) <= set(numbers)
+    assert sorted([*numbers, *gone]) == list(range(1, max(numbers) + 1))
+
+
+def test_decisions_are_short() -> None:
+    """Who reads a decision reads a few lines: the file stays below 60 kB."""
+    assert (ROOT / "DECISIONS.md").stat().st_size <= 60_000
 
 
 def test_one_version_and_one_licence() -> None:

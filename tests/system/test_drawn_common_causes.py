@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
-from advisor.reliability.results.agreement import deviations
+from agreement_of_samples import deviations
 from sampled_runs import FAR, off_by
 
 LOAD = Workload(partitions=6, records_per_second=10.0, retention_hours=24.0)

@@ -9,8 +9,8 @@ import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.catalog import model_names
-from advisor.reliability.results.agreement import Deviation, deviations
 from advisor.reliability.sampler.plan_reader import plan_for
+from agreement_of_samples import Deviation, deviations
 from sampled_runs import FAR
 
 NAMES = tuple(model_names())

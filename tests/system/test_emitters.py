@@ -37,7 +37,7 @@ ESCAPES = {"html", "shlex", "markupsafe"}
 DUMPS = {
     "advisor.cluster.live.sasl": "a token, in base64",
     "advisor.reliability.chain.structure_store": "what an array on disk is made of",
-    "advisor.protocol.zookeeper.znodes": "the data of a simulated znode",
+    "advisor.lessons.zookeeper.znodes": "the data of a simulated znode",
     "advisor.present.report.origin": "what a digest is made of",
     "advisor.present.interactive.settings_grid": "what equal rows of a page are known by",
 }

@@ -13,10 +13,10 @@ from scipy import stats
 
 from advisor import Cluster, Config, Workload, evaluate, load_model, simulate
 from advisor.reliability import measure_table
-from advisor.reliability.results.agreement import Deviation, deviations, table
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.sampler.plan_reader import plan_for
+from agreement_of_samples import Deviation, deviations, table
 from configuration_grid import Case, grid
 from sampled_runs import FAR
 

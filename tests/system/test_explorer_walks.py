@@ -1,8 +1,8 @@
 """In a real browser: random changes of all controls, with a kernel that we play and without one.
 
-Every change is answered: texts, picture and commands are those of one setting, as Python computes
-it; a refused value is marked, and nothing can be copied until it is mended. `WALK_STEPS=200` takes
-a longer walk.
+Also of what the cluster has seen, which only a kernel can learn from. Every change is answered:
+texts, picture and commands are those of one setting, as Python computes it; a refused value is
+marked, and nothing can be copied until it is mended. `WALK_STEPS=200` takes a longer walk.
 """
 
 import json
@@ -15,11 +15,13 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from advised import MODEL, described
+from advisor.learning import learn
+from advisor.present.interactive import seen
 from advisor.present.interactive.controls import CONTEXT, PRICE
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 from browsing import NEEDS_BROWSER, chromium
 
 pytestmark = NEEDS_BROWSER
@@ -29,7 +31,11 @@ SEED = int(os.environ.get("WALK_SEED", "1"))
 TYPED = {
     "retries": ("0", "1", "5", "-1", "", "2147483647"),
     "delivery_timeout_ms": ("30000", "10", "30004", "60000", "600000", "120000"),
+    seen.YEARS: ("3", "3", "0.5", "12", "", "0", "x"),
+    seen.BROKERS: ("", "12", "6", "0"),
 }
+COUNTS = ("", "0", "0", "1", "4", "1.5", "999999999")
+MINUTES = ("", "40", "40, 12", "0")
 STARTED = """
 (async ([source, page, values]) => {
   const made = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -96,7 +102,7 @@ def controls_of(page: Page, prices: list[str]) -> dict[str, str]:
         "() => Object.fromEntries([...document.querySelectorAll('.ae-row select, .ae-row input')]"
         ".map(field => [field.id.replace(/^advisor-\\d+-/, ''), field.value]))"
     )
-    return {**values, PRICE: prices[int(values[PRICE])]}
+    return {**seen.UNCOUNTED, **values, PRICE: prices[int(values[PRICE])]}
 
 
 def change(page: Page, draw: random.Random) -> str:
@@ -113,9 +119,26 @@ def change(page: Page, draw: random.Random) -> str:
     elif key == PRICE:
         field.fill(str(draw.randrange(int(field.get_attribute("max")) + 1)))
     else:
-        field.fill(draw.choice(TYPED[key]))
+        field.fill(draw.choice(TYPED.get(key, MINUTES if key.endswith("minutes") else COUNTS)))
         field.press("Enter")
     return key
+
+
+def learned_card(model: ExplorerModel, shown: Mapping[str, str]) -> FailureModel:
+    """Return the card with what the controls count, by `advisor.learn`."""
+    prior = model.model if shown["card"] == model.model.name else load_model(shown["card"])
+    events: dict[str, Any] = {}
+    for name in seen.MECHANISMS:
+        minutes = shown.get(f"seen.{name}.minutes", "").replace(",", " ").split()
+        if typed := shown[f"seen.{name}"]:
+            events[name] = int(typed)
+            if minutes:
+                events[name] = {"events": int(typed), "minutes": [*map(float, minutes)]}
+    if not events:
+        return prior
+    brokers = int(shown[seen.BROKERS] or len(model.cluster.brokers))
+    document = {"brokers": brokers, "years": float(shown[seen.YEARS]), "events": events}
+    return learn(document, prior=prior, cluster=model.cluster).model
 
 
 def walk(
@@ -129,6 +152,7 @@ def walk(
     `held` says as which setting the page holds what the controls show; None if it does not.
     """
     draw, prices = random.Random(SEED), list(model.prices)
+    page.evaluate("() => document.querySelectorAll('.ae-seen').forEach(fold => fold.open = true)")
     answered()
     shown, refusals = controls_of(page, prices), 0
     for step in range(STEPS):
@@ -170,7 +194,7 @@ def matches(
     assert bool(seen["greyed"]) == refused, where
     config = model.config(shown)
     question = model.question(shown, config)
-    card = model.model if shown["card"] == model.model.name else load_model(shown["card"])
+    card = learned_card(model, shown)
     exact = evaluate(model.cluster, config, card, question.load, placement=question.today.placement)
     assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4), where
     assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4), where
@@ -196,6 +220,9 @@ def test_every_change_of_the_widget_is_answered(browser: Browser, view: Explorer
         view.values = page.evaluate("() => window.held.values")
         (action,) = view.verdict.actions
         assert action.today.config == view.setting == model.config(view.values)
+        counted = model.learned(view.values)
+        assert (view.learned is None) == (counted is None)
+        assert view.learned is None or view.learned.model == learned_card(model, view.values)
 
     refusals = walk(page, model, answered)
     assert refusals > STEPS / 20

@@ -1,4 +1,4 @@
-"""The table of questions names findings, headings, files and columns that exist."""
+"""The list of questions names findings, headings, files and columns that exist."""
 
 import json
 import re
@@ -12,11 +12,9 @@ from advisor.advice.migration.plan import make_plan
 from advisor.catalog import data_path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in (ROOT / "QUESTIONS.md").read_text(encoding="utf-8").splitlines()
-    if re.match(r"\| \d", line)
-]
+SECTIONS = re.split(
+    r"^## ", (ROOT / "QUESTIONS.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+)[1:]
 NOTEBOOKS = {path.stem: path for path in (ROOT / "notebooks").glob("*.ipynb")}
 
 
@@ -38,20 +36,25 @@ def files() -> set[str]:
 
 
 def test_there_are_26() -> None:
-    """Every question of the list, in order, with an answer."""
-    assert [row[0] for row in ROWS] == [str(number) for number in range(1, 27)]
-    assert all(len(row) == 6 and row[2] for row in ROWS)
+    """Every question of the list, in order, with an answer and what to do."""
+    heads = [section.split("\n")[0] for section in SECTIONS]
+    assert [head.split(".")[0] for head in heads] == [str(number) for number in range(1, 27)]
+    for section in SECTIONS:
+        _, _, answer, *_ = section.split("\n")
+        assert answer.strip("- ") == answer != "", section
+        assert section.count("\n- To do it: ") == 1, section
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_what_a_row_names_exists(row: list[str], files: set[str]) -> None:
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.split(".")[0])
+def test_what_a_section_names_exists(section: str, files: set[str]) -> None:
     """Findings are in the catalogue, quoted headings in the notebook, files in the plan."""
-    text = " ".join(row)
-    known = {rule.code for rule in _RULES}
-    assert set(re.findall(r"KRA\d+", text)) <= known
+    text = " ".join(section.split())
+    assert set(re.findall(r"KRA\d+", text)) <= {rule.code for rule in _RULES}
     named = re.findall(r"`(0\d_\w+)`", text)
     assert set(named) <= set(NOTEBOOKS)
     for heading in re.findall(r"`0\d_\w+`, \"([^\"]+)\"", text):
         assert any(f"## {heading}" in headings(NOTEBOOKS[name]) for name in named), heading
-    written = re.findall(r"`([\w-]+\.(?:sh|properties|yaml|py|go|json))`", row[5])
+    written = re.findall(
+        r"`([\w-]+\.(?:sh|properties|yaml|py|go|json))`", text.split("- To do it: ")[1]
+    )
     assert set(written) <= files

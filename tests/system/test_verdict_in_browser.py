@@ -1,13 +1,14 @@
 """In a real browser: the first screen of a verdict, on a desk and on a phone, light and dark."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from advisor.decision import Verdict
+from advisor.decision import Action, Verdict
 from advisor.present.verdict_page import verdict_html
 from browsing import NEEDS_BROWSER, chromium, opened, serious
 from fake_evaluator import question
@@ -21,8 +22,14 @@ HEAD = (
 )
 BROKEN = ("orders: 2 of 12 partitions have no leader",)
 LONG = "orders.payments.completed.by.region." * 6
+
+
+def command(action: Action) -> str:
+    return f"echo '{action.topic}' \\\n  <\"{action.after}\">\n"
+
+
 VERDICTS = {
-    "six topics": drawn_verdict(*SIX, now=BROKEN),
+    "six topics": replace(drawn_verdict(*SIX, now=BROKEN), command_of=command),
     "long names": verdict(*(question(1, 1, topic=f"{LONG}{number}") for number in range(12))),
     "one setting": drawn_verdict(question(3, 2, topic="")),
 }
@@ -82,3 +89,41 @@ def test_topics_are_cards_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     assert [cells.nth(place).evaluate(label) for place in (0, 1)] == ['"Today"', '"Set to"']
     assert page.get_by_role("row").count() >= 5
     page.context.close()
+
+
+def test_a_topic_has_a_button_that_copies_its_command(browser: Browser, tmp_path: Path) -> None:
+    """By keyboard, as it is written; one that is held back says why and cannot be pressed."""
+    path, shown = tmp_path / "verdict.html", VERDICTS["six topics"]
+    path.write_text(f"{HEAD}{verdict_html(shown).text}</main>", encoding="utf-8")
+    page = opened(browser, path, 1280)
+    page.evaluate(
+        "() => { window.copied = []; Object.defineProperty(window, 'isSecureContext', "
+        "{ value: false }); document.execCommand = () => "
+        "copied.push(document.querySelector('textarea').value) > 0; }"
+    )
+    for action in shown.actions:
+        row = page.locator(".av-topics tbody tr", has=page.get_by_text(action.topic, exact=True))
+        button = row.locator("button")
+        if action.set_to is None:
+            assert button.count() == 0
+        elif action.held_back:
+            assert button.is_disabled()
+            assert "lowers min ISR" in button.get_attribute("aria-label")
+        else:
+            button.press("Enter")
+            assert button.text_content() == "Copied"
+            assert page.evaluate("copied.pop()") == command(action)
+    assert any(action.held_back for action in shown.actions)
+    page.context.close()
+
+
+def test_without_scripts_there_is_no_button(browser: Browser, tmp_path: Path) -> None:
+    """The column that scripts would serve is not shown; the rest of the table is."""
+    path = tmp_path / "verdict.html"
+    path.write_text(f"{HEAD}{verdict_html(VERDICTS['six topics']).text}</main>", encoding="utf-8")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator(".av-topics th").first.is_visible()
+    assert [cell.is_visible() for cell in page.locator(".av-command").all()].count(True) == 0
+    context.close()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from os import PathLike
 from typing import Any
 
+from advisor import plotting
 from advisor.advice.arguments import check_arguments, check_producer_settings
-from advisor.advice.audits.audit_views import AuditViews
-from advisor.advice.audits.copyset_spread import spread_words
+from advisor.advice.audits.baseline import Changes, changes_since
 from advisor.advice.audits.current_state import CurrentState, current_state
+from advisor.advice.audits.sarif import results_of, sarif_log
+from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
-from advisor.advice.deciding import Decision, evaluated_once
+from advisor.advice.candidate import goals_words, lost_words
+from advisor.advice.deciding import Decided, Decision, evaluated_once
 from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
@@ -23,30 +27,43 @@ from advisor.advice.findings.checks import (
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.findings.owners import owner_of
+from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
-from advisor.advice.phrases import sentence
+from advisor.advice.phrases import count_in_words, sentence
 from advisor.advice.situation import Situation
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.decision.verdict import CRITICAL, SEVERITIES
 from advisor.errors import InputError, shown
+from advisor.formatting import significant, time_per_year
 from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.copysets import Copysets, copysets
+from advisor.reliability.common_cause.copysets import Chance, Copysets, copysets
 from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
+from advisor.rendering import joined
+from advisor.tables import (
+    MOST_ROWS,
+    RowTable,
+    html_folded,
+    html_list,
+    html_paragraphs,
+    html_table,
+    more_rows,
+)
 
 WITHOUT_INTERVALS = (
-    "These values have no 95 % intervals, which would take hours for hundreds of topics; "
-    "advisor evaluate computes them for one setting."
+    "These are the card's middle values; advisor evaluate gives 95 % intervals for one setting."
 )
 
 
 @dataclass(frozen=True, repr=False)
-class Audit(AuditViews):
+class Audit(Decided, RowTable):
     r"""Audit of all topics of a cluster, worst first; returned by `advisor.audit`.
+
+    Texts show at most the thirty worst topics.
 
     Order: topics that do not work at present, then those with critical settings, then the others;
     ties by what losses and time without writes cost.
@@ -162,10 +179,200 @@ class Audit(AuditViews):
         """Copysets, scatter width and the probability of a loss by them, in sentences."""
         return spread_words(self.copysets)
 
+    def _entries(self) -> tuple[TopicAudit, ...]:
+        return self.topics
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Return the audit as plain JSON data.
+
+        Returns
+        -------
+        dict
+            "now", "verdict" (with the action of every topic), "ok", "goals", "model", "topics"
+            (rows without intervals), "spread" (copysets), "findings" and "notes".
+
+        See Also
+        --------
+        to_frame : Only the topics, as a table.
+        to_sarif : The findings as SARIF.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> advisor.audit(text + "\n", "three_az_cloud").to_dict()["model"]
+        'three_az_cloud'
+        """
+        return {
+            "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
+            "verdict": self.quick_verdict.to_dict(),
+            "ok": self.ok,
+            "goals": self.goals.to_dict(),
+            "model": self.model.name,
+            "topics": self.rows(),
+            "spread": spread_numbers(self.copysets),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+    def since(self, accepted: str, source: str = "") -> Changes:
+        r"""Return what changed since an audit that was accepted.
+
+        Parameters
+        ----------
+        accepted : str
+            Content of the SARIF file of the accepted audit.
+        source : str, optional
+            Where it was read, for messages.
+
+        Returns
+        -------
+        Changes
+            With `new`, `gone`, `accepted` and `fails`.
+
+        Raises
+        ------
+        InputError
+            If it is no SARIF log of this advisor.
+
+        See Also
+        --------
+        to_sarif : Writes such a log.
+
+        Examples
+        --------
+        >>> import json
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2\n"
+        >>> audit = advisor.audit(text, "three_az_cloud")
+        >>> changes = audit.since(json.dumps(audit.to_sarif()))
+        >>> changes.new, changes.gone
+        ((), ())
+        """
+        return changes_since(accepted, results_of(self.topics, self.findings), source)
+
+    def to_sarif(self, text: str = "", accepted: str = "") -> dict[str, Any]:
+        r"""Return the findings as a SARIF 2.1.0 log, for code scanning and CI.
+
+        Parameters
+        ----------
+        text : str, optional
+            Content of the file that the cluster was read from: findings about a topic then point
+            to the first line that names it. Default: to line 1.
+        accepted : str, optional
+            SARIF log of an accepted audit: each result then says whether it is new. Default: none.
+
+        Returns
+        -------
+        dict
+            The log, ready for ``json.dump``: a rule for each code that was found (and KRA001 for a
+            missed goal, KRA002 and KRA003 for settings to change) with its help text, and a result
+            for each finding, with level "error" (does not work at present, misses a goal, critical
+            settings), "warning" (risk, or other settings cost less) or "note". Its properties have
+            the severity of its topic.
+
+        See Also
+        --------
+        since : What changed since such a log.
+        to_dict : All numbers, as plain JSON data.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> log = advisor.audit(text + "\n", "three_az_cloud").to_sarif()
+        >>> log["version"], log["runs"][0]["results"][0]["ruleId"]
+        ('2.1.0', 'KRA101')
+        """
+        new = self.since(accepted).new if accepted else None
+        return sarif_log(self.topics, self.findings, self.cluster.source, text, new)
+
+    def explain(self) -> str:
+        r"""Return the audit as text: state, verdict, topics, findings, goals, notes.
+
+        Returns
+        -------
+        str
+            Several lines; of more than thirty topics the worst thirty.
+
+        See Also
+        --------
+        to_frame : All topics.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> lines = advisor.audit(text + "\n", "three_az_cloud").explain().splitlines()
+        >>> [line for line in lines if line.startswith("Goals:")]
+        ['Goals: none.']
+        """
+        lines = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
+        lines += [*self._topic_lines(), *_finding_lines(self.findings), self.spread]
+        lines.append(self.goals.sentence)
+        return "\n".join([*lines, *self.notes[:MOST_ROWS]])
+
+    def plot(self, ax: Any = None) -> Any:
+        r"""Draw every topic by durability and write availability, with the goals as lines.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib (extra "report") is not installed.
+
+        See Also
+        --------
+        to_frame : The numbers.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> from matplotlib.figure import Figure
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> audit = advisor.audit(text + "\n", "three_az_cloud")
+        >>> audit.plot(Figure().add_subplot()).get_xlabel()
+        'write availability, better to the right'
+        """
+        return plotting.draw("audit", self, ax)
+
+    def __repr__(self) -> str:
+        head = [*state_lines(self.now), str(self.quick_verdict), *self.below_verdict]
+        return "\n".join([*head, *(f"  {line}" for line in self._topic_lines())])
+
+    def _topic_lines(self) -> list[str]:
+        lines = [topic.sentence for topic in self.topics[:MOST_ROWS]]
+        return [*lines, *filter(None, [self._more_topics])]
+
+    @property
+    def _more_topics(self) -> str:
+        return more_rows(self.topics, "topics", "to_frame()")
+
+    def _repr_html_(self) -> str:
+        table = html_table([_html_row(t) for t in self.topics[:MOST_ROWS]], "Topics, worst first")
+        behind = joined(
+            table,
+            html_paragraphs([self._more_topics, self.spread]),
+            html_list(_finding_lines(self.findings)),
+        )
+        head = self.quick_verdict.as_html(state_lines(self.now))
+        return joined(
+            head, html_folded("Every topic with its goals, and the findings", behind)
+        ).text
+
 
 @names_checked
 def audit(
-    cluster: Cluster | str | PathLike[str],
+    cluster: Cluster | Sources,
     model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
@@ -178,8 +385,8 @@ def audit(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
-        Cluster with topics; a text or path is read by `advisor.load_cluster`.
+    cluster : Cluster, str, path or list
+        Cluster with topics; texts or paths are read by `advisor.load_cluster`.
     model : FailureModel, str or path
         Failure and repair rates; a card's name or path is read by `advisor.load_model`.
     load : Workload, optional
@@ -231,22 +438,25 @@ def audit(
     cluster, model = cluster_of(cluster), model_of(model)
     check_arguments(cluster, model, load, goals, kafka_version)
     check_producer_settings(producer)
-    goals = goals or Goals()
     situation = Situation.read(cluster, load, kafka_version, producer, shared=shared)
-    once = evaluated_once(evaluated or topic_evaluator())
+    return _audited(situation, model, goals or Goals(), evaluated or topic_evaluator())
+
+
+def _audited(situation: Situation, model: FailureModel, goals: Goals, evaluated: Evaluate) -> Audit:
+    """The audit of a cluster that was read: its topics first, then what holds for all of them."""
+    cluster, once = situation.cluster, evaluated_once(evaluated)
     decision = Decision(situation, model, goals.requirements, evaluated=once)
     audits: list[TopicAudit] = []
     with progress_bar(len(cluster.topics), " topics", "Auditing") as done:
         for topic in situation.topics:
-            config, own = situation.config_of(topic), situation.load_of(topic)
             action = decision.action(topic.name)
-            audits += audit_topic(topic, cluster, config, model, own, goals, action, once)
+            audits += audit_topic(topic, situation, model, goals, action, once)
             done(1)
     audits.sort(key=_worst_first)
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
     producing = Config(kafka_version=situation.version, **situation.settings)
     stated = situation.stated_version
-    now = current_state(cluster, situation.version)
+    now = current_state(situation)
     return Audit(
         situation=situation,
         model=model,
@@ -254,7 +464,7 @@ def audit(
         topics=tuple(audits),
         general=(
             *check_missing(now.presence),
-            *check_cluster(cluster, situation.version),
+            *check_cluster(situation),
             *(check_version(stated, situation.mode) if stated else ()),
             *_of_results(audits, situation, goals, check_producer(producing, model)),
         ),
@@ -307,3 +517,95 @@ def _worst_first(audited: TopicAudit) -> tuple[object, ...]:
         audited.topic.name,
         audited.partitions,
     )
+
+
+def _finding_lines(findings: tuple[Finding, ...]) -> list[str]:
+    """Return the findings, one for topics in the same state, and the first ten of each rule."""
+    lines = []
+    for first, topics, more in shortened(findings):
+        lines.append(f"{first.code} {topics + ': ' if topics else ''}{first.detail}")
+        lines += [more] if more else []
+    return lines
+
+
+def _html_row(audited: TopicAudit) -> dict[str, object]:
+    r = audited.choice.reliability
+    return {
+        "topic": audited.topic.name,
+        "partitions": len(audited.partitions),
+        "setting": audited.choice.name,
+        "a record is lost": lost_words(r),
+        "refused a year": time_per_year(r.write_unavailability),
+        "severity": audited.severity,
+        "set to": audited.advice.removeprefix("set ") or "as it is",
+        "goals": goals_words(audited.choice),
+        "findings": " ".join(dict.fromkeys(f.code for f in audited.findings)),
+    }
+
+
+def spread_numbers(placement: Copysets) -> dict[str, object]:
+    """Return copysets, scatter width and loss probabilities as plain JSON data.
+
+    ``chance_of_loss`` maps a number of brokers lost at once, at random, to the probability that
+    they hold every replica of some partition, with bounds.
+    """
+    widths = placement.scatter_width.values()
+    return {
+        "copysets": len(placement.sets),
+        "scatter_width": {
+            "mean": placement.mean_scatter_width,
+            "least": min(widths, default=0),
+            "most": max(widths, default=0),
+        },
+        "chance_of_loss": {
+            str(lost): chance._asdict() for lost, chance in _chances(placement).items()
+        },
+    }
+
+
+def spread_words(placement: Copysets) -> str:
+    """Return `spread_numbers` in two or three sentences."""
+    if not placement.sets:
+        return "No partition is placed."
+    sets = len(placement.sets)
+    shared = significant(placement.mean_scatter_width)
+    text = (
+        f"The partitions use {sets:,} {'different sets' if sets > 1 else 'set'} of brokers "
+        "(copysets); a broker shares partitions with "
+        f"{shared} other{'' if shared == '1' else 's'} on average (scatter width)."
+    )
+    parts = []
+    for lost, chance in _chances(placement).items():
+        parts.append(f"{_share(chance)} for {count_in_words(lost, 'broker')}")
+        # The probability does not decrease with more brokers.
+        if chance.low >= 1.0:
+            break
+    return (
+        f"{text} Chance that some partition loses all its copies if random brokers are lost at "
+        f"once: {', '.join(parts)}."
+    )
+
+
+@lru_cache(maxsize=8)  # text, page and JSON need the same values
+def _chances(placement: Copysets) -> dict[int, Chance]:
+    """Return the loss probability for the smallest copyset, and for one and two brokers more."""
+    if not placement.sets:
+        return {}
+    fewest = min(map(len, placement.sets))
+    numbers = range(fewest, min(fewest + 2, placement.brokers) + 1)
+    return {lost: placement.chance_of_loss(lost) for lost in numbers}
+
+
+def _share(chance: Chance) -> str:
+    if chance.exact or chance.high - chance.low < 0.005:
+        return _percent(chance.value)
+    return f"{_percent(chance.low)} to {_percent(chance.high)}"
+
+
+def _percent(probability: float) -> str:
+    """Return two digits; "0 %" and "100 %" only for exactly 0 and 1."""
+    if probability in (0.0, 1.0):
+        return f"{100.0 * probability:.0f} %"
+    if probability > 0.99:
+        return "over 99 %"
+    return f"{significant(100.0 * probability)} %"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from advisor.advice.kafka_version import controller_of
+from advisor.advice.situation import Situation
 from advisor.advice.topic_settings import config_of
-from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster import Partition, Topic
 from advisor.cluster.broker_presence import Presence, presence_of
-from advisor.protocol.rules.config import Config, effective_min_isr
+from advisor.protocol.rules.config import effective_min_isr
 from advisor.protocol.rules.controller import Policy, broker_gone
 from advisor.protocol.rules.isr import refusal_before_append
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
@@ -84,6 +84,10 @@ class CurrentState:
         writes, else in-sync replicas.
     worst_next : NextFailure or None
         The broker whose crash would do most harm now; None if none would do any, or all is in sync.
+    sole : bool
+        Whether every partition without a leader has a single replica: no other can be elected.
+    has_observers : bool
+        Whether topics have observers, which are listed as under-replicated.
     bootstrap_servers, command_config : str, and str or None
         Addresses and client properties that a running cluster was read with; "" and None else.
     """
@@ -100,6 +104,8 @@ class CurrentState:
     not_elected: tuple[int, ...] = ()
     start_first: int | None = None
     worst_next: NextFailure | None = None
+    sole: bool = False
+    has_observers: bool = False
     bootstrap_servers: str = ""
     command_config: str | None = None
 
@@ -148,29 +154,20 @@ class _Described(NamedTuple):
         return tuple(b for b in self.partition.held if b not in self.partition.isr)
 
 
-def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
-    """Return the state of a cluster when it was described.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        With its topics; without any, nothing is wrong.
-    kafka_version : str
-        Version whose rules elect.
-    """
-    settings = {"acks": "all", **controller_of(cluster, kafka_version)}
-    mode = str(Config(kafka_version=kafka_version, **settings).mode)
+def current_state(situation: Situation) -> CurrentState:
+    """Return the state of a cluster when it was described; without topics nothing is wrong."""
+    cluster, version = situation.cluster, situation.version
     observed = cluster.observed
-    state = CurrentState(kafka_version, mode, sum(len(t.partitions) for t in cluster.elected))
+    partitions = sum(len(topic.partitions) for topic in cluster.elected)
+    state = CurrentState(version, situation.mode, partitions)
     if observed is not None:
         servers, client = observed.bootstrap_servers, observed.command_config
         state = replace(state, bootstrap_servers=servers, command_config=client)
     reported = observed is not None and observed.down
     if not reported and all(_healthy(p) for t in cluster.elected for p in t.partitions):
         return state
-    every = [
-        each for topic in cluster.elected for each in _described(topic, kafka_version, settings)
-    ]
+    settings = {"acks": "all", **situation.controller}
+    every = [row for topic in cluster.elected for row in _described(topic, version, settings)]
     broken = [d for d in every if not _healthy(d.partition)]
     presence = presence_of(cluster)
     up = presence.in_sync
@@ -189,6 +186,8 @@ def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
         not_elected=tuple(sorted({b for d in offline for b in _electable(d.partition)} & up)),
         start_first=_start_first(offline, under, led, up),
         worst_next=_worst_next(every, up),
+        sole=bool(offline) and all(len(d.partition.held) == 1 for d in offline),
+        has_observers=cluster.has_observers,
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
+from advisor.advice.audits.setting_lines import FACTOR, MIN_ISR, Lines, setting_of
 from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
@@ -54,7 +55,6 @@ FINGERPRINT = "codeAndTopic/v1"
 """Name of what a result is known by."""
 
 _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
-_NAME = re.compile(r"[\w.-]+")
 
 
 def results_of(topics: Sequence[TopicAudit], findings: Iterable[Finding]) -> list[Finding]:
@@ -101,7 +101,8 @@ def sarif_log(
     results = results_of(topics, findings)
     severities = {audited.topic.name: audited.severity for audited in topics}
     rules = list(dict.fromkeys(each.rule for each in results))
-    lines = _first_lines(text, {each.topic for each in results if each.topic})
+    lines = Lines.read(text, {each.topic for each in results if each.topic})
+    changed = {audited.topic.name: _changed(audited) for audited in topics}
     index = {rule: number for number, rule in enumerate(rules)}
     return {
         "version": VERSION,
@@ -116,7 +117,7 @@ def sarif_log(
                 "columnKind": "unicodeCodePoints",
                 "results": [
                     {
-                        **_result(each, index[each.rule], source, lines),
+                        **_result(each, index[each.rule], source, _line(each, lines, changed)),
                         **_baseline_state(each, new),
                         "properties": _properties(each, severities),
                     }
@@ -148,12 +149,29 @@ def _described(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(found: Finding, rule: int, source: str, lines: Mapping[str, int]) -> dict[str, Any]:
+def _changed(audited: TopicAudit) -> str:
+    """The setting of a topic that is to change."""
+    action = audited.action
+    if action.set_to is None:
+        return ""
+    more = action.set_to.replication_factor != action.today.replication_factor
+    return FACTOR if more else MIN_ISR
+
+
+def _line(result: Finding, lines: Lines, changed: Mapping[str, str]) -> int:
+    """The line of the setting that a result is about, else of its topic."""
+    setting = setting_of(result.code)
+    if result.rule in SETTINGS.values():
+        setting = changed.get(result.topic, "")
+    return lines.of(result.topic, setting)
+
+
+def _result(found: Finding, rule: int, source: str, line: int) -> dict[str, Any]:
     about = f"{found.topic}: " if found.topic and not found.detail.startswith(found.topic) else ""
     location: dict[str, Any] = {
         "physicalLocation": {
             "artifactLocation": {"uri": _uri(source)},
-            "region": {"startLine": lines.get(found.topic, 1)},
+            "region": {"startLine": line},
         }
     }
     if found.topic:
@@ -193,12 +211,3 @@ def _uri(source: str) -> str:
     """Return the source as a relative or file URI."""
     path = PurePath("stdin" if source == "-" else source or "cluster")
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
-
-
-def _first_lines(text: str, topics: set[str]) -> dict[str, int]:
-    """Return the first line that names each topic, counted from 1."""
-    first: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        for name in topics.intersection(_NAME.findall(line)):
-            first.setdefault(name, number)
-    return first

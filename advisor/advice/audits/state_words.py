@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from advisor.advice.audits.current_state import CurrentState, NextFailure
 from advisor.advice.findings.missing_brokers import missing_words
 from advisor.advice.migration.tools import Tools
@@ -105,9 +107,12 @@ def _first(state: CurrentState) -> str:
     elif broker in (*state.presence.unknown, *state.presence.offline):
         what = f"bring back broker {broker} (if it is up, see its log)"
     if state.offline:
+        others = "elect no other replica unless its disk is lost"
+        if state.sole:
+            others = "there is no other replica to elect: if its disk is lost, so are the records"
         return (
-            f"First: {what}, which offline partitions wait for; elect no other replica unless its "
-            f"disk is lost. Check: {tools.unhealthy('unavailable').text}"
+            f"First: {what}, which offline partitions wait for; {others}. "
+            f"Check: {tools.unhealthy('unavailable').text}"
         )
     if state.under_min_isr:
         return (
@@ -115,7 +120,7 @@ def _first(state: CurrentState) -> str:
             f"Check: {tools.unhealthy('under-min-isr').text}"
         )
     return (
-        f"First: {what}; restart no other broker until this prints nothing: "
+        f"First: {what}; restart no other broker until this prints {tools.nothing}: "
         f"{tools.unhealthy('under-replicated').text}"
     )
 
@@ -125,7 +130,6 @@ def _tools(state: CurrentState) -> Tools:
 
     In place of the shell variables, which are set only in the scripts of a plan.
     """
-    if not state.bootstrap_servers:
-        return Tools(state.kafka_version, command_config=state.command_config)
     servers, config = state.bootstrap_servers, state.command_config
-    return Tools(state.kafka_version, servers, config, by_hand=True)
+    tools = Tools(state.kafka_version, command_config=config, has_observers=state.has_observers)
+    return replace(tools, bootstrap_servers=servers, by_hand=True) if servers else tools

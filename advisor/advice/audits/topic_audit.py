@@ -11,13 +11,13 @@ from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
 from advisor.advice.goals import Goals, goal_words
 from advisor.advice.phrases import listed
+from advisor.advice.situation import Situation
 from advisor.advice.tolerance import share_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.decision import Action
 from advisor.decision.verdict import CRITICAL, OK, SEVERITIES
 from advisor.decision.words import often, stopped
 from advisor.protocol.rules.config import Config
-from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
@@ -128,31 +128,26 @@ def setting_words(audits: Sequence[TopicAudit]) -> str:
 
 def audit_topic(
     topic: Topic,
-    cluster: Cluster,
-    config: Config,
+    situation: Situation,
     model: FailureModel,
-    load: Workload,
     goals: Goals,
     action: Action,
-    evaluated: Evaluate = evaluate,
+    evaluated: Evaluate,
 ) -> list[TopicAudit]:
     """Return the audit of one topic on the brokers that hold it, an entry per replication factor.
 
     Parameters
     ----------
     topic : Topic
-    cluster : Cluster
-    config : Config
-        Settings of the topic and its producers; the replication factor is read from the partitions.
+    situation : Situation
     model : FailureModel
-    load : Workload
-        Traffic of the topic, over all of its partitions.
     goals : Goals
     action : Action
         What to do about the topic.
     evaluated : callable
         Replacement for `advisor.evaluate`, with the same arguments.
     """
+    cluster, config, load = situation.cluster, situation.config_of(topic), situation.load_of(topic)
     findings = tuple(check_topic(topic, cluster, config))
     parts: dict[int, list[Partition]] = {}
     for partition in topic.partitions:

@@ -13,13 +13,14 @@ from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import session_timeout
 from advisor.advice.phrases import listed
+from advisor.advice.situation import Situation
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, is_rare, percent, significant
 from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config, effective_min_isr
+from advisor.protocol.rules.kraft_quorum import fatal_zones, tolerated
 from advisor.protocol.rules.versions import parse_version
-from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.results.reliability import Reliability
@@ -103,10 +104,11 @@ def _shows_defaults(topic: Topic, config: Config) -> bool:
     return topic.topic_id is not None and parse_version(config.kafka_version) >= (3, 0)
 
 
-def check_cluster(cluster: Cluster, version: str | None = None) -> Iterator[Finding]:
+def check_cluster(situation: Situation) -> Iterator[Finding]:
     """Yield the findings about controllers, brokers, racks and topics that are still to come."""
+    cluster = situation.cluster
     yield from _controllers(cluster)
-    yield from check_created_topics(cluster, version)
+    yield from check_created_topics(cluster, situation.stated_version)
     yield from _timers(cluster)
     unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
     sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)

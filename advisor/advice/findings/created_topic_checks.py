@@ -25,20 +25,12 @@ _TRANSACTION_MIN_ISR = "transaction.state.log.min.isr"
 _USUAL, _USUAL_MIN_ISR = 3, 2
 
 
-def check_created_topics(cluster: Cluster, version: str | None = None) -> Iterator[Finding]:
-    """Yield findings about topics that do not exist yet, where the description has topics.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    version : str, optional
-        Kafka's version. Default: what the description says.
-    """
-    if not cluster.topics:
+def check_created_topics(cluster: Cluster, stated_version: str) -> Iterator[Finding]:
+    """Yield findings about topics that do not exist yet, where the description has topics."""
+    if not (cluster.topics or cluster.broker_settings):
         return
     absent = {name: key for name, key in _FACTOR_OF.items() if name not in cluster.topic_names}
-    stated = version or cluster.kafka_version
-    if stated is None or parse_version(stated) < _SHARE_GROUPS_SINCE:
+    if not stated_version or parse_version(stated_version) < _SHARE_GROUPS_SINCE:
         absent.pop(_SHARE_GROUPS, None)
     brokers = len(cluster.brokers)
     lowest = {key: factor for key in absent.values() if (factor := _lowest(cluster, key))}

@@ -69,7 +69,7 @@ def rolling_restart(config: Config, brokers: Mapping[int, str | None], tools: To
         *(_controllers(tools) if config.mode == "kraft" else ()),
         shell("set -e"),
         *tools.variables,
-        *shell_lines(_IN_SYNC, tools.unhealthy("under-replicated"), tools.unhealthy("unavailable")),
+        *shell_lines(_IN_SYNC, tools.out_of_sync(), tools.unhealthy("unavailable")),
         *shell_lines(_RESTARTS, shell_joined(shell("{}", broker) for broker in by_rack)),
     ]
     return shell_script(lines)
@@ -133,7 +133,7 @@ def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) 
         "The budget counts ready pods, not replicas in sync: a broker is ready long before it",
         "is in sync, so two drains in a row can still stop writes. Before the next node wait",
         f"until {tools.unhealthy('under-replicated').text}",
-        "prints nothing, or make a pod ready only once its own replicas are in sync.",
+        f"prints {tools.nothing}, or make a pod ready only once its own replicas are in sync.",
         "Put the labels of your broker pods in place of app: kafka. A drain waits for the",
         "budget, but some providers delete the pod after an hour: watch long drains.",
     ]

@@ -208,12 +208,17 @@ def election_json(moves: Sequence[Move]) -> Json:
 
 
 def copy_comments(
-    moves: Sequence[Move], each: Mapping[str, float], load: Workload, bytes_per_second: int
+    moves: Sequence[Move],
+    each: Mapping[str, float],
+    load: Workload,
+    bytes_per_second: int,
+    is_measured: bool = False,
 ) -> Iterator[str]:
     """Yield how many bytes are copied and the least time that takes, for a comment.
 
-    `each` has the bytes of a replica, by topic. Internal topics are small and not part of the load.
-    The time is that of the broker that receives most; records written meanwhile come on top.
+    `each` has the bytes of a replica, by topic, measured or from the load. Internal topics are
+    small and not part of the load. The time is that of the broker that receives most; records
+    written meanwhile come on top.
     """
     copied, copies = dict[int, float](), Counter[int]()
     for move in moves:
@@ -227,9 +232,9 @@ def copy_comments(
     minutes = max(copied.values()) / bytes_per_second / 60.0
     long = minutes >= 120.0
     time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
+    basis = "By the bytes that were measured:" if is_measured else "At the load given or assumed"
     yield (
-        f"At the load given or assumed that is {in_bytes(total)}, Kafka's own "
-        f"topics aside, and takes at least {time}."
+        f"{basis} that is {in_bytes(total)}, Kafka's own topics aside, and takes at least {time}."
     )
     written = load.records_per_second * load.record_bytes / load.partitions
     incoming = max(copies.values()) * written

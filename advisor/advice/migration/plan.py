@@ -12,10 +12,16 @@ are three brokers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.advice.migration.maintenance import maintenance_files
+from advisor.advice.migration.managed_plan import (
+    COMMANDS,
+    ServiceCommands,
+    rollback_there,
+    steps_there,
+)
 from advisor.advice.migration.moves import Move, copy_comments
 from advisor.advice.migration.other_clients import other_client_files
 from advisor.advice.migration.planned_changes import (
@@ -43,9 +49,12 @@ from advisor.advice.migration.target_settings import (
 )
 from advisor.advice.migration.tools import Tools
 from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
+from advisor.advice.phrases import listed
 from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster, Topic
+from advisor.cluster.broker_presence import presence_of
 from advisor.cluster.managed_services import SERVICES
+from advisor.formatting import counted
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
 from advisor.reliability.workload import Workload
@@ -208,9 +217,10 @@ def make_plan(
         What `planned` leaves out, because it lowers durability.
     """
     tools = _tools(cluster, config)
+    there = COMMANDS.get(cluster.managed or "")
     files = _client_and_maintenance_files(tools, cluster, config, load)
     for_new = None
-    if topics is None:
+    if topics is None and there is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
         files[SERVER_PROPERTIES] = broker_properties(for_new, len(cluster.racks) > 1)
     names = None if topics is None else set(topics)
@@ -219,17 +229,23 @@ def make_plan(
         return _plan_for_new_topic(tools, cluster, config, load, files)
     planned = planned or PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
-    duration = copy_comments(moves, partition_bytes(chosen, load), load, bytes_per_second)
+    sizes = partition_bytes(chosen, load, cluster.replica_bytes)
+    is_measured = {move.topic for move in moves} <= cluster.replica_bytes.keys()
+    duration = copy_comments(moves, sizes, load, bytes_per_second, is_measured)
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
-    service = "" if cluster.managed is None else SERVICES[cluster.managed].marked
-    first = _comments(service, in_words(lowered), held_back_words(held_back), crowded)
+    first = _comments(_marked(cluster), in_words(lowered), held_back_words(held_back), crowded)
+    if there is not None:
+        return _plan_of_service(tools, there, planned, config, first, held_back, files)
     lines = PlanLines(
-        preflight=tuple(_preflight(tools, config, bool(changes))),
+        preflight=(
+            *_preflight(tools, config, bool(changes)),
+            *_to_missing(moves, presence_of(cluster).missing),
+        ),
         steps=(
-            *_steps(tools, planned, bytes_per_second, duration),
-            *_default_for_new(tools, for_new),
+            *_steps(tools, planned, bytes_per_second, duration, held_back),
+            *_default_for_new(tools, for_new, cluster.managed),
             *_kept(planned.kept, planned.factors),
             *_by_rules(planned.by_rules, planned.targets),
         ),
@@ -237,7 +253,7 @@ def make_plan(
         rollback=(
             *_rollback(tools, changes, moves, bytes_per_second),
             *_inherited(tools, changes, cluster),
-            *_default_rollback(tools, for_new),
+            *_default_rollback(tools, None if cluster.managed else for_new),
         ),
         variables=tools.variables,
         warnings=first,
@@ -257,13 +273,46 @@ def make_plan(
     )
 
 
+def _marked(cluster: Cluster) -> str:
+    """What to know of the managed service that runs the cluster; "" if none does."""
+    return "" if cluster.managed is None else SERVICES[cluster.managed].marked
+
+
+def _plan_of_service(
+    tools: Tools,
+    commands: ServiceCommands,
+    planned: PlannedChanges,
+    config: Config,
+    first: tuple[ShellLine, ...],
+    held_back: Sequence[str],
+    files: Mapping[str, FileText],
+) -> MigrationPlan:
+    """The plan where a managed service moves replicas and sets options with its own commands."""
+    steps = tuple(steps_there(commands, planned))
+    lines = PlanLines(
+        preflight=tuple(_preflight(tools, config, bool(planned.changes))),
+        steps=steps or _comments("Nothing to run here."),
+        verify=tuple(_verification(tools, planned.topics)),
+        rollback=tuple(rollback_there(commands, planned)),
+        variables=(*tools.variables, *commands.variables),
+        warnings=first,
+    )
+    moves = planned.moves if commands.changes_replicas else ()
+    after = topics_after(planned.topics, moves, planned.settings)
+    lowered = tuple(planned.lowered())
+    return MigrationPlan(lines, files, (), lowered, tuple(held_back), after)
+
+
 def _client_and_maintenance_files(
     tools: Tools, cluster: Cluster, config: Config, load: Workload
 ) -> dict[str, FileText]:
+    of_brokers = maintenance_files(config, cluster.brokers, tools)
+    if cluster.managed is not None:
+        of_brokers.pop("kubernetes.yaml")
     return {
         **producer_files(config, load),
         **other_client_files(config),
-        **maintenance_files(config, cluster.brokers, tools),
+        **({} if cluster.managed in COMMANDS else of_brokers),
     }
 
 
@@ -274,15 +323,17 @@ def _plan_for_new_topic(
     load: Workload,
     files: dict[str, FileText],
 ) -> MigrationPlan:
-    crowded = crowded_broker_words((), cluster, config)
-    service = "" if cluster.managed is None else SERVICES[cluster.managed].marked
+    there = COMMANDS.get(cluster.managed or "")
+    crowded = crowded_broker_words((), cluster, config) if there is None else ""
     lines = PlanLines(
-        steps=tuple(_creation(tools, config, load)),
+        steps=tuple(_creation(tools, config, load, there)),
         verify=(tools.describe("my-topic"),),
         rollback=_comments("The topic is new: there is nothing to go back to."),
-        variables=tools.variables,
-        warnings=_comments(service, crowded),
+        variables=(*tools.variables, *(() if there is None else there.variables)),
+        warnings=_comments(_marked(cluster), crowded),
     )
+    if there is not None:
+        return MigrationPlan(lines, files, ())
     topics = strimzi_topics([("my-topic", load.partitions)], config)
     files = {**files, "kafka-topics.yaml": topics}
     files |= rack_loss_files(config, cluster.brokers, tools, ())
@@ -310,14 +361,26 @@ def _comments(*sentences: str) -> tuple[ShellLine, ...]:
 
 def _tools(cluster: Cluster, config: Config) -> Tools:
     """Return Kafka's tools, with the addresses and client settings of a live cluster."""
-    observed = cluster.observed
+    observed, has_observers = cluster.observed, cluster.has_observers
     if observed is None or not observed.bootstrap_servers:
-        return Tools(config.kafka_version)
-    return Tools(config.kafka_version, observed.bootstrap_servers, observed.command_config)
+        return Tools(config.kafka_version, has_observers=has_observers)
+    return Tools(
+        config.kafka_version,
+        observed.bootstrap_servers,
+        observed.command_config,
+        has_observers=has_observers,
+    )
 
 
-def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[ShellLine]:
+def _creation(
+    tools: Tools, config: Config, load: Workload, there: ServiceCommands | None
+) -> Iterator[ShellLine]:
     yield shell_comment("A new topic; put its own name in place of my-topic:")
+    if there is not None:
+        setting = config.replication_factor or 1, config.min_insync_replicas or 1
+        line = there.create("my-topic", load.partitions, setting)
+        yield shell_comment("Create it as you do.") if line is None else line
+        return
     configs = {}
     if default(UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
         configs[UNCLEAN] = "false"
@@ -341,15 +404,38 @@ def _preflight(tools: Tools, config: Config, changes: bool) -> Iterator[ShellLin
     yield tools.under_replicated()
 
 
+def _to_missing(moves: Sequence[Move], missing: Collection[int]) -> Iterator[ShellLine]:
+    """Yield a comment on brokers that get replicas and do not serve any now."""
+    getting = {broker for move in moves for broker in {*move.after} - {*move.before}}
+    names = [str(broker) for broker in sorted(getting & {*missing})]
+    if names:
+        which = f"brokers {listed(names)}" if len(names) > 1 else f"broker {names[0]}"
+        yield shell_comment(
+            f"Replicas are to be copied to {which} too, for want of others: bring it back first."
+        )
+        yield shell_comment(
+            "If it is gone for good, put a new broker in its place, say --racks with its id, and "
+            "ask again."
+        )
+
+
 def _steps(
-    tools: Tools, planned: PlannedChanges, bytes_per_second: int, duration: Iterable[str]
+    tools: Tools,
+    planned: PlannedChanges,
+    bytes_per_second: int,
+    duration: Iterable[str],
+    held_back: Sequence[str],
 ) -> Iterator[ShellLine]:
     changes, moves = planned.changes, planned.moves
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
     if not changes and not moves and not planned.by_rules:
-        yield shell_comment("Nothing to change: every topic has these settings already.")
+        yield shell_comment(
+            "Nothing else to change."
+            if held_back
+            else "Nothing to change: every topic has these settings already."
+        )
     yield from _alterations(tools, at_once)
     if moves:
         yield _copying(tools, sum(move.copies for move in moves), bytes_per_second)
@@ -362,13 +448,14 @@ def _steps(
 
 def _copying(tools: Tools, copies: int, bytes_per_second: int) -> ShellLine:
     """Return how many replicas are copied and how fast, as a comment."""
+    copied = counted(copies, "replica")
     if not tools.throttles:
         return shell_comment(
-            f"Copy {copies} replicas. Kafka {tools.kafka_version} cannot throttle that (KIP-73 "
+            f"Copy {copied}. Kafka {tools.kafka_version} cannot throttle that (KIP-73 "
             "came with 0.10.1): it takes all of the network and disks that it gets."
         )
     return shell_comment(
-        f"Copy {copies} replicas. The throttle is {bytes_per_second:,} bytes/s a broker: set it "
+        f"Copy {copied}. The throttle is {bytes_per_second:,} bytes/s a broker: set it "
         "to what your network can spare, and above what producers write to a broker, or the copy "
         "never ends."
     )
@@ -412,9 +499,14 @@ def _alterations(tools: Tools, changes: Sequence[OptionChange]) -> Iterator[Shel
         yield tools.alter_topic(topic, options)
 
 
-def _default_for_new(tools: Tools, config: Config | None) -> Iterator[ShellLine]:
+def _default_for_new(
+    tools: Tools, config: Config | None, managed: str | None
+) -> Iterator[ShellLine]:
     """Yield comments on how to set the brokers' default for future topics; None: it stays."""
     if config is None:
+        return
+    if managed is not None:
+        yield shell_comment("For future topics, give the service what server.properties has.")
         return
     for_new = tools.alter_default(MIN_ISR, str(config.min_insync_replicas))
     yield from _elr(tools, config)

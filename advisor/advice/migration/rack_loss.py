@@ -94,7 +94,7 @@ def _script(config: Config, left: int, tools: Tools, names: Sequence[str]) -> Sh
         *tools.variables,
         # Quoted whatever they are: a list of names is one word.
         shell("topics={}", shell_quoted(" ".join(names))),
-        *shell_lines(_LOWER_OR_RESTORE, lower, tools.unhealthy("under-replicated"), higher),
+        *shell_lines(_LOWER_OR_RESTORE, lower, tools.out_of_sync(), higher),
     ]
     return shell_script(lines)
 

@@ -44,6 +44,29 @@ unset_option() {
 }
 """
 )
+_OUT_OF_SYNC = shell_lines(
+    """\
+# Observers are outside of the ISR by design, and listed as under-replicated: a partition that lacks
+# nothing else is in sync.
+out_of_sync() {
+  listed=$("$@") || return 1
+  printf '%s\\n' "$listed" | awk '
+    function ids(label,  text) {
+      text = $0
+      if (!sub(".*[\\t ]" label ": *", "", text)) return ""
+      sub(/[^0-9,].*/, "", text)
+      return text
+    }
+    NF {
+      n = split(ids("Leader: *[^\\t ]+[\\t ]+Replicas"), replica, ",")
+      synced = "," ids("Isr") "," ids("(Live)?Observers") ","
+      lacking = n == 0
+      for (i = 1; i <= n; i++) if (!index(synced, "," replica[i] ",")) lacking = 1
+      if (lacking) print
+    }'
+}
+"""
+)
 
 
 @dataclass(frozen=True)
@@ -61,12 +84,15 @@ class Tools:
     by_hand : bool
         Whether a line is meant to be typed by itself: it names the addresses and the properties
         rather than the shell variables, which are set only in the scripts of a plan.
+    has_observers : bool
+        Whether topics have Confluent's observers, which the tool lists as under-replicated.
     """
 
     kafka_version: str
     bootstrap_servers: str = "localhost:9092"
     command_config: str | None = None
     by_hand: bool = False
+    has_observers: bool = False
 
     @property
     def _version(self) -> Version:
@@ -106,7 +132,7 @@ class Tools:
                 lines.append(shell("CLIENT=${{CLIENT:-{}}}   # your client properties", path))
         if self._version < (2, 6):
             lines.append(shell("ZK=${ZK:-localhost:2181}   # your ZooKeeper"))
-        return tuple(lines)
+        return (*lines, *(_OUT_OF_SYNC if self.has_observers else ()))
 
     @property
     def throttles(self) -> bool:
@@ -120,7 +146,17 @@ class Tools:
     def under_replicated(self) -> ShellLine:
         """List partitions with a replica out of sync; fail if there are any."""
         # "set -e" ignores the status of a pipeline that begins with "!"; a subshell it does not.
-        return shell("{} --describe --under-replicated-partitions | (! grep .)", self._topics())
+        return shell("{} | (! grep .)", self.out_of_sync())
+
+    def out_of_sync(self) -> ShellLine:
+        """List partitions with a replica out of sync, in a script; observers are no replicas."""
+        listed = self.unhealthy("under-replicated")
+        return shell("out_of_sync {}", listed) if self.has_observers else listed
+
+    @property
+    def nothing(self) -> str:
+        """What is listed as under-replicated while all replicas are in sync, in words."""
+        return "nothing but missing observers" if self.has_observers else "nothing"
 
     def unavailable(self) -> ShellLine:
         """List partitions without a leader; fail if there are any."""

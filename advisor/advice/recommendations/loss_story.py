@@ -5,15 +5,11 @@ Both are scenarios to replay, with the brokers back at the end.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations, product
 
-from advisor.advice.candidate import Candidate
 from advisor.errors import AdvisorError
 from advisor.formatting import capital, percent
-from advisor.progress import progress_bar
 from advisor.protocol.exploration.shortest_loss import CRASHES, Loss, shortest_loss
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.player import rewrite
@@ -67,38 +63,6 @@ class Story:
 
     said: str
     scenario: str
-
-
-class LossStories(ABC):
-    """Mixin of a recommendation: how its best and its present setting would lose a record."""
-
-    @property
-    @abstractmethod
-    def best(self) -> Candidate:
-        """The recommended setting."""
-
-    @property
-    @abstractmethod
-    def current(self) -> Candidate | None:
-        """The present settings."""
-
-    @cached_property
-    def stories(self) -> tuple[tuple[Config, Story], ...]:
-        """The fewest faults that lose a record, for best and present settings; seconds each."""
-        configs = dict.fromkeys(c.config for c in (self.best, self.current) if c is not None)
-        told = []
-        with progress_bar(len(configs), " stories", "Fewest faults") as done:
-            for config in configs:
-                told.append((config, tell(config)))
-                done(1)
-        return tuple(told)
-
-    @cached_property
-    def likeliest_losses(self) -> tuple[tuple[Config, Story], ...]:
-        """The likeliest way to a loss, for the recommended and the present settings."""
-        shown = {c.config: c for c in (self.best, self.current) if c is not None}
-        told = ((config, likeliest(choice.reliability)) for config, choice in shown.items())
-        return tuple((config, story) for config, story in told if story is not None)
 
 
 def tell(config: Config) -> Story:

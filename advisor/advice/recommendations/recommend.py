@@ -11,7 +11,7 @@ from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import controller_of
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.situation import Situation, usual_config
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.errors import expect
 from advisor.protocol.rules.config import Config
@@ -31,7 +31,7 @@ _PRODUCER = (
 
 @names_checked
 def recommend(
-    cluster: Cluster | str | PathLike[str],
+    cluster: Cluster | Sources,
     model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
@@ -50,8 +50,8 @@ def recommend(
 
     Parameters
     ----------
-    cluster : Cluster, str or path
-        Brokers, racks and, if described, topics; a text or path is read by `advisor.load_cluster`.
+    cluster : Cluster, str, path or list
+        Brokers, racks and, if described, topics; texts or paths are read by `advisor.load_cluster`.
     model : FailureModel, str or path
         Failure and repair rates; a card's name or path is read by `advisor.load_model`.
     load : Workload, optional

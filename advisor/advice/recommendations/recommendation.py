@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,26 +24,31 @@ from advisor.advice.findings.checks import (
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.goals import Goals
-from advisor.advice.phrases import sentence
-from advisor.advice.recommendations.cost_words import cost_words
-from advisor.advice.recommendations.loss_story import LossStories
-from advisor.advice.recommendations.migration_mixin import MigrationMixin
+from advisor.advice.migration.moves import Move
+from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan, with_flush
+from advisor.advice.migration.planned_changes import PlannedChanges
+from advisor.advice.migration.target_settings import lowered_min_isr
+from advisor.advice.phrases import count_in_words, sentence
+from advisor.advice.recommendations.loss_story import Story, likeliest, tell
 from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
 from advisor.advice.recommendations.what_helps import what_helps
 from advisor.advice.situation import Situation
-from advisor.advice.tolerance import largest_share, rack_rule
+from advisor.advice.tolerance import ToleranceRow, largest_share, rack_rule, tolerance_table
 from advisor.advice.topic_settings import partition_bytes, retained_bytes
 from advisor.cluster import Cluster
+from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.decision import Action, Setting
-from advisor.formatting import capital
+from advisor.formatting import capital, significant
+from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, default
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import is_large
+from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.workload import Workload
-from advisor.rendering import joined
+from advisor.rendering import FileText, joined
 from advisor.tables import RowTable, html_folded, html_list, html_paragraphs, html_table
 
 USUAL_REPLICAS = 3
@@ -51,7 +56,7 @@ USUAL_REPLICAS = 3
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(Decided, MigrationMixin, LossStories, RowTable):
+class Recommendation(Decided, RowTable):
     """What every topic should be set to, and the plan that gets there.
 
     Attributes
@@ -191,13 +196,13 @@ class Recommendation(Decided, MigrationMixin, LossStories, RowTable):
         share = largest_share(
             self.cluster.brokers, config.replication_factor or 1, str(config.mode)
         )
-        retained = retained_bytes(self.situation.topics, self.load)
+        retained = retained_bytes(self.situation.topics, self.load, self.cluster.replica_bytes)
         return replace(choose(config, result, self.goals, share), retained_bytes=retained)
 
     @cached_property
     def now(self) -> CurrentState:
         """What was out of sync when the cluster was described, and what the next failure does."""
-        return current_state(self.cluster, self.situation.version)
+        return current_state(self.situation)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -247,9 +252,155 @@ class Recommendation(Decided, MigrationMixin, LossStories, RowTable):
         """Why each topic changes, what the settings cost, and brokers that get everything."""
         changes = [action for action in self.quick_verdict.actions if action.set_to is not None]
         reasons = (f"{a.topic}: {a.why}" if a.topic else a.why for a in changes)
-        bytes_of_partition = partition_bytes(self.situation.topics, self.load)
+        measured = self.cluster.replica_bytes
+        bytes_of_partition = partition_bytes(self.situation.topics, self.load, measured)
         cost = cost_words(self.best, self.plan.moves, bytes_of_partition)
         return (*reasons, cost, *filter(None, [self.plan.crowded]))
+
+    @cached_property
+    def stories(self) -> tuple[tuple[Config, Story], ...]:
+        """The fewest faults that lose a record, for best and present settings; seconds each."""
+        configs = dict.fromkeys(c.config for c in (self.best, self.current) if c is not None)
+        told = []
+        with progress_bar(len(configs), " stories", "Fewest faults") as done:
+            for config in configs:
+                told.append((config, tell(config)))
+                done(1)
+        return tuple(told)
+
+    @cached_property
+    def likeliest_losses(self) -> tuple[tuple[Config, Story], ...]:
+        """The likeliest way to a loss, for the recommended and the present settings."""
+        shown = {c.config: c for c in (self.best, self.current) if c is not None}
+        told = ((config, likeliest(choice.reliability)) for config, choice in shown.items())
+        return tuple((config, story) for config, story in told if story is not None)
+
+    @cached_property
+    def plan(self) -> MigrationPlan:
+        """The migration of each topic to what the verdict sets it to, and its rollback.
+
+        What lowers durability is held back unless it is allowed.
+        """
+        throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
+        topics = None if self.whole_cluster else self.topics
+        if not self.topics:
+            return make_plan(self.cluster, self.best.config, self.load, throttle, topics)
+        planned, held_back = self._planned
+        return make_plan(
+            self.cluster, self.best.config, self.load, throttle, topics, planned, held_back
+        )
+
+    @cached_property
+    def _planned(self) -> tuple[PlannedChanges, tuple[str, ...]]:
+        """What the plan changes, and what it leaves out until that is allowed."""
+        actions = {
+            action.topic: action
+            for action in self.quick_verdict.actions
+            if action.set_to is not None
+        }
+        changed, held_back = [], []
+        for topic in self.situation.topics:
+            if topic.name not in actions:
+                continue
+            action = actions[topic.name]
+            lowered = lowered_min_isr(topic, action.after.config)
+            if lowered and action.today.guarded and not self.allow_lower_durability:
+                held_back.append(lowered)
+            else:
+                changed.append(action)
+        targets = {action.topic: action.after.config for action in changed}
+        moves = tuple(move for action in changed for move in self.decision.moves(action))
+        planned = PlannedChanges.to(self.cluster, targets, moves)
+        unguarded = frozenset(action.topic for action in changed if not action.today.guarded)
+        return replace(planned, unguarded=unguarded), tuple(held_back)
+
+    def commands(self) -> list[str]:
+        """Return the shell lines that make the change, comments included.
+
+        Returns
+        -------
+        list of str
+            Checks, changes and verification, in order; a comment says what is held back. The files
+            that they name are in `files`; the rollback is ``plan.rollback``.
+
+        See Also
+        --------
+        files : The files that the lines need.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> load = advisor.Workload(partitions=1)
+        >>> advice = advisor.recommend(cluster, model, load, kafka_version="4.1")
+        >>> print(advice.commands()[0])
+        BS=${BS:-localhost:9092}   # your brokers
+        >>> advice.commands()[-1]
+        'kafka-topics.sh --bootstrap-server $BS --describe --topic my-topic'
+        """
+        return self._with_remedy.lines
+
+    def files(self) -> dict[str, str]:
+        """Return the files that belong to the commands.
+
+        Returns
+        -------
+        dict of str to str
+            File name to content: the commands and the rollback as scripts, reassignment and
+            election JSON if replicas move, properties for brokers and producers (also for Spring,
+            kafka-python, Sarama and franz-go), Strimzi resources, a rolling restart, and what
+            Kubernetes may drain at once. No properties for brokers if topics were named.
+
+        See Also
+        --------
+        commands : The shell lines.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> for name in sorted(advice.files()):
+        ...     print(name)
+        commands.sh
+        kafka-topics.yaml
+        kubernetes.yaml
+        librdkafka.properties
+        producer-franz-go.go
+        producer-kafka-python.py
+        producer-sarama.go
+        producer-spring.yaml
+        producer.properties
+        rollback.sh
+        rolling-restart.sh
+        server.properties
+        """
+        return {name: content.text for name, content in rendered_files(self).items()}
+
+    @property
+    def _with_remedy(self) -> MigrationPlan:
+        """The plan, with comments that say how to flush where that is the remedy."""
+        if not self._flush_advised:
+            return self.plan
+        return with_flush(self.plan, self.cluster, self.best.config)
+
+    def tolerance_table(self) -> tuple[ToleranceRow, ...]:
+        """Return the effect of losing a rack by RF and min ISR; empty if a rack is unknown.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> advice = advisor.recommend(advisor.Cluster.uniform(3, racks=3), "three_az_cloud")
+        >>> advice.tolerance_table()[0].replication_factor
+        1
+        """
+        return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -260,7 +411,7 @@ class Recommendation(Decided, MigrationMixin, LossStories, RowTable):
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
             *check_missing(self.now.presence),
-            *check_cluster(self.cluster, self.situation.version),
+            *check_cluster(self.situation),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),
             *producing,
@@ -491,3 +642,40 @@ def compared(config: Config, replication_factor: int) -> Iterator[Config]:
 def _with_longer_delivery_timeout(config: Config) -> Iterator[Config]:
     """Yield the same settings with longer delivery timeouts (KIP-91, since 2.1)."""
     yield from (patient.config for patient in Setting(config).more_patient)
+
+
+def rendered_files(result: Recommendation) -> dict[str, FileText]:
+    """Return the files of a recommendation as they are written; the text of each is in `files`."""
+    plan = result._with_remedy
+    return {**plan.written, **plan.rendered_scripts}
+
+
+def cost_words(choice: Candidate, moves: Sequence[Move], each: Mapping[str, float]) -> str:
+    """Return the cost of a setting in one sentence.
+
+    Parameters
+    ----------
+    choice : Candidate
+    moves : sequence of Move
+        What has to be copied to get there.
+    each : mapping of str to float
+        Bytes of a replica, by topic; those of Kafka's own topics are small.
+    """
+    cost = choice.reliability.cost
+    copies = sum(move.copies for move in moves)
+    of_users = [move for move in moves if move.topic not in INTERNAL_TOPICS]
+    loaded = sum(move.copies for move in of_users)
+    moved = f"; the change copies {count_in_words(copies, 'replica')}" if copies else ""
+    if loaded:
+        moved += f", {in_bytes(sum(move.copies * each[move.topic] for move in of_users))}"
+        moved += " without Kafka's own topics" if loaded < copies else ""
+    waiting = (
+        f"an acknowledgement waits about {significant(cost.acknowledgement_ms)} ms for followers"
+        if choice.config.acks == "all"
+        else "an acknowledgement waits for no follower"
+    )
+    return (
+        f"It costs {in_bytes(choice.bytes_stored)} stored and "
+        f"{in_bytes(cost.bytes_per_second_between_brokers)}/s to followers, "
+        f"{cost.between_racks_text}; {waiting}{moved}."
+    )

@@ -16,7 +16,7 @@ from advisor.advice.phrases import listed
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
-from advisor.protocol.schemes.kraft_quorum import fatal_zones
+from advisor.protocol.rules.kraft_quorum import fatal_zones
 from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import PER_YEAR, BrokerEvent, Scope, table

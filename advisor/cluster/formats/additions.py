@@ -1,24 +1,32 @@
 """What further files say of a cluster whose partitions another file has.
 
 `kafka-configs.sh --describe` has settings, `kafka-metadata-quorum.sh describe` the voters,
-`kafka-features.sh describe` whether eligible leader replicas are on, and
-`kafka-broker-api-versions.sh` the brokers with their racks. Each is read as an `Addition`;
-`added` puts them to a cluster and says what contradicts.
+`kafka-features.sh describe` whether eligible leader replicas are on and which version runs,
+`kafka-broker-api-versions.sh` the brokers with their racks and version, `kafka-log-dirs.sh` the
+bytes of replicas and the log directories that failed, and `kafka-reassign-partitions.sh` with
+`--verify`, `--list` or `--execute` what is being moved. Each is read as an `Addition`; `added` puts
+them to a cluster and says what contradicts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from advisor.cluster.formats.api_versions import mode_of_apis, version_of_apis
+from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
-from advisor.cluster.observed import ELR_FEATURE, REPLICATION_SETTINGS
+from advisor.cluster.observed import ELR_FEATURE, METADATA_FEATURE, REPLICATION_SETTINGS
 from advisor.cluster.racks import MAX_ID
-from advisor.cluster.topic import Topic
+from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError
 from advisor.formatting import counted
-from advisor.parsing import whole_number
+from advisor.parsing import read_json, whole_number
+
+TopicPartition = tuple[str, int]
+"""Name of a topic, and number of one of its partitions."""
 
 _KEPT = REPLICATION_SETTINGS | {
     *("cleanup.policy", "retention.ms", "retention.bytes", "segment.bytes"),
@@ -26,12 +34,27 @@ _KEPT = REPLICATION_SETTINGS | {
     *("diskless.enable", "inkless.enable", "confluent.tier.enable"),
     "confluent.placement.constraints",
 }
+# Options of brokers that topics without a value of their own follow, with Kafka's default.
+_FOLLOWED = {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"}
 _OF = re.compile(r"^(?:Dynamic|All) configs for (topic|broker) '?([^\s']+)'? are:")
 _OLD = re.compile(r"^Configs for (topic|broker) '?([^\s']+)'? are (.*)$")
 _SETTING = re.compile(r"^\s+([\w.-]+)=(.*?) sensitive=(?:true|false) synonyms=\{")
 _VOTERS = re.compile(r"^CurrentVoters:\s*\[(.*)\]\s*$", re.MULTILINE)
 _NODE = re.compile(r"^(\d+)\s.*\b(Leader|Follower|Observer)\s*$")
 _FEATURE = re.compile(r"^Feature:\s*(\S+)\s.*\bFinalizedVersionLevel:\s*(\S+)", re.MULTILINE)
+# The newest level that the software knows: a level is named after the version that brought it.
+_SUPPORTED = re.compile(
+    rf"^Feature:\s*{re.escape(METADATA_FEATURE)}\s.*\bSupportedMaxVersion:\s*(\d+\.\d+)-IV\d", re.M
+)
+_LOG_DIRS = re.compile(r"^[ \t]*\{(?=[^\n]*\"logDirs\"|\s*\"(?:version|brokers)\")", re.MULTILINE)
+_NAMED = re.compile(r"(.+)-(\d{1,9})", re.ASCII)
+_UNDER_WAY = re.compile(r"^Reassignment of partition (\S+) is still in progress", re.MULTILINE)
+_STARTED = re.compile(r"^Successfully started partition reassignments? for (\S+)", re.MULTILINE)
+_LISTED = re.compile(
+    r"^(\S+)-(\d{1,9}): replicas: ([\d,]+)\.(?: adding: ([\d,]+)\.)?(?: removing: ([\d,]+)\.)?",
+    re.M,
+)
+_NO_MOVES = re.compile(r"^No partition reassignments found", re.MULTILINE)
 _BROKER = re.compile(r"^\S+:\d+ \(id: (\d+) rack: ([^()]*?)(?: isFenced: (\w+))?\) -> (\(|ERROR)")
 
 
@@ -48,9 +71,23 @@ class Addition:
     voters : tuple of int
         Nodes of the controller quorum; empty: not said.
     racks : mapping of int to (str or None), or None
-        Every broker that answered, with its rack; None: not said.
+        Every broker that answered, or was deployed, with its rack; None: not said.
+    is_deployed : bool
+        Whether it says how brokers are started, and not which of them answer.
     features : mapping of str to int, or None
         Finalized levels; None: not said.
+    kafka_version : str, optional
+        Version of the brokers; None: not said.
+    mode : {"kraft", "zookeeper"}, optional
+        None: not said.
+    bytes_of : mapping of (str, int) to tuple of int
+        Bytes of each replica that was listed, by partition.
+    held_by : mapping of int to set of (str, int)
+        Of each broker with a failed log directory, the partitions in its directories that work.
+    moving : tuple of (str, int)
+        Partitions that are being reassigned.
+    moves : mapping of (str, int) to three tuples of int
+        Replicas of those, and which are being added and removed.
     """
 
     source: str
@@ -58,7 +95,14 @@ class Addition:
     brokers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     voters: tuple[int, ...] = ()
     racks: Mapping[int, str | None] | None = None
+    is_deployed: bool = False
     features: Mapping[str, int] | None = None
+    kafka_version: str | None = None
+    mode: str | None = None
+    bytes_of: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    held_by: Mapping[int, frozenset[TopicPartition]] = field(default_factory=dict)
+    moving: tuple[TopicPartition, ...] = ()
+    moves: Mapping[TopicPartition, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
 
 def read_configs(text: str, source: str) -> Addition:
@@ -104,23 +148,121 @@ def read_quorum(text: str, source: str) -> Addition:
         raise InputError(
             f"{source}: its voters cannot be read; run kafka-metadata-quorum.sh describe --status"
         )
-    return Addition(source, voters=numbers)
+    return Addition(source, voters=numbers, mode="kraft")
 
 
 def read_features(text: str, source: str) -> Addition:
-    """Return the finalized levels that `kafka-features.sh describe` prints."""
+    """Return the finalized levels that `kafka-features.sh describe` prints, and the version."""
     levels = {name: whole_number(level) or 0 for name, level in _FEATURE.findall(text)}
-    return Addition(source, features=levels)
+    supported = _SUPPORTED.search(text)
+    version = None if supported is None else supported[1]
+    mode = "kraft" if levels else None  # ZooKeeper has none
+    return Addition(source, features=levels, kafka_version=version, mode=mode)
 
 
 def read_api_versions(text: str, source: str) -> Addition:
-    """Return the brokers that answered `kafka-broker-api-versions.sh`, with their racks."""
+    """Return the brokers that answered `kafka-broker-api-versions.sh`: racks, and the version.
+
+    The oldest, where they differ. Often only the lines with the brokers are kept: then none.
+    """
     racks: dict[int, str | None] = {}
+    apis: list[list[str]] = []
     for line in text.splitlines():
         match = _BROKER.match(line)
         if match is not None and match[4] == "(" and whole_number(match[1], MAX_ID) is not None:
             racks[int(match[1])] = None if match[2] == "null" else match[2]
-    return Addition(source, racks=racks)
+            apis.append([])
+        if apis:
+            apis[-1].append(line)
+    versions = [version for lines in apis if (version := version_of_apis("\n".join(lines)))]
+    oldest = min(versions, key=version_numbers, default=None)
+    return Addition(source, racks=racks, kafka_version=oldest, mode=mode_of_apis(text))
+
+
+def read_log_dirs(text: str, source: str) -> Addition:
+    """Return the bytes of replicas and the failed directories that `kafka-log-dirs.sh` prints.
+
+    Raises
+    ------
+    InputError
+        If its JSON is cut.
+    """
+    begin = _LOG_DIRS.search(text)
+    try:
+        if begin is None:
+            raise ValueError("it is not there")
+        brokers = read_json(text[begin.start() : text.rindex("}") + 1])["brokers"]
+        return _of_log_dirs(brokers, source)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{source}: the line with the log directories cannot be read ({str(error)[:100]}); run "
+            "kafka-log-dirs.sh --bootstrap-server HOST:9092 --describe > FILE"
+        ) from None
+
+
+def _of_log_dirs(brokers: Sequence[Mapping[str, Any]], source: str) -> Addition:
+    sizes: dict[TopicPartition, list[int]] = {}
+    held_by: dict[int, frozenset[TopicPartition]] = {}
+    for broker in brokers:
+        held: set[TopicPartition] = set()
+        for directory in broker["logDirs"]:
+            for replica in directory["partitions"]:
+                named = _NAMED.fullmatch(replica["partition"])
+                if named is None or replica["isFuture"]:  # a copy on its way to another directory
+                    continue
+                held.add((named[1], int(named[2])))
+                sizes.setdefault((named[1], int(named[2])), []).append(int(replica["size"]))
+        if any(directory["error"] for directory in broker["logDirs"]):
+            held_by[int(broker["broker"])] = frozenset(held)
+    return Addition(
+        source, bytes_of={key: tuple(each) for key, each in sizes.items()}, held_by=held_by
+    )
+
+
+def read_moves(text: str, source: str) -> Addition:
+    """Return what is being moved, as `kafka-reassign-partitions.sh` says it.
+
+    Raises
+    ------
+    InputError
+        If it says nothing of that.
+    """
+    names = [*_UNDER_WAY.findall(text)]
+    for started in _STARTED.findall(text):
+        names += started.split(",")
+    moving = [(match[1], int(match[2])) for name in names if (match := _NAMED.fullmatch(name))]
+    moves = {
+        (topic, int(index)): tuple(_ids(ids) for ids in lists)
+        for topic, index, *lists in _LISTED.findall(text)
+    }
+    says = _NO_MOVES.search(text) or re.search(r"^Status of partition reassignment", text, re.M)
+    if not (moving or moves or says):
+        raise InputError(
+            f"{source}: it does not say what is being moved; run kafka-reassign-partitions.sh "
+            "--bootstrap-server HOST:9092 --list"
+        )
+    return Addition(source, moving=tuple(dict.fromkeys([*moving, *moves])), moves=moves)
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    numbers = [whole_number(number, MAX_ID) for number in text.split(",") if number]
+    return tuple(number for number in numbers if number is not None)
+
+
+def of_deployment(cluster: Cluster) -> Addition:
+    """Return what a file says that starts brokers: not the ids that it does not state."""
+    are_stated = not any("are assumed" in note for note in cluster.notes)
+    return Addition(
+        cluster.source,
+        brokers=dict.fromkeys(map(str, cluster.brokers), cluster.broker_settings)
+        if cluster.broker_settings
+        else {},
+        voters=tuple(cluster.controllers or ()) if are_stated else (),
+        racks=cluster.brokers if are_stated else None,
+        is_deployed=True,
+        kafka_version=cluster.kafka_version,
+        mode=cluster.mode,
+    )
 
 
 def added(cluster: Cluster, additions: Sequence[Addition]) -> Cluster:
@@ -138,9 +280,12 @@ def added(cluster: Cluster, additions: Sequence[Addition]) -> Cluster:
         If a file says that the cluster has KRaft and another that it has ZooKeeper.
     """
     for addition in additions:
-        for add in (_with_settings, _with_broker_settings, _with_voters, _with_racks, _with_elr):
+        for add in (
+            *(_with_mode, _with_version, _with_settings, _with_broker_settings, _with_racks),
+            *(_with_voters, _with_elr, _with_bytes, _with_failed_directories, _with_moves),
+        ):
             cluster = add(cluster, addition)
-    return cluster
+    return _inherited(cluster)
 
 
 def _noted(cluster: Cluster, *notes: str, **fields: object) -> Cluster:
@@ -167,9 +312,10 @@ def _with_settings(cluster: Cluster, addition: Addition) -> Cluster:
     notes.append(f"Settings of {counted(used, 'topic')} are from {addition.source}.")
     unknown = sorted(addition.topics.keys() - names)
     if unknown:
+        verb = "is" if len(unknown) == 1 else "are"
         notes.append(
-            f"{addition.source} has settings of {counted(len(unknown), 'topic')} that is not in "
-            f"{cluster.source}: {unknown[0]}."
+            f"{addition.source} has settings of {counted(len(unknown), 'topic')} that {verb} not "
+            f"in {cluster.source}: {unknown[0]}{', ...' if len(unknown) > 1 else ''}."
         )
     return _noted(cluster, *notes, topics=tuple(topics), set_aside=())
 
@@ -188,14 +334,35 @@ def _with_broker_settings(cluster: Cluster, addition: Addition) -> Cluster:
     return _noted(cluster, note, broker_settings={**cluster.broker_settings, **common})
 
 
+def _inherited(cluster: Cluster) -> Cluster:
+    """Give topics what their brokers have, where neither file has a value of their own.
+
+    Where kafka-topics.sh has asked the brokers, which the ids of topics show, it prints every value
+    but Kafka's default: a missing one is that.
+    """
+    values = {key: v for key, v in cluster.broker_settings.items() if key in _FOLLOWED}
+    if not values:
+        return cluster
+    topics, contradicting = [], dict[str, str]()
+    for topic in (*cluster.topics, *cluster.set_aside):
+        missing = {key: value for key, value in values.items() if key not in topic.configs}
+        if cluster.layout is None or topic.topic_id is None:
+            topic = replace(topic, configs={**missing, **topic.configs})
+        else:
+            others = [key for key, value in missing.items() if value != _FOLLOWED[key]]
+            contradicting |= dict.fromkeys(others, topic.name)
+        topics.append(topic)
+    notes = [
+        f"{key} is {values[key]} on the brokers, and {cluster.source} shows no value of {topic}, "
+        f"which there means Kafka's default, {_FOLLOWED[key]}: that was taken."
+        for key, topic in contradicting.items()
+    ]
+    return _noted(cluster, *notes, topics=tuple(topics), set_aside=())
+
+
 def _with_voters(cluster: Cluster, addition: Addition) -> Cluster:
     if not addition.voters:
         return cluster
-    if cluster.mode == "zookeeper":
-        raise InputError(
-            f"{addition.source} has the voters of KRaft, and {cluster.source} is a cluster with "
-            "ZooKeeper; give files of one cluster"
-        )
     stated = cluster.controllers
     notes = [f"The controllers are from {addition.source}."]
     if stated is not None and {*stated} != {*addition.voters}:
@@ -205,18 +372,20 @@ def _with_voters(cluster: Cluster, addition: Addition) -> Cluster:
         )
     racks = {**cluster.brokers, **(stated or {})}
     controllers = {voter: racks.get(voter) for voter in addition.voters}
-    return _noted(cluster, *notes, controllers=controllers, mode="kraft")
+    return _noted(cluster, *notes, controllers=controllers)
 
 
 def _with_racks(cluster: Cluster, addition: Addition) -> Cluster:
     if addition.racks is None:
         return cluster
-    notes = [f"The brokers that answered are from {addition.source}."]
+    which = "are started" if addition.is_deployed else "answered"
+    notes = [f"The brokers that {which} are from {addition.source}."]
     silent = sorted(set(cluster.brokers) - set(addition.racks))
     if silent:
+        did = "are not started" if addition.is_deployed else "did not answer"
         notes.append(
-            f"Of the brokers in {cluster.source}, {', '.join(map(str, silent[:5]))} did not answer "
-            f"in {addition.source}."
+            f"Of the brokers in {cluster.source}, {', '.join(map(str, silent[:5]))} {did} in "
+            f"{addition.source}."
         )
     for broker, rack in addition.racks.items():
         before = cluster.brokers.get(broker)
@@ -241,7 +410,101 @@ def _with_elr(cluster: Cluster, addition: Addition) -> Cluster:
             f"{cluster.source} shows eligible leader replicas all the same: the files may be of "
             "two clusters, or of two times."
         )
-    return _noted(cluster, *notes, eligible_leader_replicas=is_on, mode="kraft")
+    return _noted(cluster, *notes, eligible_leader_replicas=is_on)
+
+
+def _with_mode(cluster: Cluster, addition: Addition) -> Cluster:
+    if addition.mode is None or cluster.mode == addition.mode:
+        return cluster
+    if cluster.mode is not None:
+        names = {"kraft": "KRaft", "zookeeper": "ZooKeeper"}
+        raise InputError(
+            f"{addition.source} is of a cluster with {names[addition.mode]}, and {cluster.source} "
+            f"of one with {names[cluster.mode]}; give files of one cluster"
+        )
+    return replace(cluster, mode=addition.mode)
+
+
+def _with_version(cluster: Cluster, addition: Addition) -> Cluster:
+    version = addition.kafka_version
+    if version is None:
+        return cluster
+    stated = cluster.kafka_version
+    if stated is None:
+        note = f"Kafka's version is {version}, as {addition.source} shows."
+        return _noted(cluster, note, kafka_version=version)
+    if version_numbers(stated)[:2] == version_numbers(version)[:2]:
+        return cluster
+    return _noted(
+        cluster,
+        f"Kafka's version is {stated} in {cluster.source} and {version} in {addition.source}: "
+        f"{stated} was taken.",
+    )
+
+
+def _with_bytes(cluster: Cluster, addition: Addition) -> Cluster:
+    if not addition.bytes_of:
+        return cluster
+    of_topic: dict[str, list[int]] = {}
+    for (topic, _), sizes in addition.bytes_of.items():
+        of_topic.setdefault(topic, []).append(max(sizes))
+    known = {topic.name for topic in (*cluster.topics, *cluster.set_aside)}
+    means = {name: sum(s) / len(s) for name, s in of_topic.items() if name in known}
+    note = f"Bytes of {counted(len(means), 'topic')} are from {addition.source}."
+    return _noted(cluster, note, replica_bytes={**cluster.replica_bytes, **means})
+
+
+def _with_failed_directories(cluster: Cluster, addition: Addition) -> Cluster:
+    """Mark the replicas that are in no directory that works, on brokers where one has failed.
+
+    Only partitions that the file lists somewhere: it may be about some topics.
+    """
+    if not addition.held_by:
+        return cluster
+
+    def marked(topic: str, partition: Partition) -> Partition:
+        key = (topic, partition.index)
+        offline = {
+            broker
+            for broker, held in addition.held_by.items()
+            if broker in (*partition.replicas, *partition.observers) and key not in held
+        }
+        if key not in addition.bytes_of or not offline:
+            return partition
+        return replace(partition, offline=tuple(sorted({*partition.offline, *offline})))
+
+    names = ", ".join(map(str, sorted(addition.held_by)))
+    note = f"A log directory has failed on broker {names}, as {addition.source} shows."
+    return _noted(_with_partitions(cluster, marked), note)
+
+
+def _with_moves(cluster: Cluster, addition: Addition) -> Cluster:
+    if not addition.moving:
+        return cluster
+
+    def moved(topic: str, partition: Partition) -> Partition:
+        replicas, adding, removing = addition.moves.get((topic, partition.index), ((), (), ()))
+        shown = partition.adding or partition.removing or {*replicas} != {*partition.replicas}
+        if shown or not {*replicas}.issuperset((*adding, *removing)):
+            return partition
+        return replace(partition, adding=adding, removing=removing)
+
+    names = [f"{topic}-{index}" for topic, index in addition.moving]
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    verb = "is" if len(names) == 1 else "are"
+    note = (
+        f"{', '.join(names[:3])}{more} {verb} being reassigned, as {addition.source} has it: let "
+        "that end before you begin another reassignment."
+    )
+    return _noted(_with_partitions(cluster, moved), note)
+
+
+def _with_partitions(cluster: Cluster, change: Callable[[str, Partition], Partition]) -> Cluster:
+    topics = tuple(
+        replace(topic, partitions=tuple(change(topic.name, p) for p in topic.partitions))
+        for topic in (*cluster.topics, *cluster.set_aside)
+    )
+    return replace(cluster, topics=topics, set_aside=())
 
 
 def _shows_elr(topic: Topic) -> bool:

@@ -8,7 +8,6 @@ the resources, so that a setting that does not stand there is not known.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from advisor.cluster.formats.kubernetes import (
     node_count,
     resources_in,
     settings_of,
+    version_of_image,
 )
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS
@@ -31,7 +31,6 @@ from advisor.errors import InputError
 
 _API = "platform.confluent.io/"
 _OFFSET = "platform.confluent.io/broker-id-offset"
-_IMAGE = re.compile(r"/cp-[\w-]+:(\d+)\.(\d+)\b")
 
 
 def parse_confluent_operator(
@@ -71,7 +70,9 @@ def _cluster(
 ) -> Cluster:
     kafka = _only(resources, "Kafka")
     if kafka is None:
-        raise InputError("there are no brokers; add the Kafka resource")
+        raise InputError(
+            "there are no brokers; add the Kafka resource: kubectl get kafka,kafkatopic -o yaml"
+        )
     spec = nested(kafka, "spec")
     stated = nested(kafka, "metadata", "annotations").get(_OFFSET)
     first = 0 if stated is None else integer(stated, f"Kafka: {_OFFSET}")
@@ -96,7 +97,7 @@ def _cluster(
     return Cluster(
         brokers=brokers,
         topics=tuple(topics),
-        kafka_version=_version(spec),
+        kafka_version=version_of_image(str(nested(spec, "image").get("application", ""))),
         source=source,
         notes=tuple(notes),
         controllers=controllers,
@@ -148,17 +149,6 @@ def _overrides(spec: Mapping[str, Any]) -> dict[str, str]:
         raise InputError("configOverrides.server is not a list of key=value")
     pairs = [str(line).partition("=") for line in lines]
     return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def _version(spec: Mapping[str, Any]) -> str | None:
-    """Return the Kafka version of Confluent Platform's image: 7.9 has 3.9, and 8.0 has 4.0."""
-    image = _IMAGE.search(str(nested(spec, "image").get("application", "")))
-    if image is None or not 5 <= int(image[1]) <= 9:
-        return None
-    major, minor = int(image[1]), int(image[2])
-    if major == 6:
-        return f"2.{minor + 6}"
-    return f"2.{minor}" if major == 5 else f"{major - 4}.{minor}"
 
 
 def _of_kind(resources: list[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:

@@ -79,6 +79,7 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         part=_text_or_none(document, "part") or "",
         managed=_text_or_none(document, "managed"),
         broker_settings=_mapping(document.get("broker_settings", {}), "broker_settings"),
+        replica_bytes=_mapping(document.get("replica_bytes", {}), "replica_bytes"),
     )
 
 

@@ -17,6 +17,8 @@ from advisor.errors import InputError
 from advisor.parsing import MOST_DEPTH, check_document, read_json, without_duplicates
 
 MAX_BROKERS = 10_000
+_IMAGE = re.compile(r"/(cp-|confluent-)?[\w-]+:(?:[\d.]+-kafka-|v|[\d.]+-)?(\d{1,2})\.(\d{1,2})\b")
+_FIRST_OF_CONFLUENT = 5
 _MOST_CHARACTERS = 4_000_000
 
 
@@ -57,36 +59,86 @@ def resources_in(text: str, source: str) -> Iterator[Mapping[str, Any]]:
             yield item
 
 
-def documents_in(text: str) -> Iterator[Any]:
-    """Yield the documents with scalars as text and without aliases, which can grow without end."""
+def documents_in(text: str, aliases: bool = False) -> Iterator[Any]:
+    """Yield the documents with scalars as text.
+
+    Without aliases, which can grow without end; or with as many as a file written by hand has, and
+    then tables take the keys that stand under `<<`.
+    """
     if len(text) > _MOST_CHARACTERS:
         raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
     # libyaml is ten times faster.
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    open_nodes: list[list[Any]] = []
+    nodes = _Nodes(aliases)
     for event in yaml.parse(text, Loader=loader):
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError("an alias (*) is not supported")
-        if isinstance(event, yaml.DocumentStartEvent | yaml.CollectionStartEvent):
-            open_nodes.append([type(event)])
-            if len(open_nodes) > MOST_DEPTH:
-                raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+            nodes.add(nodes.under(event.anchor))
+        elif isinstance(event, yaml.DocumentStartEvent | yaml.CollectionStartEvent):
+            nodes.open(type(event), getattr(event, "anchor", None))
         elif isinstance(event, yaml.ScalarEvent):
-            open_nodes[-1].append(event.value)
+            nodes.add(event.value, event.anchor)
         elif isinstance(event, yaml.CollectionEndEvent):
-            kind, *values = open_nodes.pop()
-            if kind is yaml.MappingStartEvent:
-                keys = values[::2]
-                if not all(isinstance(key, str) for key in keys):
-                    raise ValueError("a key is not a text")
-                pairs = list(zip(keys, values[1::2], strict=True))
-                open_nodes[-1].append(without_duplicates(pairs))
-            else:
-                open_nodes[-1].append(values)
+            nodes.close()
         elif isinstance(event, yaml.DocumentEndEvent):
-            document = open_nodes.pop()[1]
+            document = nodes.end()
             check_document(document)
             yield document
+
+
+class _Nodes:
+    """The values that are open while YAML is read, and those that have an anchor (&)."""
+
+    def __init__(self, aliases: bool) -> None:
+        self._aliases = aliases
+        self._open: list[tuple[str | None, list[Any]]] = []
+        self._anchors: dict[str, Any] = {}
+        self._taken = 0
+
+    def under(self, anchor: str | None) -> Any:
+        """Return the value that an alias stands for."""
+        if not self._aliases or anchor is None or anchor not in self._anchors:
+            raise ValueError("an alias (*) is not supported")
+        self._taken += len(repr(self._anchors[anchor]))
+        if self._taken > _MOST_CHARACTERS:
+            raise ValueError("its aliases (*) stand for too much text")
+        return self._anchors[anchor]
+
+    def open(self, kind: type, anchor: str | None) -> None:
+        """Begin a document, a table or a list."""
+        self._open.append((anchor, [kind]))
+        if len(self._open) > MOST_DEPTH:
+            raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+
+    def add(self, value: Any, anchor: str | None = None) -> None:
+        """Add a value to what is open."""
+        self._open[-1][1].append(value)
+        if anchor is not None:
+            self._anchors[anchor] = value
+
+    def close(self) -> None:
+        """End a table or a list."""
+        anchor, (kind, *values) = self._open.pop()
+        if kind is not yaml.MappingStartEvent:
+            self.add(values, anchor)
+            return
+        keys = values[::2]
+        if not all(isinstance(key, str) for key in keys):
+            raise ValueError("a key is not a text")
+        table = without_duplicates(list(zip(keys, values[1::2], strict=True)))
+        self.add(_merged(table) if self._aliases else table, anchor)
+
+    def end(self) -> Any:
+        """End a document, and return it."""
+        return self._open.pop()[1][1]
+
+
+def _merged(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with the keys of those under `<<`, which its own come before."""
+    under = table.pop("<<", None)
+    for other in under if isinstance(under, list) else [under]:
+        if isinstance(other, Mapping):
+            table = {**other, **table}
+    return table
 
 
 def cut_note(text: str) -> tuple[str, ...]:
@@ -151,6 +203,24 @@ def node_count(value: object, where: str) -> int:
     if not 0 <= count <= MAX_BROKERS:
         raise InputError(f"{where}: replicas is {count}; give 0 to {MAX_BROKERS}")
     return count
+
+
+def version_of_image(image: str) -> str | None:
+    """Return the Kafka version that the tag of an image states; None if it does not.
+
+    Confluent Platform 7.9 has Kafka 3.9, and 8.0 has 4.0; others are tagged with Kafka's.
+    """
+    match = _IMAGE.search(image)
+    if match is None:
+        return None
+    major, minor = int(match[2]), int(match[3])
+    if match[1] is None:
+        return f"{major}.{minor}" if major < _FIRST_OF_CONFLUENT else None
+    if not _FIRST_OF_CONFLUENT <= major <= 9:
+        return None
+    if major == 6:
+        return f"2.{minor + 6}"
+    return f"2.{minor}" if major == _FIRST_OF_CONFLUENT else f"{major - 4}.{minor}"
 
 
 def integer(value: object, where: str) -> int:

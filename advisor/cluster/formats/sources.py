@@ -12,19 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from advisor.cluster.completeness import DESCRIBE
 from advisor.cluster.formats.additions import (
     Addition,
     read_api_versions,
     read_configs,
     read_features,
+    read_log_dirs,
+    read_moves,
     read_quorum,
 )
 from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
 from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
+from advisor.cluster.formats.deployments import parse_compose, parse_helm
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
 from advisor.cluster.formats.json_format import parse_json
 from advisor.cluster.formats.kcat import HEADING, parse_kcat
+from advisor.cluster.formats.pasted import LINE_PREFIX
 from advisor.cluster.formats.printed_objects import (
     looks_like_objects,
     parse_kcat_json,
@@ -33,7 +38,11 @@ from advisor.cluster.formats.printed_objects import (
 from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
-from advisor.cluster.formats.topics_as_code import parse_julie, parse_terraform
+from advisor.cluster.formats.topics_as_code import (
+    parse_julie,
+    parse_terraform,
+    parse_topic_lists,
+)
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError
 
@@ -44,13 +53,6 @@ BEGINNING = 200_000
 """Characters that a text is recognised by: one of 100 MB is not searched several times."""
 
 _WIDTH = 500
-# What a quote, docker compose or a container's log puts before every line.
-_PREFIX = re.compile(
-    r"^(> ?|[\w.-]{0,60}-\d{1,6} {1,30}\| |\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) [FP] )"
-)
-
-DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
-"""What to run in place of a text that has no replicas."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,9 @@ class Source:
         the cluster, from the text and its name.
     example : str
         A short text of this kind, which a test takes through all doors.
+    joins : bool
+        Whether what it says of brokers is added to another file of the same cluster that has the
+        partitions.
     needs_racks : bool
         Whether it says nothing of brokers, so that they are those of the racks that the user gives.
     suffix : str
@@ -93,6 +98,7 @@ class Source:
     instead: str = ""
     add: Callable[[str, str], Addition] | None = None
     example: str = ""
+    joins: bool = False
     needs_racks: bool = False
     suffix: tuple[str, ...] = ()
 
@@ -129,7 +135,7 @@ def has(pattern: str) -> Callable[[str], bool]:
 @lru_cache(maxsize=2)  # all entries look at the same text
 def _narrow(text: str) -> str:
     """Cut long lines, which could take the square of their length to search, and prefixes."""
-    return "\n".join(_PREFIX.sub("", line[:_WIDTH]) for line in text.splitlines())
+    return "\n".join(LINE_PREFIX.sub("", line[:_WIDTH]) for line in text.splitlines())
 
 
 def _is_json(beginning: str) -> bool:
@@ -205,6 +211,7 @@ SOURCES: tuple[Source, ...] = (
         ),
         instead="what --execute, --verify, --list and --cancel print is not where the replicas are "
         f"now; run {DESCRIBE}, which also shows the replicas that are being added and removed",
+        add=read_moves,
         example="Status of partition reassignment:\nReassignment of partition orders-0 is complete."
         "\nReassignment of partition orders-1 is still in progress.\n",
     ),
@@ -225,7 +232,7 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="the output of kcat -L",
         recognise=has(HEADING),
-        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        carries="the brokers that run, leaders, replicas and ISR; no settings; no racks",
         read=parse_kcat,
         example="Metadata for all topics (from broker 1: 10.0.0.1:9092/1):\n 1 brokers:\n"
         '  broker 1 at 10.0.0.1:9092\n 1 topics:\n  topic "orders" with 1 partitions:\n'
@@ -234,7 +241,7 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="the output of kcat -L -J",
         recognise=has(r'"originating_broker"\s*:'),
-        carries="the brokers that run, leaders, replicas and ISR; no settings and no racks",
+        carries="the brokers that run, leaders, replicas and ISR; no settings; no racks",
         read=parse_kcat_json,
         example='{"originating_broker":{"id":1,"name":"10.0.0.1:9092/1"},"query":{"topic":"*"},'
         '"controllerid":1,"brokers":[{"id":1,"name":"10.0.0.1:9092"}],"topics":[{"topic":"orders",'
@@ -297,8 +304,9 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kafka-log-dirs.sh --describe",
-        recognise=has(r'^[ \t]*\{.*"logDirs":'),
+        recognise=has(r'^[ \t]*(\{.*)?"logDirs"\s*:'),
         instead=f"it has sizes of logs, and neither leaders nor ISR; run {DESCRIBE}",
+        add=read_log_dirs,
         example='Querying brokers for log directories information\n{"version":1,"brokers":'
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
     ),
@@ -334,8 +342,9 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="a file of docker compose",
         recognise=has(r"^services:[ \t]*$"),
-        instead="it says how brokers are started, and has no topics; once they run, give the "
-        f"output of {DESCRIBE}",
+        carries="brokers, racks where it states them, and settings of brokers; no topics",
+        read=parse_compose,
+        joins=True,
         example="services:\n  kafka-1:\n    image: apache/kafka:4.1.0\n    environment:\n"
         "      KAFKA_NODE_ID: 1\n",
         suffix=(".yaml", ".yml"),
@@ -343,11 +352,22 @@ SOURCES: tuple[Source, ...] = (
     Source(
         name="values of a Helm chart",
         recognise=has(
-            r"^(kafka|broker|controller|zookeeper|kraft|provisioning):[ \t]*$|^replicaCount: *\d"
+            r"^(kafka|broker|controller|zookeeper|kraft|provisioning|cp-kafka|cp-helm-charts|"
+            r"configurationOverrides):[ \t]*$|^(replicaCount|brokers): *\d"
         ),
-        instead="it says how brokers are started, and not where replicas are; once they run, give "
-        f"the output of {DESCRIBE}",
+        carries="brokers, settings of brokers, and counts of the topics that it makes; no racks",
+        place=parse_helm,
+        joins=True,
         example="controller:\n  replicaCount: 3\nkraft:\n  enabled: true\n",
+        suffix=(".yaml", ".yml"),
+    ),
+    Source(
+        name="topics in YAML",
+        recognise=has(r"^topics:[ \t]*$|^meta:[ \t]*$(?=(.*\n)*spec:[ \t]*$)"),
+        carries="counts of partitions and replicas, and settings; the brokers are those given",
+        needs_racks=True,
+        place=parse_topic_lists,
+        example="topics:\n  - name: orders\n    partitions: 6\n    replicationFactor: 3\n",
         suffix=(".yaml", ".yml"),
     ),
     Source(

@@ -1,19 +1,21 @@
-"""Parse topics that are kept as code: Terraform (Mongey's provider), and JulieOps' topologies.
+"""Parse topics that are kept as code: Terraform (Mongey's provider), JulieOps' topologies, YAML.
 
-They have counts of partitions and replicas, and settings, and nothing of brokers: these come from
-the racks that the user gives, and replicas are placed as Kafka would. What is computed (`var.x`,
-`for_each`, plans of JulieOps) is refused, not guessed.
+YAML is a list of topics or a table of them under `topics` (kafka-gitops and many others), or one
+topic in each document (topicctl). They have counts of partitions and replicas, and settings, and
+nothing of brokers: these come from the racks that the user gives, and replicas are placed as Kafka
+would. What is computed (`var.x`, `for_each`, plans of JulieOps) is refused, not guessed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
-from advisor.cluster.formats.kubernetes import documents_in, integer
+from advisor.cluster.formats.kubernetes import cut_note, documents_in, integer, nested
 from advisor.cluster.model import Cluster
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.topic import check_partitions
@@ -158,6 +160,95 @@ def _julie_topics(topology: Any, source: str) -> Iterator[CountedTopic]:
                 integer(counts[1], f"{where}: replication.factor"),
                 configs,
             )
+
+
+def parse_topic_lists(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
+    """Return the topics of a list or table in YAML, placed on the brokers of the racks.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Name for error messages, usually the file name.
+    racks : mapping of int to (str or None)
+        The brokers, with their racks.
+
+    Raises
+    ------
+    InputError
+        If it is no YAML, or a topic lacks its counts.
+    """
+    try:
+        documents = list(documents_in(text, aliases=True))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
+    rows = [row for document in documents for row in _rows(document)]
+    cluster = _placed(topics_in(rows, source), source, racks)
+    return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
+
+
+def _rows(document: Any) -> list[Any]:
+    """The topics of a document, each a table with its name and counts."""
+    if not isinstance(document, Mapping):
+        return []
+    if isinstance(document.get("meta"), Mapping) and isinstance(document.get("spec"), Mapping):
+        return [{**document["spec"], "name": document["meta"].get("name")}]
+    topics = document.get("topics")
+    if isinstance(topics, list):
+        return topics
+    if not isinstance(topics, Mapping):
+        return []
+    # What kafka-gitops takes where a topic does not say it.
+    settings = document.get("settings")
+    usual = nested(settings, "topics", "defaults") if isinstance(settings, Mapping) else {}
+    rows = ((name, row if isinstance(row, Mapping) else {}) for name, row in topics.items())
+    return [{**usual, **row, "name": name} for name, row in rows]
+
+
+_NAMES = ("name", "topic", "topicName", "topic_name")
+_PARTITIONS = (
+    *("partitions", "partitionCount", "partition_count", "partitions_count", "numPartitions"),
+    *("num_partitions", "num.partitions"),
+)
+_FACTORS = (
+    *("replicationFactor", "replication_factor", "replication", "replicas", "replication-factor"),
+    *("replication.factor", "replicationfactor"),
+)
+_CONFIGS = ("config", "configs", "configuration", "settings", "configEntries", "topicConfig")
+
+
+def topics_in(rows: list[Any], source: str) -> Iterator[CountedTopic]:
+    """Yield topics of tables that have a name, counts and settings under the usual names.
+
+    Raises
+    ------
+    InputError
+        If a name or a count is missing, or no plain value.
+    """
+    for place_in_list, row in enumerate(rows, start=1):
+        table = row if isinstance(row, Mapping) else {}
+        name = _first(table, _NAMES)
+        where = f"{source}: topic {shown(name) if name else f'number {place_in_list}'}"
+        counts = [_first(table, names) for names in (_PARTITIONS, _FACTORS)]
+        if not isinstance(name, str) or None in counts:
+            raise InputError(f"{where}: its name, partitions or replicas are left out; {_INSTEAD}")
+        configs = _first(table, _CONFIGS)
+        yield CountedTopic(
+            name,
+            integer(counts[0], f"{where}: {_PARTITIONS[0]}"),
+            integer(counts[1], f"{where}: {_FACTORS[0]}"),
+            {str(key): _plain(value) for key, value in configs.items()}
+            if isinstance(configs, Mapping)
+            else {},
+        )
+
+
+def _first(table: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((table[name] for name in names if name in table), None)
+
+
+def _plain(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _tables(value: Any) -> list[Mapping[str, Any]]:

@@ -37,7 +37,7 @@ def login_options(properties: ClientProperties, deadline: float) -> dict[str, An
         return {}
     options: dict[str, Any] = {"sasl_mechanism": properties.sasl_mechanism}
     if properties.sasl_mechanism == "OAUTHBEARER":
-        options["sasl_oauth_token_provider"] = _TokenProvider(_token(properties, deadline))
+        options["sasl_oauth_token_provider"] = _TokenProvider(bearer_token(properties, deadline))
     else:
         options["sasl_plain_username"] = properties.login["username"].reveal()
         options["sasl_plain_password"] = properties.login["password"]
@@ -60,7 +60,8 @@ class _TokenProvider:
 AbstractTokenProvider.register(_TokenProvider)
 
 
-def _token(properties: ClientProperties, deadline: float) -> Secret:
+def bearer_token(properties: ClientProperties, deadline: float) -> Secret:
+    """Return the token of OAUTHBEARER: of a file, of an endpoint, or unsecured claims."""
     url = properties.token_endpoint_url.reveal()
     if url.startswith("file:"):
         try:

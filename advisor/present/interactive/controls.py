@@ -9,13 +9,14 @@ from typing import Any
 from advisor.decision.rule import MINUTES_PER_LOSS, MINUTES_PER_YEAR
 from advisor.errors import AdvisorError, ConfigError
 from advisor.formatting import time_per_year
+from advisor.present.interactive import seen
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, NEWEST_KNOWN, parse_version
 
 NEW_TOPIC = ""
 MOST_REPLICAS, SMALL_REPLICAS = 5, 3
 """Replication factors offered, and computed for every picture; larger chains take seconds."""
-CONTEXT = ("topic", "kafka_version", "card")
+CONTEXT = ("topic", "kafka_version", "card", *seen.KEYS)
 """Controls that decide what the present and the recommended setting are."""
 STILL = ("retries", "delivery_timeout_ms")
 """Controls that change failed sends and the producer's file, but no curve and no verdict."""
@@ -67,6 +68,10 @@ _KAFKA_SAYS = (
         "conflicts with retries=0",
         "Must set retries to non-zero when using the idempotent producer.",
     ),
+)
+_NOT_COUNTED = (
+    "What your own cluster has seen is counted where there is a kernel: in a notebook, or with "
+    "advisor learn."
 )
 _REJECTED = "Messages are rejected since there are fewer in-sync replicas than required."
 
@@ -176,14 +181,17 @@ def precomputed(
 ) -> list[dict[str, Any]]:
     """Return the controls with only the choices that some of the settings have.
 
-    Every setting is judged at every price of a loss.
+    Every setting is judged at every price of a loss. What a cluster has seen is left out: without a
+    kernel nothing can be learned from it.
     """
-    offered: dict[str, set[str]] = {control["key"]: set() for control in every}
+    offered: dict[str, set[str]] = {}
     for values in settings:
         for key, chosen in values.items():
-            offered[key].add(chosen)
+            offered.setdefault(key, set()).add(chosen)
     shown = []
     for control in every:
+        if control.get("group") == seen.PREFIX:
+            continue
         if control["key"] == PRICE:
             shown.append(dict(control))
             continue
@@ -205,7 +213,7 @@ def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str
         The controls of the page.
     """
     if not elsewhere:
-        return ""
+        return _NOT_COUNTED
     values = elsewhere[0]
     timeout = f"another delivery.timeout.ms than {values['delivery_timeout_ms']}"
     if "unclean_leader_election_enable" in keys:
@@ -219,8 +227,9 @@ def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str
     if versions:
         lacks.append("other Kafka versions with other topics or failure models")
     return (
-        f"Not on this page: {'; '.join(lacks)}. Each failure model has intervals for the setting "
-        "shown first."
+        f"Not on this page: {'; '.join(lacks)}. How sure it is stands with the setting shown "
+        "first, also of other failure models, and with what it should be set to; elsewhere the "
+        f"verdict is the one at the middle values. {_NOT_COUNTED}"
     )
 
 
@@ -263,6 +272,8 @@ def refusal(error: AdvisorError) -> str:
             return f"Kafka refuses this: “{words}” ({message})"
     if isinstance(error, ConfigError):
         return f"Kafka refuses this: {message}"
+    if isinstance(error, seen.CountError):
+        return f"Not counted: {message}"
     return f"This cannot be computed: {message}"
 
 
@@ -272,6 +283,8 @@ def refused_by(error: AdvisorError) -> list[str]:
     >>> refused_by(ConfigError("eligible_leader_replicas needs KRaft and Kafka 4.0 or newer"))
     ['eligible_leader_replicas', 'kafka_version']
     """
+    if isinstance(error, seen.CountError):
+        return list(error.controls)
     if not isinstance(error, ConfigError):
         return ["card"]
     message = str(error)

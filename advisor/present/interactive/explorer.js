@@ -34,9 +34,17 @@ function mount(root, data, ask, tell) {
     return Array.isArray(x) ? x.map(text).join(" ") : typeof x === "number" ? texts[x] : x;
   }
   function key(values) {
-    return data.controls.filter(function (c) { return c.key !== data.price; })
-      .map(function (c) { return values[c.key]; }).join("|");
+    return joined(data.controls.map(function (control) { return control.key; }), values);
   }
+  function joined(names, values) {
+    // What a cluster has seen is named, and left out where nothing is typed.
+    var typed = names.filter(function (name) { return isSeen(name) && values[name]; });
+    return names.filter(function (name) { return name !== data.price && !isSeen(name); })
+      .map(function (name) { return values[name]; })
+      .concat(typed.map(function (name) { return name + "=" + JSON.stringify(values[name]); }))
+      .join("|");
+  }
+  function isSeen(name) { return name.indexOf(data.seen) === 0; }
   function find(values) {
     var found = settings[key(values)];
     var factor = values.replication_factor, least = values.min_insync_replicas;
@@ -52,9 +60,7 @@ function mount(root, data, ask, tell) {
     return other;
   }
   function drawable(values) { return settings[key(values)] || settings[key(still(values))]; }
-  function context(values) {
-    return data.context.map(function (name) { return values[name]; }).join("|");
-  }
+  function context(values) { return joined(data.context, values); }
   function el(parent, tag, attributes, words) {
     var made = document.createElement(tag);
     Object.keys(attributes || {}).forEach(function (name) {
@@ -100,6 +106,7 @@ function mount(root, data, ask, tell) {
   var verdict = el(status, "p", { class: "ae-verdict" });
   var goals = el(status, "ul", { class: "ae-goals" });
   var better = el(answer, "p", { class: "ae-better" });
+  var moved = el(answer, "p", { class: "ae-moved", role: "status" });
   var picture = el(answer, "div", { class: "ae-picture" });
   var panels = {
     loss: el(picture, "div", { class: "ae-panel" }),
@@ -112,13 +119,15 @@ function mount(root, data, ask, tell) {
   var lines = el(more, "ul");
   var commands = el(root, "div", { class: "ae-commands" });
   var pays = null; // where on the scale of prices the verdict holds
+  var counts = null; // what the cluster has seen: its fold, and the line with the last control
   progress.hidden = true;
   cancel.addEventListener("click", stop);
 
   data.controls.forEach(function (control) {
     var id = "advisor-" + number + "-" + control.key;
     var isPrice = control.key === data.price;
-    var row = el(form, "div", { class: "ae-row" + (isPrice ? " ae-price" : "") });
+    var place_ = control.group ? counted(control) : form;
+    var row = el(place_, "div", { class: "ae-row" + (isPrice ? " ae-price" : "") });
     el(row, "label", { for: id }, control.label);
     var field;
     if (isPrice) {
@@ -133,6 +142,11 @@ function mount(root, data, ask, tell) {
         field.title = ask ? "There is nothing else to choose." :
           "This page holds no other value. In a notebook with a kernel you can change it.";
       }
+    } else if (control.group) {
+      // Not a number field: that shows what is no number, and says that it is empty.
+      field = el(row, "input", {
+        id: id, type: "text", inputmode: "decimal", placeholder: control.hint, autocomplete: "off"
+      });
     } else {
       field = el(row, "input", {
         id: id, type: "number", min: control.min, max: control.max, step: control.step
@@ -142,7 +156,10 @@ function mount(root, data, ask, tell) {
     field.setAttribute("aria-describedby", id + "-said");
     fields[control.key] = {
       control: control, field: field, said: said,
-      get: function () { return isPrice ? control.options[field.value][0] : field.value; },
+      get: function () {
+        return isPrice ? control.options[field.value][0] : control.group ? field.value.trim() :
+          field.value;
+      },
       set: function (value) {
         field.value = isPrice ? String(place(control.options, value)) : value;
         if (isPrice) { named(field, control.options[field.value][1]); }
@@ -154,6 +171,18 @@ function mount(root, data, ask, tell) {
       choose(control.key, event.timeStamp);
     });
   });
+
+  // What the cluster has seen: a line for each thing that may have happened, folded at first.
+  function counted(control) {
+    if (!counts) {
+      counts = { fold: el(form, "details", { class: "ae-seen" }), pair: null };
+      el(counts.fold, "summary", {}, "What your cluster has seen");
+      el(counts.fold, "p", { class: "ae-note" }, "How often each happened; 0 for never, empty for " +
+        "not counted.");
+    }
+    if (!control.beside) { counts.pair = el(counts.fold, "div", { class: "ae-pair" }); }
+    return counts.pair;
+  }
 
   // The price of a loss: a scale of named steps, with a bar where the verdict holds.
   function place(options, value) {
@@ -411,10 +440,11 @@ function mount(root, data, ask, tell) {
       else { part.field.removeAttribute("aria-invalid"); }
     });
     var names = Object.keys(why);
+    if (names.some(isSeen)) { counts.fold.open = true; }
     held.textContent = !names.length ? "" : !shown ? "There is no answer for this setting." :
       "Not what the controls show: " + names.map(function (name) {
-        return fields[name].control.label + " " + optionOf(name, chosen[name]) +
-          " has no answer, so this is with " + optionOf(name, shown[name]);
+        return fields[name].control.label + " " + (optionOf(name, chosen[name]) || "left empty") +
+          " has no answer, so this is with " + (optionOf(name, shown[name]) || "it left empty");
       }).join("; ") + ".";
   }
   function optionOf(name, value) {
@@ -452,6 +482,7 @@ function mount(root, data, ask, tell) {
       if (part && !part.said.textContent) { part.said.textContent = text(note[1]); }
     });
     markToday();
+    moved.textContent = text(setting.learned || "");
     lines.textContent = "";
     setting.lines.forEach(function (line) { el(lines, "li", {}, text(line)); });
     draw();
@@ -482,10 +513,14 @@ function mount(root, data, ask, tell) {
       return;
     }
     var tone = said.severity === "ok" && said.confidence === "depends" ? "unsure" : said.severity;
-    badge.className = "ae-badge ae-" + (said.known ? tone : "open");
-    badge.textContent = !said.known ? said.severity + " at the card's middle values" :
-      { critical: "✗ ", warning: "! ", ok: "✓ " }[said.severity] + said.severity +
-      (said.confidence ? "; how sure: " + data.confidence[said.confidence] : "");
+    // A page without a kernel learns no more: what is wrong at the middle values has its colour
+    // there, and only what is well waits for how sure that is.
+    var coloured = said.known || (!ask && said.severity !== "ok");
+    badge.className = "ae-badge ae-" + (coloured ? tone : "open");
+    badge.textContent =
+      (coloured ? { critical: "✗ ", warning: "! ", ok: "✓ " }[said.severity] : "") + said.severity +
+      (!said.known ? " at the card's middle values" :
+        said.confidence ? "; how sure: " + data.confidence[said.confidence] : "");
     headline.textContent = text(said.headline);
     verdict.textContent = text(said.text);
     said.goals.forEach(function (goal) { el(goals, "li", {}, text(goal)); });

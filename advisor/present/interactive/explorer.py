@@ -19,10 +19,11 @@ from advisor import catalog
 from advisor.advice.deciding import Decision, surviving
 from advisor.advice.goals import Goals
 from advisor.advice.situation import Situation
-from advisor.arguments import cluster_of, model_of, names_checked
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.decision import Verdict
 from advisor.errors import InputError, expect
+from advisor.learning.learned import Learned
 from advisor.present.interactive.controls import (
     MOST_TOPICS,
     NEW_TOPIC,
@@ -67,8 +68,8 @@ class Explorer(anywidget.AnyWidget):
     when the widget is shown, or when its `html` is read. Where a user sees the cell, it ends with
     the first curve and other processes compute the rest, so that the kernel answers meanwhile.
 
-    Four traits follow what a user chooses, and choose when they are set. Other widgets can be
-    linked to them, and functions observe them.
+    Traits follow what a user chooses, and most of them choose when they are set. Other widgets can
+    be linked to them, and functions observe them.
 
     Attributes
     ----------
@@ -80,6 +81,8 @@ class Explorer(anywidget.AnyWidget):
         The price of losing records: one of the control's steps.
     verdict : Verdict
         On the setting shown, as if it ran today; read only. How sure it is comes later.
+    learned : Learned or None
+        What follows from what the cluster has seen; read only. None if nothing is counted.
     page : dict
         Controls and settings, as `settings_grid.page_json` returns them.
     values : dict of str to str
@@ -107,6 +110,7 @@ class Explorer(anywidget.AnyWidget):
     setting = traitlets.Instance(Config)
     minutes_per_loss = traitlets.Float()
     verdict = traitlets.Instance(Verdict, allow_none=True, read_only=True)
+    learned = traitlets.Instance(Learned, allow_none=True, read_only=True)
 
     def __init__(
         self, explorer_model: ExplorerModel, topics: Sequence[str] = (), cards: Sequence[str] = ()
@@ -140,6 +144,7 @@ class Explorer(anywidget.AnyWidget):
             self.setting = self._explorer_model.config(values)
             verdicts = self._explorer_model.verdicts(values)
             self.set_trait("verdict", verdicts.get(values[PRICE]))
+            self.set_trait("learned", self._explorer_model.learned(values))
 
     def _set(self, change: Any) -> None:
         """Show what another widget or the user's code has set."""
@@ -270,8 +275,9 @@ class Explorer(anywidget.AnyWidget):
         then other processes have computed most of the rest, which is left out.
         """
         explorer_model = self._explorer_model
-        if not explorer_model.has_intervals(explorer_model.chosen):
-            yield with_intervals(explorer_model.chosen)
+        for values in explorer_model.looked_at_first():
+            if not explorer_model.has_intervals(values):
+                yield with_intervals(values)
         for offered in explorer_model.offered():
             missing = [each for each in offered if not explorer_model.is_answered(each)]
             if missing:
@@ -401,7 +407,7 @@ _SHOWN: dict[str, Explorer] = {}
 
 @names_checked
 def explorer(
-    cluster: Cluster | str | os.PathLike[str],
+    cluster: Cluster | Sources,
     model: FailureModel | str | os.PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
@@ -412,11 +418,12 @@ def explorer(
 
     The curves of up to three replicas appear first; then other acks and elections follow, and the
     curves of six topics, of other failure models and of some Kafka versions. What else you choose,
-    the kernel computes. On an exported page everything that followed can still be chosen.
+    the kernel computes: also the failure model that follows from what your cluster has seen. On an
+    exported page everything that followed can still be chosen.
 
     Parameters
     ----------
-    cluster : Cluster, str or path
+    cluster : Cluster, str, path or list
         Brokers, racks and topics; or what `load_cluster` reads. Replication factors go up to the
         number of brokers, at most 5.
     model : FailureModel, str or path

@@ -26,6 +26,8 @@ from advisor.decision.decide import verdict_of
 from advisor.decision.evaluator import DRAWS
 from advisor.decision.settings import Placement, candidates
 from advisor.errors import AdvisorError
+from advisor.learning.learned import Learned
+from advisor.present.interactive import seen
 from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
@@ -146,13 +148,14 @@ class ExplorerModel:
     @cached_property
     def controls(self) -> list[dict[str, Any]]:
         """Every control with its choices."""
-        return controls(
+        settings = controls(
             self.topics or [topic.name for topic in self.cluster.topics][:MOST_TOPICS],
             self.most_replicas,
             catalog.model_names(),
             self.chosen,
             steps(self.goals.minutes_per_loss),
         )
+        return [*settings, *seen.seen_controls(self.cluster)]
 
     @property
     def prices(self) -> dict[str, float]:
@@ -162,7 +165,8 @@ class ExplorerModel:
     def today(self, topic: str) -> dict[str, str]:
         """Return what the controls show for a topic as it is today."""
         config = self.config_today(topic)
-        return values_of(config, topic, self.model.name, self.goals.minutes_per_loss)
+        shown = values_of(config, topic, self.model.name, self.goals.minutes_per_loss)
+        return {**shown, **seen.UNCOUNTED}
 
     def config_today(self, topic: str) -> Config:
         """Return the settings of a topic; of a new one the initial settings."""
@@ -348,8 +352,17 @@ class ExplorerModel:
             for values in curve:
                 self.setting(values)
             yield curve
-        self.setting(self.chosen, intervals=True)
-        yield [self.chosen]
+        for values in self.looked_at_first():
+            self.setting(values, intervals=True)
+            yield [values]
+
+    def looked_at_first(self) -> Iterator[dict[str, str]]:
+        """Yield the start, and what its verdict would set; on a page these get intervals."""
+        yield self.chosen
+        verdicts = self.setting(self.chosen).get("verdicts", {})
+        better = verdicts.get(self.chosen[PRICE], {}).get("better")
+        if better is not None:
+            yield {**self.chosen, **better["values"]}
 
     def page(self, elsewhere: Sequence[Values] = (), only_choices: bool = False) -> dict[str, Any]:
         """Return a page without a kernel, with what was computed so far.
@@ -397,6 +410,8 @@ class ExplorerModel:
         return {
             **page,
             "controls": self.controls,
+            "chosen": {key: self.chosen[key] for key in (c["key"] for c in self.controls)},
+            "context": list(CONTEXT),
             "today": {topic: self.of_topic(topic) for topic in topics},
         }
 
@@ -442,7 +457,10 @@ class ExplorerModel:
         if refused:
             return {"refusal": refused, "by": ["min_insync_replicas", "replication_factor"]}, {}
         result = self._result(values, config)
+        learned = self.learned(values)
         commands = blocks(self.cluster, config, result.load, values["topic"])
+        if learned is not None:
+            commands.append((_LEARNED_CARD, learned.as_toml(), True))
         verdicts = self._decided(values, config, DRAWS if intervals else 0)
         has_ranges = bool(result.model.uncertain)
         judged = {
@@ -450,7 +468,14 @@ class ExplorerModel:
             for price, verdict in verdicts.items()
         }
         shown = setting_json(result, intervals, commands, judged)
-        return {**shown, "notes": shown["notes"] + self._unchanged(values, config)}, verdicts
+        shown["notes"] += self._unchanged(values, config)
+        if learned is not None:
+            shown["notes"] += map(list, seen.unused(learned))
+        if any(values[key] for key in seen.KEYS):
+            before = self._result({**values, **seen.UNCOUNTED}, config)
+            points = (point_of(each, intervals=intervals) for each in (before, result))
+            shown["learned"] = seen.moved_words(learned, *points)
+        return shown, verdicts
 
     def _decided(self, values: Values, config: Config, draws: int) -> dict[str, Verdict]:
         """The verdict at each price, with the setting shown as the one that runs today."""
@@ -505,8 +530,22 @@ class ExplorerModel:
         remembered: Callable[..., Reliability] = lru_cache(_MOST_RESULTS)(evaluate)
         return remembered
 
-    def _card(self, values: Values) -> FailureModel:
+    def learned(self, values: Values) -> Learned | None:
+        """Return what follows from what the cluster has seen; None if nothing was counted.
+
+        Raises
+        ------
+        CountError
+            If a number cannot be.
+        """
+        return seen.learned_from(values, self._prior(values), self.cluster)
+
+    def _prior(self, values: Values) -> FailureModel:
         return self.model if values["card"] == self.model.name else _shipped(values["card"])
+
+    def _card(self, values: Values) -> FailureModel:
+        learned = self.learned(values)
+        return self._prior(values) if learned is None else learned.model
 
     @cached_property
     def _situation(self) -> Situation:
@@ -549,7 +588,8 @@ def worst_first(decision: Decision) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: cluster.topic(name).internal))
 
 
-_NOT_OF_TOPIC = ("topic", "kafka_version", "card", PRICE)
+_NOT_OF_TOPIC = (*CONTEXT, PRICE)
+_LEARNED_CARD = "my_card.toml: the card with these counts, for --model"
 
 
 def _as_kafka(_replication_factor: int) -> None:

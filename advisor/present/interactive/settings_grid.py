@@ -13,6 +13,7 @@ from typing import Any
 
 from advisor.advice.goals import Goals, limit_words
 from advisor.formatting import one_in
+from advisor.present.interactive import seen
 from advisor.present.interactive.controls import CONTEXT, MOST_REPLICAS, PRICE, STILL
 from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.outcome import outcomes, point_of
@@ -127,6 +128,7 @@ def page_json(
         "context": context,
         "still": [key for key in keys if key in STILL],
         "price": PRICE,
+        "seen": seen.PREFIX,
         "today": {topic: dict(values) for topic, values in today.items()},
         "settings": packed,
         "texts": list(tables.texts),
@@ -147,8 +149,14 @@ def page_json(
 
 
 def setting_key(keys: Sequence[str], values: Mapping[str, str]) -> str:
-    """Return the name under which `explorer.js` finds a setting: the price changes no number."""
-    return "|".join(values[key] for key in keys if key != PRICE)
+    """Return the name under which `explorer.js` finds a setting: the price changes no number.
+
+    What a cluster has seen is named, and left out where nothing is typed.
+    """
+    chosen = [values[key] for key in keys if key != PRICE and not key.startswith(seen.PREFIX)]
+    typed = [key for key in keys if key.startswith(seen.PREFIX) and values[key]]
+    counted = [f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in typed]
+    return "|".join([*chosen, *counted])
 
 
 def verdict_at(page: Mapping[str, Any], setting: Mapping[str, Any], price: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from advisor.decision.rows import further
 from advisor.files import replace_file
 from advisor.formatting import significant
 from advisor.present import outcome as words_of
-from advisor.present.card_text import card_in_words
+from advisor.present.card_text import card_in_words, learned_in_words
 from advisor.present.figures import style
 from advisor.present.figures.comparison import compared, curve, has_interval, in_words, marks
 from advisor.present.figures.curves import plot_curves
@@ -40,7 +40,7 @@ from advisor.present.report.sampled_check import sampled_check
 from advisor.present.report.topics import audited
 from advisor.present.second_process import SecondProcess
 from advisor.present.setting_text import rack_words, tolerance_words
-from advisor.present.verdict_page import first_screen
+from advisor.present.verdict_page import first_screen, script
 from advisor.present.verdict_page import style as style_of_verdict
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
@@ -186,8 +186,9 @@ def _context(
     ordered = sorted(recommendation.choices, key=_as_listed)
     many = recommendation.load.partitions > MANY_PARTITIONS
     findings = _findings(recommendation, audit)
+    learned = learned_in_words(recommendation.model)
     return {
-        "contents": _contents(audit is not None, bool(findings)),
+        "contents": _contents(audit is not None, bool(findings), bool(learned["card"])),
         "title": f"Replication advice for {_subject(recommendation)}",
         "assumed": _assumed(recommendation),
         "style": style_of_verdict(),
@@ -197,6 +198,7 @@ def _context(
             title=True,
             state=state_lines(recommendation.now),
         ),
+        "copying": script(),
         "further": further(verdict),
         "remedies": (*recommendation.remedies, *recommendation.what_helps),
         "goals": recommendation.goals.sentence,
@@ -225,6 +227,7 @@ def _context(
         "too_large": "" if best.reliability.swings_are_quick else _TOO_LARGE,
         "notes": recommendation.notes,
         "card": card_in_words(recommendation.model),
+        "learned": learned,
         "made_by": made_by(recommendation),
         "audit": None if audit is None else audited(audit, recommendation),
         "findings": findings,
@@ -233,12 +236,13 @@ def _context(
     }
 
 
-def _contents(has_audit: bool, has_findings: bool) -> list[tuple[str, str]]:
+def _contents(has_audit: bool, has_findings: bool, learned: bool) -> list[tuple[str, str]]:
     """Return the sections of the page: id and words."""
     return [
         ("tolerance", "Goals and failures"),
         *([("audit", "Topics")] if has_audit else []),
         *([("findings", "Findings")] if has_findings else []),
+        *([("learned", "What was learned")] if learned else []),
         ("do", "Plan"),
         ("choice", "Settings compared"),
         ("why", "Reasons"),
@@ -277,7 +281,11 @@ def _assumed(recommendation: Recommendation) -> str:
     """The card, which says what breaks and how often, and the version of Kafka."""
     situation = recommendation.situation
     version = f"Kafka {situation.version}{'' if situation.stated_version else ' (assumed)'}"
-    return f"What breaks and how often: card {recommendation.model.name}. {version}."
+    card = recommendation.model.name
+    learned = learned_in_words(recommendation.model)
+    if learned["card"]:
+        card += f", which is {learned['card']} with what this cluster has seen"
+    return f"What breaks and how often: card {card}. {version}."
 
 
 def _candidate(recommendation: Recommendation, choice: Candidate) -> dict[str, Any]:

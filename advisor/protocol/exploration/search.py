@@ -25,13 +25,9 @@ A = TypeVar("A")
 class Violation(Generic[S]):
     """A state that violates the invariant, and a shortest path to it.
 
-    Attributes
-    ----------
-    path : tuple
-        From the initial state to the violating one. With ``canonical``, every state but the
+    path: from the initial state to the violating one. With ``canonical``, every state but the
         initial one is the representative of its class; `retrace` recovers actual transitions.
-    states : int
-        States visited, the initial one included.
+    states: states visited, the initial one included.
     """
 
     path: tuple[S, ...]
@@ -47,14 +43,9 @@ class Violation(Generic[S]):
 class Exhausted:
     """No violation found within the bounds.
 
-    Attributes
-    ----------
-    states : int
-        States visited, the initial one included.
-    depth : int
-        All states within this number of transitions were visited.
-    complete : bool
-        Whether all reachable states were visited.
+    states: states visited, the initial one included.
+    depth: all states within this number of transitions were visited.
+    complete: whether all reachable states were visited.
     """
 
     states: int
@@ -66,16 +57,11 @@ class Exhausted:
 class Survey(Generic[S]):
     """Count of all reachable states, and a shortest violation of each invariant.
 
-    Attributes
-    ----------
-    states : int
-        Distinct states; with ``weight``, the sum of the weights.
-    visited : int
-        States stored (fewer than ``states`` under symmetry reduction).
-    depth : int
-        Transitions to the furthest state.
-    violations : mapping of int to tuple
-        Bit of ``broken`` -> shortest path to a state that has it. Bits never seen are absent.
+    states: distinct states; with ``weight``, the sum of the weights.
+    visited: states stored (fewer than ``states`` under symmetry reduction).
+    depth: transitions to the furthest state.
+    violations: bit of ``broken`` -> shortest path to a state that has it. Bits never seen are
+        absent.
     """
 
     states: int
@@ -96,25 +82,14 @@ def explore(
 ) -> Violation[S] | Exhausted:
     """Search for a shortest path to a state that violates an invariant.
 
-    Parameters
-    ----------
-    initial : hashable
-    successors : callable
-        Yields the states that can follow a state. Their order decides which of several shortest
-        paths is returned.
-    violates : callable
-        True for a violating state. Must not distinguish states that ``canonical`` merges.
-    max_depth, max_states : int, optional
-        Stop after this number of transitions, or when this number of states was visited.
-    should_stop : callable, optional
-        Called after each transition; the search stops when it returns True.
-    canonical : callable, optional
-        Maps a state to the representative of its symmetry class.
-
-    Returns
-    -------
-    Violation or Exhausted
-        ``Exhausted`` if no visited state violates the invariant.
+    successors: yields the states that can follow a state. Their order decides which of several
+        shortest paths is returned.
+    violates: True for a violating state. Must not distinguish states that ``canonical`` merges.
+    max_depth, max_states: stop after this number of transitions, or when this number of states was
+        visited.
+    should_stop: called after each transition; the search stops when it returns True.
+    canonical: maps a state to the representative of its symmetry class.
+    Returns ``Exhausted`` if no visited state violates the invariant.
     """
     walk = _Walk(initial, successors, canonical)
     with _garbage_collection_off():
@@ -135,14 +110,9 @@ def survey(
 ) -> Survey[S]:
     """Visit every reachable state, without stopping at violations.
 
-    Parameters
-    ----------
-    initial, successors, canonical
-        As for `explore`. The state space must be finite.
-    broken : callable
-        Bit mask of the invariants that a state violates; 0 for none.
-    weight : callable, optional
-        Number of distinct states that a representative stands for. Default 1.
+    initial, successors, canonical: as for `explore`. The state space must be finite.
+    broken: bit mask of the invariants that a state violates; 0 for none.
+    weight: number of distinct states that a representative stands for. Default 1.
     """
     walk = _Walk(initial, successors, canonical)
     first: dict[int, S] = {}
@@ -168,23 +138,11 @@ def retrace(
 ) -> tuple[tuple[A, S], ...]:
     """Turn a path of representatives into labelled transitions between actual states.
 
-    Parameters
-    ----------
-    path : tuple
-        From `explore` or `survey`; its first state is used as it is.
-    moves : callable
-        Yields (label, next state) of a state; the relation that was searched.
-    canonical : callable
-        Maps a state to its representative, as in ``path``.
-
-    Returns
-    -------
-    tuple of (label, state)
-
-    Raises
-    ------
-    ValueError
-        If no transition leads from one class to the next, so ``moves`` is a different relation.
+    path: from `explore` or `survey`; its first state is used as it is.
+    moves: yields (label, next state) of a state; the relation that was searched.
+    canonical: maps a state to its representative, as in ``path``.
+    Raises ValueError if no transition leads from one class to the next, so ``moves`` is a different
+        relation.
     """
     state = path[0]
     steps = []

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from advisor.errors import InputError
-from advisor.protocol.exploration.quiescence_cache import QuiescenceCache
 from advisor.protocol.exploration.search import Violation, explore, retrace
-from advisor.protocol.exploration.transitions import SearchState, Transitions
+from advisor.protocol.exploration.transitions import QuiescenceCache, SearchState, Transitions
 from advisor.protocol.rules.config import Config
 
 FAULTS = ("kill", "stop", "power-off", "destroy", "isolate", "lag")
@@ -32,18 +31,9 @@ CRASHES = ("kill", "power-off", "destroy")
 class Loss:
     """A shortest loss of an acknowledged record.
 
-    Attributes
-    ----------
-    scenario : str
-        Scenario that shows the loss; run it with ``play``.
-    faults : int
-        Faults in it. No sequence with fewer faults loses a record.
-    states : int
-        Distinct states visited until it was found.
-
-    See Also
-    --------
-    shortest_loss : Searches for it.
+    scenario: scenario that shows the loss; run it with ``play``.
+    faults: faults in it. No sequence with fewer faults loses a record.
+    states: distinct states visited until it was found.
     """
 
     scenario: str
@@ -64,22 +54,12 @@ class Loss:
 class NoLoss:
     """No acknowledged record is lost within the bounds.
 
-    Attributes
-    ----------
-    faults, writes : int
-        Bounds: all sequences of up to this number of faults and writes were searched, with any
-        number of repairs.
-    states : int
-        Distinct states visited, including those on the way to quiescence.
-    commands : int
-        Commands to the furthest state.
-    complete : bool
-        False if ``max_states`` stopped the search; then only sequences of up to ``commands``
+    faults, writes: bounds: all sequences of up to this number of faults and writes were searched,
+        with any number of repairs.
+    states: distinct states visited, including those on the way to quiescence.
+    commands: commands to the furthest state.
+    complete: False if ``max_states`` stopped the search; then only sequences of up to ``commands``
         commands were searched.
-
-    See Also
-    --------
-    shortest_loss : Searches for a loss.
     """
 
     faults: int
@@ -113,39 +93,17 @@ def shortest_loss(
 ) -> Loss | NoLoss:
     """Search for the fewest faults that lose an acknowledged record.
 
-    Parameters
-    ----------
-    config : Config
-        Kafka version and mode, replication factor, min.insync.replicas, acks, unclean election,
+    config: Kafka version and mode, replication factor, min.insync.replicas, acks, unclean election,
         ELR and replica.lag.time.max.ms. Each broker holds one replica; the producer does not retry.
-    faults : int
-        Largest number of faults. Repairs (start, heal, catch-up) are not limited.
-    kinds : iterable of str, or mapping of str to int
-        The `FAULTS` to consider; a mapping limits the number of each kind.
-    writes : int, optional
-        Largest number of records written. Default: one more than the number of faults.
-    max_states : int, optional
-        Stop after this number of distinct states. Default: no limit.
-    progress : callable, optional
-        Called after every transition with the number of faults allowed at that stage and the
+    faults: largest number of faults. Repairs (start, heal, catch-up) are not limited.
+    kinds: the `FAULTS` to consider; a mapping limits the number of each kind.
+    writes: largest number of records written. Default: one more than the number of faults.
+    max_states: stop after this number of distinct states. Default: no limit.
+    progress: called after every transition with the number of faults allowed at that stage and the
         number of states visited.
+    Returns `Loss` with a scenario, or `NoLoss` with the bounds searched.
+    Raises InputError: for an unknown kind of fault or a negative bound.
 
-    Returns
-    -------
-    Loss or NoLoss
-        `Loss` with a scenario, or `NoLoss` with the bounds searched.
-
-    Raises
-    ------
-    InputError
-        For an unknown kind of fault or a negative bound.
-
-    See Also
-    --------
-    advisor.protocol.scenario.player.play : Runs the scenario of a `Loss`.
-
-    Examples
-    --------
     >>> config = Config(replication_factor=2, min_insync_replicas=1, acks=1, kafka_version="3.9")
     >>> loss = shortest_loss(config, faults=1, kinds=["kill"])
     >>> print(loss)  # doctest: +NORMALIZE_WHITESPACE

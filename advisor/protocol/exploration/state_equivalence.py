@@ -40,15 +40,7 @@ def period_of(settings: Settings) -> int:
 def canonical_state(state: State, settings: Settings) -> State:
     """Representative of a state's equivalence class.
 
-    Parameters
-    ----------
-    state : State
-    settings : Settings
-
-    Returns
-    -------
-    State
-        With its clock in the first period and its epochs reduced to current or older.
+    Returns with its clock in the first period and its epochs reduced to current or older.
     """
     now_ms = state.now_ms % period_of(settings)
     shift_ms = state.now_ms - now_ms

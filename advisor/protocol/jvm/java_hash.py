@@ -38,23 +38,13 @@ def optional_string_hash(text: str | None) -> int:
 def hash_map_order(hashes: Iterable[int]) -> list[int]:
     """Return the positions of keys in the iteration order of a ``java.util.HashMap``.
 
-    Parameters
-    ----------
-    hashes : iterable of int
-        Unsigned 32-bit ``hashCode()`` of each distinct key, in insertion order, into a new map from
-        which nothing is removed.
-
-    Returns
-    -------
-    list of int
-        Positions in `hashes`. Keys in one bucket keep insertion order; a resize splits a bucket
+    hashes: unsigned 32-bit ``hashCode()`` of each distinct key, in insertion order, into a new map
+        from which nothing is removed.
+    Returns positions in `hashes`. Keys in one bucket keep insertion order; a resize splits a bucket
         without reordering it.
-
-    Raises
-    ------
-    InputError
-        When a ninth key falls into one bucket of a table of 64 or more. Java then converts the
-        bucket to a tree, whose order may depend on object addresses and is not reproducible.
+    Raises InputError: when a ninth key falls into one bucket of a table of 64 or more. Java then
+        converts the bucket to a tree, whose order may depend on object addresses and is not
+        reproducible.
     """
     spread = [code ^ (code >> 16) for code in hashes]
     capacity = _INITIAL_CAPACITY

@@ -28,10 +28,7 @@ class JavaRandom:
 
     As in Java, a subclass that overrides `next_bits` inherits the way bounded integers are made.
 
-    Parameters
-    ----------
-    seed : int
-        Java's ``long`` seed; only its low 48 bits matter.
+    seed: Java's ``long`` seed; only its low 48 bits matter.
     """
 
     def __init__(self, seed: int) -> None:
@@ -45,10 +42,7 @@ class JavaRandom:
     def next_int(self, bound: int) -> int:
         """Return an integer from 0 to ``bound - 1``, as ``Random.nextInt(bound)`` does.
 
-        Raises
-        ------
-        ValueError
-            When `bound` is not positive or does not fit a Java int.
+        Raises ValueError: when `bound` is not positive or does not fit a Java int.
         """
         if not 1 <= bound <= _INT_MAX:
             raise ValueError(f"bound must be from 1 to {_INT_MAX}, not {bound}")

@@ -35,8 +35,6 @@ def assign(epochs: Epochs, epoch: int, start: int) -> Epochs:
     A repetition of the latest epoch is ignored. Entries with an equal or higher epoch, or with a
     start at or past `start`, are removed.
 
-    Examples
-    --------
     >>> assign((EpochStart(0, 0),), 2, 10)
     (EpochStart(epoch=0, start=0), EpochStart(epoch=2, start=10))
     """
@@ -56,16 +54,8 @@ def latest(epochs: Epochs) -> int:
 def end_offset_for(epochs: Epochs, requested: int, leo: int) -> EpochEnd:
     """Return the largest epoch not above `requested` and its end offset (KIP-279).
 
-    Parameters
-    ----------
-    epochs : tuple of EpochStart
-    requested : int
-        Leader epoch.
-    leo : int
-        Log end offset, where the latest epoch ends.
+    leo: log end offset, where the latest epoch ends.
 
-    Examples
-    --------
     >>> epochs = (EpochStart(0, 0), EpochStart(2, 5))
     >>> end_offset_for(epochs, 1, leo=9)
     EpochEnd(epoch=0, end=5)

@@ -30,18 +30,11 @@ Spans = tuple[Span, ...]
 class Log(NamedTuple):
     """The log of one partition on one broker.
 
-    Attributes
-    ----------
-    runs : tuple of Run
-        The records, from offset 0.
-    leo : int
-        Log end offset: the offset of the next record.
-    flushed : int
-        Records below this offset survive a power failure; the rest is in the page cache.
-    checkpoint : int
-        High watermark in ``replication-offset-checkpoint``, which a restart begins with.
-    epochs : tuple of EpochStart
-        Leader epoch cache; empty before 0.11.
+    runs: the records, from offset 0.
+    leo: log end offset: the offset of the next record.
+    flushed: records below this offset survive a power failure; the rest is in the page cache.
+    checkpoint: high watermark in ``replication-offset-checkpoint``, which a restart begins with.
+    epochs: leader epoch cache; empty before 0.11.
     """
 
     runs: Runs = ()
@@ -84,10 +77,7 @@ def truncate(log: Log, end: int) -> Log:
     A log that ends at or before `end` keeps its records, but drops an epoch that begins at its end
     without any record: another leader may have begun one there (``UnifiedLog.truncateTo``).
 
-    Raises
-    ------
-    InputError
-        If `end` is negative.
+    Raises InputError if `end` is negative.
     """
     if end < 0:
         raise InputError(f"cannot truncate a log to a negative offset ({end})")

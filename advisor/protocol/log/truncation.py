@@ -24,14 +24,7 @@ class OffsetTruncationState(NamedTuple):
 
 
 def after_kip101(follower: Log, high_watermark: int, leader: Log) -> OffsetTruncationState:
-    """Truncate after one OffsetsForLeaderEpoch answer, or to the high watermark without one.
-
-    Parameters
-    ----------
-    follower, leader : Log
-    high_watermark : int
-        The follower's high watermark.
-    """
+    """Truncate after one OffsetsForLeaderEpoch answer, or to the high watermark without one."""
     latest = leader_epoch_cache.latest(follower.epochs)
     answer = leader_epoch_cache.end_offset_for_kip101(leader.epochs, latest, leader.leo)
     if answer == UNDEFINED:

@@ -136,10 +136,7 @@ def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:
     One broker of each rack in turn, racks by name and brokers by id; without any rack, the brokers
     as given (``AdminUtils.getRackAlternatedBrokerList``).
 
-    Raises
-    ------
-    InputError
-        If only some brokers have a rack (Kafka's AdminOperationException).
+    Raises InputError if only some brokers have a rack (Kafka's AdminOperationException).
     """
     members: dict[str, list[int]] = {}
     for broker, rack in brokers.items():
@@ -165,14 +162,9 @@ def initial_leader_and_isr(
     its first member leads. So a new partition can start below min ISR. Source:
     ``ReplicationControlManager.createTopic`` (KRaft).
 
-    Raises
-    ------
-    InputError
-        In Kafka's words, if no replica qualifies (its INVALID_REPLICATION_FACTOR). With every
-        broker fenced they are those of the placement, which comes first.
+    Raises InputError: in Kafka's words, if no replica qualifies (its INVALID_REPLICATION_FACTOR).
+        With every broker fenced they are those of the placement, which comes first.
 
-    Examples
-    --------
     >>> initial_leader_and_isr([1, 0, 2], fenced={1})
     (0, (0, 2))
     """

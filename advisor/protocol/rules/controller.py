@@ -21,14 +21,8 @@ from advisor.protocol.rules.versions import Rules
 class Policy:
     """Topic settings that the controller uses.
 
-    Attributes
-    ----------
-    min_isr : int
-        Effective ``min.insync.replicas``.
-    unclean : bool
-        ``unclean.leader.election.enable``.
-    rules : Rules
-        Rules of the Kafka version.
+    min_isr: effective ``min.insync.replicas``.
+    unclean: ``unclean.leader.election.enable``.
     """
 
     min_isr: int

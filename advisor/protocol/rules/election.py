@@ -30,40 +30,18 @@ def choose(
 ) -> tuple[int, bool]:
     """Choose a leader as the KRaft controller does.
 
-    Parameters
-    ----------
-    registration : Registration
-        The partition's record; replicas are tried in its order.
-    isr, elr : tuple of int
-        Broker ids of the ISR and ELR after the change.
-    active : collection of int
-        Ids of brokers that are neither fenced nor in controlled shutdown.
-    kind : {"online", "preferred", "unclean"}
-        The election: of any in-sync replica, of the preferred one first, or allowing an unclean
-        one.
-    rules : Rules
-        Rules of the Kafka version.
+    registration: the partition's record; replicas are tried in its order.
+    isr, elr: broker ids of the ISR and ELR after the change.
+    active: ids of brokers that are neither fenced nor in controlled shutdown.
+    kind (one of "online", "preferred", "unclean"): the election: of any in-sync replica, of the
+        preferred one first, or allowing an unclean one.
+    Returns leader: broker id, ``NO_LEADER`` (-1) if no replica may lead; unclean: whether the
+        leader may lack committed records.
 
-    Returns
-    -------
-    leader : int
-        Broker id, ``NO_LEADER`` (-1) if no replica may lead.
-    unclean : bool
-        Whether the leader may lack committed records.
-
-    See Also
-    --------
-    kraft_change : The whole change of a partition, with its epochs.
-    zookeeper_offline : The ZooKeeper controller's election.
-
-    Notes
-    -----
     Order: the preferred replica if `kind` says so; the present leader; an in-sync replica, or an
     eligible one if the ISR is empty; the last known leader (with ELR, if ISR and ELR are empty: an
     unclean election in effect); any active replica if the election may be unclean.
 
-    Examples
-    --------
     >>> from advisor.protocol.rules.versions import rules_for
     >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2), leader=1)
     >>> choose(record, (2,), (), {2, 3}, "online", rules_for("4.2"))
@@ -120,16 +98,9 @@ def next_eligible(
     The ELR is empty while the ISR has at least `min_isr` members. Below that it holds the former
     ISR and ELR members outside the new ISR, except `unclean_shutdowns`.
 
-    Parameters
-    ----------
-    registration : Registration
-    isr : tuple of int
-        Broker ids of the new ISR.
-    min_isr : int
-        Effective ``min.insync.replicas``.
-    unclean_shutdowns : collection of int
-        Ids of brokers that registered after an unclean shutdown.
-    rules : Rules
+    isr: broker ids of the new ISR.
+    min_isr: effective ``min.insync.replicas``.
+    unclean_shutdowns: ids of brokers that registered after an unclean shutdown.
     """
     if not rules.eligible_leader_replicas or len(isr) >= min_isr:
         return ()
@@ -153,38 +124,15 @@ def kraft_change(
 ) -> Registration:
     """Return a partition's record after one change by the KRaft controller.
 
-    Parameters
-    ----------
-    registration : Registration
-        The record before the change.
-    active : collection of int
-        Ids of brokers that may lead: neither fenced nor in controlled shutdown.
-    min_isr : int
-        Effective ``min.insync.replicas``.
-    rules : Rules
-        Rules of the Kafka version.
-    kind : {"online", "preferred", "unclean"}, default "online"
-        The election, if the change needs one.
-    isr, replicas, adding, removing : tuple of int, optional
-        Broker ids of the new ISR, of the new replicas, and of those that a reassignment adds and
-        removes; None leaves a set unchanged.
-    recovering : bool, optional
-        Recovery state that the leader reported; None leaves it unchanged.
-    unclean_shutdowns : collection of int, default ()
-        Ids of brokers that registered after an unclean shutdown; they leave the ELR.
+    active: ids of brokers that may lead: neither fenced nor in controlled shutdown.
+    min_isr: effective ``min.insync.replicas``.
+    kind (one of "online", "preferred", "unclean"): the election, if the change needs one.
+    isr, replicas, adding, removing: broker ids of the new ISR, of the new replicas, and of those
+        that a reassignment adds and removes; None leaves a set unchanged.
+    recovering: recovery state that the leader reported; None leaves it unchanged.
+    unclean_shutdowns: ids of brokers that registered after an unclean shutdown; they leave the ELR.
+    Returns the record after the change; the same object, with its epochs, if nothing changes.
 
-    Returns
-    -------
-    Registration
-        The record after the change; the same object, with its epochs, if nothing changes.
-
-    See Also
-    --------
-    choose : The choice of the leader alone.
-    zookeeper_offline : The ZooKeeper controller's election.
-
-    Examples
-    --------
     Broker 1, the leader, is fenced; then broker 3.
 
     >>> from advisor.protocol.rules.versions import rules_for
@@ -333,34 +281,13 @@ def zookeeper_offline(
 ) -> tuple[int, Replicas] | None:
     """Elect a leader for a partition without a live one, as the ZooKeeper controller does.
 
-    Parameters
-    ----------
-    registration : Registration
-        The partition's record.
-    live : collection of int
-        Ids of brokers with a ZooKeeper session.
-    unclean : bool
-        Whether a replica outside the ISR may lead.
-    rules : Rules
-        Rules of the Kafka version.
+    live: ids of brokers with a ZooKeeper session.
+    unclean: whether a replica outside the ISR may lead.
+    Returns leader and ISR as broker ids; None if no replica may lead.
 
-    Returns
-    -------
-    (int, tuple of int) or None
-        Leader and ISR as broker ids; None if no replica may lead.
-
-    See Also
-    --------
-    zookeeper_preferred : Election of the preferred replica.
-    kraft_change : The KRaft controller's elections.
-
-    Notes
-    -----
     Clean: the first live ISR member in assignment order (in 0.8.0 in ISR order); the live members
     form the new ISR. Unclean: the first live replica, alone in the ISR.
 
-    Examples
-    --------
     >>> from advisor.protocol.rules.versions import rules_for
     >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2), leader=1)
     >>> zookeeper_offline(record, {2, 3}, unclean=False, rules=rules_for("3.9", "zookeeper"))

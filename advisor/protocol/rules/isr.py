@@ -21,26 +21,10 @@ def refusal_before_append(acks: str | int, isr_size: int, min_isr: int) -> str |
 
     Only acks=all depends on the ISR; acks=1 and acks=0 are never rejected for it.
 
-    Parameters
-    ----------
-    acks : {"all", 1, 0}
-        Acknowledgement that the producer asks for.
-    isr_size : int
-        Members of the leader's ISR.
-    min_isr : int
-        Effective ``min.insync.replicas``.
+    acks (one of "all", 1, 0): acknowledgement that the producer asks for.
+    min_isr: effective ``min.insync.replicas``.
+    Returns ``"NOT_ENOUGH_REPLICAS"``, or None if the leader appends the records.
 
-    Returns
-    -------
-    str or None
-        ``"NOT_ENOUGH_REPLICAS"``, or None if the leader appends the records.
-
-    See Also
-    --------
-    next_high_watermark : When an appended record is committed.
-
-    Examples
-    --------
     >>> refusal_before_append("all", isr_size=1, min_isr=2)
     'NOT_ENOUGH_REPLICAS'
     >>> refusal_before_append(1, isr_size=1, min_isr=2) is None
@@ -57,27 +41,9 @@ def expanded_isr(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, 
     ``HashSet`` and iterated by bucket. Source: ``Partition.prepareIsrExpand``. (Before 4.2, sets of
     five or more were iterated differently, which is not modelled.)
 
-    Parameters
-    ----------
-    isr : tuple of int
-        Broker ids of the leader's ISR.
-    broker : int
-        Id of the broker that joins.
-    rules : Rules
-        Rules of the Kafka version.
+    isr: broker ids of the leader's ISR.
+    Returns broker ids of the proposed ISR.
 
-    Returns
-    -------
-    tuple of int
-        Broker ids of the proposed ISR.
-
-    See Also
-    --------
-    shrunk_isr : The ISR without followers that are out of sync.
-    may_join : Whether a follower may join.
-
-    Examples
-    --------
     >>> from advisor.protocol.rules.versions import rules_for
     >>> expanded_isr((1, 9, 3), 2, rules_for("4.2"))
     (1, 9, 2, 3)
@@ -98,27 +64,10 @@ def shrunk_isr(isr: tuple[int, ...], out_of_sync: Collection[int], rules: Rules)
     The order is as for `expanded_isr`, except for the number of buckets. Source:
     ``Partition.prepareIsrShrink``, whose ``diff`` fills an empty set of sixteen buckets.
 
-    Parameters
-    ----------
-    isr : tuple of int
-        Broker ids of the leader's ISR.
-    out_of_sync : collection of int
-        Ids of the brokers that leave.
-    rules : Rules
-        Rules of the Kafka version.
+    isr: broker ids of the leader's ISR.
+    out_of_sync: ids of the brokers that leave.
+    Returns broker ids of the proposed ISR.
 
-    Returns
-    -------
-    tuple of int
-        Broker ids of the proposed ISR.
-
-    See Also
-    --------
-    expanded_isr : The ISR with a follower that joins.
-    is_caught_up : Whether a follower stays in sync.
-
-    Examples
-    --------
     >>> from advisor.protocol.rules.versions import rules_for
     >>> shrunk_isr((9, 1, 3, 2), {3}, rules_for("4.2"))
     (1, 2, 9)
@@ -150,31 +99,11 @@ def is_caught_up(
 
     A follower at the leader's log end is in sync however long ago it fetched.
 
-    Parameters
-    ----------
-    follower_leo : int
-        Log end offset of the follower.
-    leader_leo : int
-        Log end offset of the leader.
-    now_ms : int
-        Time now, in milliseconds.
-    last_caught_up_ms : int
-        When the follower last was at the leader's log end, in milliseconds.
-    replica_lag_time_max_ms : int
-        ``replica.lag.time.max.ms``.
+    now_ms: time now, in milliseconds.
+    last_caught_up_ms: when the follower last was at the leader's log end, in milliseconds.
+    replica_lag_time_max_ms: ``replica.lag.time.max.ms``.
+    Returns False if the leader removes the follower from the ISR.
 
-    Returns
-    -------
-    bool
-        False if the leader removes the follower from the ISR.
-
-    See Also
-    --------
-    is_stuck_or_slow : The rule of 0.8.
-    shrunk_isr : The ISR without out-of-sync followers.
-
-    Examples
-    --------
     >>> is_caught_up(9, 10, now_ms=40_000, last_caught_up_ms=10_000, replica_lag_time_max_ms=30_000)
     True
     >>> is_caught_up(9, 10, now_ms=40_001, last_caught_up_ms=10_000, replica_lag_time_max_ms=30_000)
@@ -203,30 +132,11 @@ def may_join(
 ) -> bool:
     """Return whether a follower has caught up far enough to be proposed for the ISR.
 
-    Parameters
-    ----------
-    follower_leo : int
-        Log end offset of the follower.
-    high_watermark : int
-        High watermark of the leader.
-    epoch_start : int
-        Offset at which the leader's epoch began; checked since 2.1 (KAFKA-7128).
-    eligible : bool
-        Whether the broker is neither fenced nor stopping; checked in KRaft since 3.3 (KIP-841).
-    rules : Rules
-        Rules of the Kafka version.
+    follower_leo: log end offset of the follower.
+    epoch_start: offset at which the leader's epoch began; checked since 2.1 (KAFKA-7128).
+    eligible: whether the broker is neither fenced nor stopping; checked in KRaft since 3.3
+        (KIP-841).
 
-    Returns
-    -------
-    bool
-        Whether the leader proposes the follower.
-
-    See Also
-    --------
-    expanded_isr : The ISR that is proposed.
-
-    Examples
-    --------
     >>> from advisor.protocol.rules.versions import rules_for
     >>> may_join(2, high_watermark=1, epoch_start=5, eligible=True, rules=rules_for("2.0"))
     True
@@ -252,33 +162,13 @@ def next_high_watermark(
 
     Since 3.7 it does not advance while the ISR is below min ISR, whatever the producer's acks.
 
-    Parameters
-    ----------
-    current : int
-        The high watermark now; it never decreases under one leader.
-    leader_leo : int
-        Log end offset of the leader.
-    waiting_leos : iterable of int
-        Log end offsets of the other replicas that it waits for: the maximal ISR and, since 0.10.2,
-        caught-up replicas outside it.
-    isr_size : int
-        Members of the leader's ISR.
-    min_isr : int
-        Effective ``min.insync.replicas``.
-    rules : Rules
-        Rules of the Kafka version.
+    current: the high watermark now; it never decreases under one leader.
+    leader_leo: log end offset of the leader.
+    waiting_leos: log end offsets of the other replicas that it waits for: the maximal ISR and,
+        since 0.10.2, caught-up replicas outside it.
+    isr_size: members of the leader's ISR.
+    min_isr: effective ``min.insync.replicas``.
 
-    Returns
-    -------
-    int
-        The high watermark, an offset.
-
-    See Also
-    --------
-    refusal_before_append : Whether acks=all is accepted at all.
-
-    Examples
-    --------
     >>> from advisor.protocol.rules.versions import rules_for
     >>> next_high_watermark(0, 10, (8, 10), isr_size=3, min_isr=2, rules=rules_for("4.2"))
     8

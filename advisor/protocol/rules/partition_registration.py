@@ -16,17 +16,11 @@ class Registration:
     The KRaft controller stores it as ``PartitionRegistration``; the ZooKeeper controller stores
     leader, ISR and epochs in ``/brokers/topics/T/partitions/N/state``.
 
-    Attributes
-    ----------
-    replicas, isr, elr, last_known_elr : tuple of int
-        Broker ids. `replicas` is in order of preference; the others are in the order written.
-    leader : int
-        Broker id; ``NO_LEADER`` (-1) without a leader.
-    leader_epoch, partition_epoch : int
-    recovering : bool
-        The leader was elected uncleanly and has not reported recovery (KIP-704).
-    adding, removing : tuple of int
-        Broker ids of a running reassignment, else empty.
+    replicas, isr, elr, last_known_elr: broker ids. `replicas` is in order of preference; the others
+        are in the order written.
+    leader: broker id; ``NO_LEADER`` (-1) without a leader.
+    recovering: the leader was elected uncleanly and has not reported recovery (KIP-704).
+    adding, removing: broker ids of a running reassignment, else empty.
     """
 
     replicas: Replicas

@@ -102,28 +102,15 @@ def place_striped(
 ) -> list[list[int]]:
     """Place all partitions of one request, as one call of Kafka's placer does.
 
-    Parameters
-    ----------
-    brokers : mapping of int to str or None
-        Rack of each registered broker that is not in controlled shutdown, in the order in which the
-        controller iterates them. The order matters only for racks whose names fall into one bucket
-        of Java's hash table.
-    partitions, replication_factor : int
-    random : Draws
-        Source of the draws; its state advances.
-    fenced : frozenset of int
-        Brokers that get replicas only if the others do not suffice.
-
-    Returns
-    -------
-    list of list of int
-        The replicas of each partition; the first is its preferred leader, never fenced.
-
-    Raises
-    ------
-    InputError
-        In Kafka's words, if a number is not positive, every broker is fenced or there are too few
-        brokers (its InvalidReplicationFactorException, InvalidPartitionsException).
+    brokers: rack of each registered broker that is not in controlled shutdown, in the order in
+        which the controller iterates them. The order matters only for racks whose names fall into
+        one bucket of Java's hash table.
+    random: source of the draws; its state advances.
+    fenced: brokers that get replicas only if the others do not suffice.
+    Returns the replicas of each partition; the first is its preferred leader, never fenced.
+    Raises InputError: in Kafka's words, if a number is not positive, every broker is fenced or
+        there are too few brokers (its InvalidReplicationFactorException,
+        InvalidPartitionsException).
     """
     _check_request(brokers.keys(), fenced, partitions, replication_factor)
     grouped = _group_by_rack(brokers, fenced)

@@ -60,10 +60,8 @@ _VERSION = re.compile(
 def parse_version(text: str) -> Version:
     """Parse a Kafka version such as ``"4.4"``, ``"3.9.1"`` or ``"0.8.2"``.
 
-    Raises
-    ------
-    ConfigError
-        If the text is not a version, or is older than 0.8.0, which introduced replication.
+    Raises ConfigError if the text is not a version, or is older than 0.8.0, which introduced
+        replication.
     """
     return _parsed(text if isinstance(text, str) else shown(text))
 
@@ -99,65 +97,49 @@ def _default_at(option: str, version: Version) -> object:
 class Rules:
     """The replication rules that differ between versions and controllers.
 
-    Attributes
-    ----------
-    mode : {"kraft", "zookeeper"}
-        The controller.
-    eligible_leader_replicas : bool
-        KIP-966 is on (KRaft, 4.0 and newer).
-    unclean_only : bool
-        Elections are always unclean: any live replica may lead (0.8.0 and 0.8.1).
-    elect_in_isr_order : bool
-        The first live ISR member leads, in ISR order instead of assignment order (0.8.0).
-    min_isr_supported : bool
-        ``min.insync.replicas`` exists (0.8.2).
-    min_isr_capped : bool
-        The effective value is min(min.insync.replicas, replication factor) (KAFKA-15583, 3.7).
-    strict_min_isr : bool
-        The high watermark does not advance while the ISR is below min ISR (KAFKA-15583, 3.7).
-    last_known_leader_must_be_active : bool
-        The last known leader is elected only if active (KAFKA-19522, 4.1).
-    epoch_bump_on_isr_shrink : bool
-        The controller raises the leader epoch when the ISR shrinks (ZooKeeper; KRaft before
-        metadata version 3.6-IV0, KAFKA-15021).
-    leader_recovery_state : bool
-        An unclean leader is marked as recovering (KIP-704, 3.2).
-    lag_max_messages : bool
-        ``replica.lag.max.messages`` exists (before 0.9, KAFKA-1546).
-    join_needs_epoch_start : bool
-        A follower joins the ISR only at or past the leader's epoch start (KAFKA-7128, 2.1).
-    maximal_isr : bool
-        The high watermark waits for replicas whose ISR change is pending (KIP-497, 2.7).
-    join_refuses_fenced : bool
-        Fenced or stopping brokers cannot join the ISR (KIP-841, KRaft, 3.3).
-    broker_epoch_in_alter_partition : bool
-        ISR proposals carry broker epochs (KIP-903, 3.5).
-    truncation : {"high_watermark", "epoch", "epoch_divergence"}
-        How a follower truncates: to its high watermark (before 0.11), by one epoch answer
-        (KIP-101), to the largest common epoch (KIP-279, 2.0).
-    truncate_on_fetch : bool
-        The fetch response carries the diverging epoch (as in KIP-595, 2.7).
-    fence_fetch_by_epoch : bool
-        A leader rejects fetches of another leader epoch (KIP-320, 2.1).
-    epoch_at_become_leader : bool
-        A leader caches its epoch's start at once, not with its first record (KAFKA-7415, 2.1).
-    reassignment_waits_for : {"added", "target", "added_unless_fewer"}
-        Replicas that must be in the ISR before the old ones are removed: the added ones (before
-        3.8), the whole target (KAFKA-15665, 3.8), or the added ones and, if more are removed than
-        added, the whole target (KAFKA-19975, 4.3).
-    high_watermark_waits_for_caught_up : bool
-        The high watermark also waits for caught-up followers outside the ISR (KAFKA-4485, 0.10.2).
-    high_watermark_ignores_dead : bool
-        It does not wait for such a follower if its broker is fenced or stopping (KIP-841, 3.3).
-    truncate_on_every_epoch : bool
-        A follower also truncates when only the epoch changes, not the leader (KAFKA-7164, 2.0.1).
-    registration_fences : bool
-        A registration is handled as if the broker had just been fenced (KRaft, 4.0).
-    sweeps_for_unclean_election : bool
-        The controller checks leaderless partitions every
+    mode (one of "kraft", "zookeeper").
+    eligible_leader_replicas: KIP-966 is on (KRaft, 4.0 and newer).
+    unclean_only: elections are always unclean: any live replica may lead (0.8.0 and 0.8.1).
+    elect_in_isr_order: the first live ISR member leads, in ISR order instead of assignment order
+        (0.8.0).
+    min_isr_supported: ``min.insync.replicas`` exists (0.8.2).
+    min_isr_capped: the effective value is min(min.insync.replicas, replication factor)
+        (KAFKA-15583, 3.7).
+    strict_min_isr: the high watermark does not advance while the ISR is below min ISR (KAFKA-15583,
+        3.7).
+    last_known_leader_must_be_active: the last known leader is elected only if active (KAFKA-19522,
+        4.1).
+    epoch_bump_on_isr_shrink: the controller raises the leader epoch when the ISR shrinks
+        (ZooKeeper; KRaft before metadata version 3.6-IV0, KAFKA-15021).
+    leader_recovery_state: an unclean leader is marked as recovering (KIP-704, 3.2).
+    lag_max_messages: ``replica.lag.max.messages`` exists (before 0.9, KAFKA-1546).
+    join_needs_epoch_start: a follower joins the ISR only at or past the leader's epoch start
+        (KAFKA-7128, 2.1).
+    maximal_isr: the high watermark waits for replicas whose ISR change is pending (KIP-497, 2.7).
+    join_refuses_fenced: fenced or stopping brokers cannot join the ISR (KIP-841, KRaft, 3.3).
+    broker_epoch_in_alter_partition: ISR proposals carry broker epochs (KIP-903, 3.5).
+    truncation (one of "high_watermark", "epoch", "epoch_divergence"): how a follower truncates: to
+        its high watermark (before 0.11), by one epoch answer (KIP-101), to the largest common epoch
+        (KIP-279, 2.0).
+    truncate_on_fetch: the fetch response carries the diverging epoch (as in KIP-595, 2.7).
+    fence_fetch_by_epoch: a leader rejects fetches of another leader epoch (KIP-320, 2.1).
+    epoch_at_become_leader: a leader caches its epoch's start at once, not with its first record
+        (KAFKA-7415, 2.1).
+    reassignment_waits_for (one of "added", "target", "added_unless_fewer"): replicas that must be
+        in the ISR before the old ones are removed: the added ones (before 3.8), the whole target
+        (KAFKA-15665, 3.8), or the added ones and, if more are removed than added, the whole target
+        (KAFKA-19975, 4.3).
+    high_watermark_waits_for_caught_up: the high watermark also waits for caught-up followers
+        outside the ISR (KAFKA-4485, 0.10.2).
+    high_watermark_ignores_dead: it does not wait for such a follower if its broker is fenced or
+        stopping (KIP-841, 3.3).
+    truncate_on_every_epoch: a follower also truncates when only the epoch changes, not the leader
+        (KAFKA-7164, 2.0.1).
+    registration_fences: a registration is handled as if the broker had just been fenced (KRaft,
+        4.0).
+    sweeps_for_unclean_election: the controller checks leaderless partitions every
         ``unclean.leader.election.interval.ms`` (KRaft, 3.9).
-    isr_by_bucket : bool
-        A leader proposes an ISR in hash-set order instead of joining order (4.2).
+    isr_by_bucket: a leader proposes an ISR in hash-set order instead of joining order (4.2).
     """
 
     mode: str
@@ -199,32 +181,12 @@ def rules_for(
 ) -> Rules:
     """Return the replication rules of a Kafka version.
 
-    Parameters
-    ----------
-    kafka_version : str
-        Version such as ``"4.2"``.
-    mode : {"kraft", "zookeeper"}, optional
-        The controller; by default that of a new cluster of the version.
-    eligible_leader_replicas : bool, optional
-        KIP-966; by default as in a new cluster of the version.
+    mode (one of "kraft", "zookeeper"): the controller; by default that of a new cluster of the
+        version.
+    eligible_leader_replicas: KIP-966; by default as in a new cluster of the version.
+    Returns the rules; the same object for the same arguments.
+    Raises ConfigError if the version does not have that controller or eligible leader replicas.
 
-    Returns
-    -------
-    Rules
-        The rules; the same object for the same arguments.
-
-    Raises
-    ------
-    ConfigError
-        If the version does not have that controller or eligible leader replicas.
-
-    See Also
-    --------
-    advisor.Config : Settings; `Config.rules` are the rules of its version.
-    default : Kafka's default of one option.
-
-    Examples
-    --------
     >>> rules_for("3.6").strict_min_isr, rules_for("3.7").strict_min_isr
     (False, True)
     >>> rules_for("3.9", "zookeeper").epoch_bump_on_isr_shrink

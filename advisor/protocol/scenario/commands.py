@@ -27,18 +27,10 @@ _QUERIES = {"state", "log", "describe", "check", "registration", "consume"}
 class Runner:
     """Runs the commands of one scenario in order.
 
-    Parameters
-    ----------
-    cluster_for : callable, optional
-        Maps the simulation described by the ``cluster`` command to the one that later commands
-        act on. Default: the same simulation.
-
-    Attributes
-    ----------
-    cluster : Simulation or None
-        None until the ``cluster`` command has run.
-    topics : dict of str to dict of str to str
-        Configs set on each existing topic, by topic name, in order of creation.
+    cluster_for: maps the simulation described by the ``cluster`` command to the one that later
+        commands act on. Default: the same simulation.
+    cluster: None until the ``cluster`` command has run.
+    topics: configs set on each existing topic, by topic name, in order of creation.
     """
 
     def __init__(self, cluster_for: Callable[[Simulation], Simulation] | None = None) -> None:
@@ -53,10 +45,7 @@ class Runner:
     def one(self, command: Command) -> list[str]:
         """Run one command, and let the cluster settle unless the command starts with ``!``.
 
-        Raises
-        ------
-        InputError
-            With the line number of the command.
+        Raises InputError: with the line number of the command.
         """
         try:
             return self._one(command)

@@ -93,19 +93,11 @@ MEANINGS: dict[str, str] = {
 class Command:
     """One command of a scenario.
 
-    Attributes
-    ----------
-    line : int
-        Line number in the text, from 1.
-    verb : str
-    words : tuple of str
-        Words after the verb that are not options.
-    options : mapping of str to str
-        ``key=value`` words; dots and dashes in a key become underscores.
-    waits : bool
-        Whether the cluster settles after it. False with a leading ``!``.
-    expected : tuple of (int, str)
-        Line number and text of each ``> `` line below it.
+    line: line number in the text, from 1.
+    words: words after the verb that are not options.
+    options: ``key=value`` words; dots and dashes in a key become underscores.
+    waits: whether the cluster settles after it. False with a leading ``!``.
+    expected: line number and text of each ``> `` line below it.
     """
 
     line: int
@@ -141,10 +133,7 @@ def suggestion(word: str, known: tuple[str, ...] | list[str]) -> str:
 def parse(text: str) -> Scenario:
     """Parse a scenario.
 
-    Raises
-    ------
-    InputError
-        With the line number and what was expected there.
+    Raises InputError: with the line number and what was expected there.
     """
     lines = tuple(text.splitlines())
     commands: list[Command] = []

@@ -47,18 +47,9 @@ MOST_RECORDS = 10**9
 def whole_number(text: str, what: str, least: int, most: int = MOST_RECORDS) -> int:
     """Parse a whole number.
 
-    Parameters
-    ----------
-    text : str
-    what : str
-        What the number is, for the error message.
-    least, most : int
-        Accepted range, both ends included.
-
-    Raises
-    ------
-    InputError
-        If it is not a whole number in that range.
+    what: what the number is, for the error message.
+    least, most: accepted range, both ends included.
+    Raises InputError if it is not a whole number in that range.
     """
     if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
         raise InputError(f"expected {what}, a whole number from {least} to {most}, found '{text}'")
@@ -98,10 +89,7 @@ def _value(key: str, text: str) -> Any:
 def cluster_of(command: Command) -> Simulation:
     """Simulation described by a ``cluster`` command.
 
-    Raises
-    ------
-    InputError
-        For an unknown option or a value that Kafka would not accept.
+    Raises InputError: for an unknown option or a value that Kafka would not accept.
     """
     given = command.options
     _check_known(given, _CLUSTER_OPTIONS)
@@ -169,10 +157,7 @@ def _racks(text: str | None, brokers: int) -> list[str | None]:
 def broker_named(cluster: Simulation, text: str) -> Broker:
     """Broker with the id written in a command.
 
-    Raises
-    ------
-    InputError
-        If the cluster has no such broker.
+    Raises InputError if the cluster has no such broker.
     """
     ids = [str(b.id) for b in cluster.state.brokers]
     if text not in ids:

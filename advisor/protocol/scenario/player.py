@@ -142,29 +142,12 @@ class Play:
 def play(source: str | Path) -> Play:
     r"""Run a scenario on the simulated cluster.
 
-    Parameters
-    ----------
-    source : str or Path
-        Text of a scenario, or path of its file. A string that contains a line break or begins
+    source: text of a scenario, or path of its file. A string that contains a line break or begins
         with ``cluster`` is taken as text.
+    Returns transcript, and differences from the expected output.
+    Raises InputError if the file cannot be read or the scenario is invalid. The message names the
+        line and what was expected there.
 
-    Returns
-    -------
-    Play
-        Transcript, and differences from the expected output.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or the scenario is invalid. The message names the line and what
-        was expected there.
-
-    See Also
-    --------
-    rewrite : Replaces the expected output of a scenario by the actual output.
-
-    Examples
-    --------
     Two of three replicas fail; with ``acks=all`` and min ISR 2 the leader rejects the write:
 
     >>> text = '''cluster brokers=3 kafka=3.9
@@ -203,14 +186,7 @@ def _moments(
 
 
 def played(scenario: Scenario, printed: list[list[str]]) -> Play:
-    """Result of a scenario from the output of its commands, simulated or real.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    printed : list of list of str
-        Output lines of each command.
-    """
+    """Result of a scenario from the output of its commands, simulated or real."""
     return Play(_transcript(scenario, printed), _differences(scenario, printed))
 
 
@@ -219,27 +195,9 @@ def rewrite(source: str | Path) -> str:
 
     Comments and empty lines are kept.
 
-    Parameters
-    ----------
-    source : str or Path
-        Text of a scenario, or path of its file, as for `play`. A file is not written to.
+    source: text of a scenario, or path of its file, as for `play`. A file is not written to.
+    Raises InputError if the file cannot be read or the scenario is invalid.
 
-    Returns
-    -------
-    str
-        Rewritten scenario.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or the scenario is invalid.
-
-    See Also
-    --------
-    play : Runs a scenario and compares its output with the expected output.
-
-    Examples
-    --------
     >>> rewrite("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 1")
     'cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 2\n'
     """
@@ -249,10 +207,7 @@ def rewrite(source: str | Path) -> str:
 def text_of(source: str | Path) -> str:
     """Text of a scenario given as text or path.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read or is not UTF-8.
+    Raises InputError if the file cannot be read or is not UTF-8.
     """
     if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("cluster ")):
         return source

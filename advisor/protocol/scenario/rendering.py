@@ -65,14 +65,9 @@ def describe_lines(
 ) -> list[str]:
     """Output of ``kafka-topics.sh --describe`` in the format of the cluster's version.
 
-    Parameters
-    ----------
-    cluster : Simulation
-    topic : str
-    configs : mapping of str to str
-        Configs set on the topic, with Kafka's dotted names.
-    number : int
-        Index of the topic in the cluster; with the name it determines the topic id (2.8 and newer).
+    configs: configs set on the topic, with Kafka's dotted names.
+    number: index of the topic in the cluster; with the name it determines the topic id (2.8 and
+        newer).
     """
     version = parse_version(cluster.settings.config.kafka_version)
     partitions = [p for p in cluster.state.partitions if p.topic == topic]

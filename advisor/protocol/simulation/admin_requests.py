@@ -205,18 +205,9 @@ def refusal(
 ) -> str | None:
     """Return the error of an AlterPartition request, checked in Kafka's order; None if accepted.
 
-    Parameters
-    ----------
-    state : State
-    registration : Registration
-        The controller's record of the partition.
-    sender : int
-        Id of the broker that considers itself the leader.
-    epochs : (int, int)
-        Leader epoch and partition epoch of the request.
-    isr, broker_epochs : tuple of int
-        The proposed ISR; a broker epoch of -1 is not checked.
-    settings : Settings
+    registration: the controller's record of the partition.
+    sender: id of the broker that considers itself the leader.
+    isr, broker_epochs: the proposed ISR; a broker epoch of -1 is not checked.
     """
     leader_epoch, partition_epoch = epochs
     if leader_epoch > registration.leader_epoch or partition_epoch > registration.partition_epoch:

@@ -38,13 +38,7 @@ _NO_ANSWER = object()
 
 
 class Simulation:
-    """A running cluster.
-
-    Parameters
-    ----------
-    brokers : tuple of Broker
-    settings : Settings
-    """
+    """A running cluster."""
 
     def __init__(self, brokers: tuple[Broker, ...], settings: Settings) -> None:
         # Of brokers that start together, the lowest id is assumed to become controller.
@@ -75,22 +69,11 @@ class Simulation:
     ) -> str | None:
         """Send `count` records and wait for the response.
 
-        Parameters
-        ----------
-        topic : str
-        index : int
-            Partition number.
-        count : int
-        config : Config
-            The producer's acks, retries and timeouts.
-        via : int, optional
-            Broker that the producer takes for the leader, whatever the controller says: a client on
-            that broker's side of a network partition.
-
-        Returns
-        -------
-        str or None
-            The last error if the producer gave up; None if the records were acknowledged.
+        index: partition number.
+        config: the producer's acks, retries and timeouts.
+        via: broker that the producer takes for the leader, whatever the controller says: a client
+            on that broker's side of a network partition.
+        Returns the last error if the producer gave up; None if the records were acknowledged.
         """
         span = (self.state.next_value, self.state.next_value + count)
         producer = _Producer(self, topic, index, span, config, via)

@@ -157,15 +157,9 @@ def raise_high_watermark(
 ) -> tuple[Partition, Effects]:
     """Advance a leader's high watermark as far as possible and answer the requests it completes.
 
-    Parameters
-    ----------
-    partition : Partition
-    leader : Replica
-        The leader's replica, already part of `partition`.
-    now_ms : int
-    settings : Settings
-    excluded : collection of int
-        Ids of brokers outside the ISR to ignore: fenced or stopping, as far as the leader knows.
+    leader: the leader's replica, already part of `partition`.
+    excluded: ids of brokers outside the ISR to ignore: fenced or stopping, as far as the leader
+        knows.
     """
     rules = settings.rules
     members = maximal_isr(leader)

@@ -39,30 +39,16 @@ ZOOKEEPER_SHUTDOWN_MS = 100_000
 class Broker(NamedTuple):
     """A broker: its process and its session with the controller.
 
-    Attributes
-    ----------
-    id : int
-    rack : str or None
-    session : {"active", "fenced", "stopping"}
-        The controller's view; "stopping" is a controlled shutdown in progress.
-    running : bool
-        The process is up.
-    connected : bool
-        Other brokers and the controller can reach it.
-    fetching : bool
-        Its replica fetchers run; False while it lags.
-    registered : bool
-        The controller has accepted this incarnation of the process.
-    clean : bool
-        Whether the last shutdown was clean, as the broker will report it.
-    epoch : int
-        Broker epoch of the accepted registration.
-    silent_since_ms : int or None
-        Time since which the controller gets no heartbeats, while the session lasts.
-    limping : bool
-        It neither fetches nor answers fetches; all else goes on.
-    stops_by_ms : int or None
-        When it stops whatever the controller says, during a controlled shutdown.
+    session (one of "active", "fenced", "stopping"): the controller's view; "stopping" is a
+        controlled shutdown in progress.
+    connected: other brokers and the controller can reach it.
+    fetching: its replica fetchers run; False while it lags.
+    registered: the controller has accepted this incarnation of the process.
+    clean: whether the last shutdown was clean, as the broker will report it.
+    epoch: broker epoch of the accepted registration.
+    silent_since_ms: time since which the controller gets no heartbeats, while the session lasts.
+    limping: it neither fetches nor answers fetches; all else goes on.
+    stops_by_ms: when it stops whatever the controller says, during a controlled shutdown.
     """
 
     id: int
@@ -150,22 +136,12 @@ class Partition(NamedTuple):
 class State(NamedTuple):
     """A cluster at one moment.
 
-    Attributes
-    ----------
-    brokers : tuple of Broker
-    partitions : tuple of Partition
-    now_ms : int
-        Virtual time.
-    controller_epoch : int
-    controller_from_ms : int
-        When the next controller takes over; -1 while one is active.
-    controller_broker : int
-        The broker that is, or last was, the ZooKeeper controller; -1 for a separate controller.
-    next_value : int
-        Value of the next record produced.
-    next_broker_epoch : int
-    has_quorum : bool
-        Whether the KRaft quorum, or ZooKeeper, is there: without it nothing is recorded.
+    now_ms: virtual time.
+    controller_from_ms: when the next controller takes over; -1 while one is active.
+    controller_broker: the broker that is, or last was, the ZooKeeper controller; -1 for a separate
+        controller.
+    next_value: value of the next record produced.
+    has_quorum: whether the KRaft quorum, or ZooKeeper, is there: without it nothing is recorded.
     """
 
     brokers: tuple[Broker, ...]
@@ -183,16 +159,12 @@ class State(NamedTuple):
 class Settings:
     """Settings that stay constant while a cluster runs.
 
-    Attributes
-    ----------
-    config : Config
-        Version, controller, topic defaults and replica lag time.
-    session_timeout_ms : int
-        Time without heartbeats after which a broker is fenced.
-    only_controller : bool
-        Brokers do not fetch, expire or propose on their own; tests drive the controller.
-    preview_elr : bool
-        Eligible leader replicas in a version that has them only in its own tests (3.7 to 3.9).
+    config: version, controller, topic defaults and replica lag time.
+    session_timeout_ms: time without heartbeats after which a broker is fenced.
+    only_controller: brokers do not fetch, expire or propose on their own; tests drive the
+        controller.
+    preview_elr: eligible leader replicas in a version that has them only in its own tests (3.7 to
+        3.9).
     """
 
     config: Config

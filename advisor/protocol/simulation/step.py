@@ -46,34 +46,11 @@ def step(state: State, event: Any, settings: Settings) -> Outcome:
     No other function changes a cluster's state. There is no randomness: equal arguments give equal
     results.
 
-    Parameters
-    ----------
-    state : State
-        The cluster before the event.
-    event : object
-        A named tuple of ``advisor.protocol.simulation.events``.
-    settings : Settings
-        Version, timeouts (in milliseconds) and topic defaults.
+    event: a named tuple of ``advisor.protocol.simulation.events``.
+    settings: version, timeouts (in milliseconds) and topic defaults.
+    Returns effects: what clients and operators see, in order.
+    Raises KeyError if the event names an unknown broker or partition, or is not an event.
 
-    Returns
-    -------
-    state : State
-        The cluster after the event.
-    effects : tuple of Effect
-        What clients and operators see, in order.
-
-    Raises
-    ------
-    KeyError
-        If the event names an unknown broker or partition, or is not an event.
-
-    See Also
-    --------
-    advisor.protocol.simulation.scheduler.settle : Run a cluster until it is quiescent.
-    advisor.play : Play a scenario.
-
-    Examples
-    --------
     >>> from advisor.protocol.rules.config import Config
     >>> from advisor.protocol.simulation.state import Broker
     >>> settings = Settings.of(Config(kafka_version="4.2"))

@@ -115,17 +115,14 @@ _MOST_EVENTS = 2**53
 class Quantity:
     """A number with its 95 % range and the evidence for it.
 
-    Attributes
-    ----------
-    value, low, high
-        Best estimate (a median) and the 2.5 % and 97.5 % points; all equal if it is exact.
-    evidence
-        An id of `data/failure_rates.csv`, or "own: ..." in a card of the reader's own; may be "".
-    events, exposure_years
-        The count that a rate was learned from, if it was: value, low and high follow from it.
-    minutes_per_year : tuple of float, optional
-        Value, low and high of the product of rate and mean minutes, where only that is known:
-        those of the rate are the same over the value of the minutes.
+    value, low, high: best estimate (a median) and the 2.5 % and 97.5 % points; all equal if it is
+        exact.
+    evidence: an id of `data/failure_rates.csv`, or "own: ..." in a card of the reader's own; may be
+        "".
+    events, exposure_years: the count that a rate was learned from, if it was: value, low and high
+        follow from it.
+    minutes_per_year: value, low and high of the product of rate and mean minutes, where only that
+        is known: those of the rate are the same over the value of the minutes.
     """
 
     value: float
@@ -180,12 +177,7 @@ class Quantity:
 class Card:
     """A card's texts, its quantities by dotted path in the order of `sections`, its calendar.
 
-    Attributes
-    ----------
-    times, needed_for
-        As of `CardTimes`.
-    hosting : str
-        One of `HOSTINGS`; "" if the card does not say.
+    hosting: one of `HOSTINGS`; "" if the card does not say.
     """
 
     title: str
@@ -200,10 +192,8 @@ class Card:
 def read_card(path: Path) -> Card:
     """Read a card file, in which every number must name its evidence.
 
-    Raises
-    ------
-    ModelError
-        Unreadable, broken TOML, or anything that `check_card` or `check_evidence` refuses.
+    Raises ModelError: unreadable, broken TOML, or anything that `check_card` or `check_evidence`
+        refuses.
     """
     try:
         text = read_input(path, _MOST_BYTES).decode("utf-8")
@@ -225,11 +215,8 @@ def read_card(path: Path) -> Card:
 def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     """Check nested tables against `sections` and flatten them.
 
-    Raises
-    ------
-    ModelError
-        Unknown section or key; a value that is not a number, negative, NaN, infinite or out of
-        order; a rate without its duration or the other way round; no mechanism at all.
+    Raises ModelError: unknown section or key; a value that is not a number, negative, NaN, infinite
+        or out of order; a rate without its duration or the other way round; no mechanism at all.
     """
     found: dict[str, Quantity] = {}
     allowed = sections()
@@ -270,11 +257,8 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
 def check_number(raw: object, path: str, origin: Origin) -> float:
     """Return `raw` as a float that the key `path` may hold.
 
-    Raises
-    ------
-    ModelError
-        Not a number, NaN, infinite, negative, zero where that cannot be, a probability above 1,
-        crews that are not a whole number.
+    Raises ModelError: not a number, NaN, infinite, negative, zero where that cannot be, a
+        probability above 1, crews that are not a whole number.
     """
     if isinstance(raw, bool) or not isinstance(raw, Real):
         raise origin.error(path, f"must be a number, not {shown(raw)}.")

@@ -40,15 +40,8 @@ def nearest(word: str, known: Collection[str]) -> str:
 def check_evidence(cited: Mapping[str, str], origin: Origin, known: Collection[str]) -> None:
     """Refuse a card with a number or distribution whose evidence is missing or unknown.
 
-    Parameters
-    ----------
-    cited : mapping of str to str
-        The evidence by dotted path.
-
-    Raises
-    ------
-    ModelError
-        Evidence is neither in `known` nor a text after `own:`.
+    cited: the evidence by dotted path.
+    Raises ModelError: evidence is neither in `known` nor a text after `own:`.
     """
     for path, evidence in cited.items():
         if not evidence:

@@ -23,10 +23,7 @@ def detection_seconds(config: Config, model: FailureModel) -> float:
     to one interval before the death, and the controller looks a little later: the mean is a share
     of the timeout that `data/broker_timings.csv` measures and a card states.
 
-    Returns
-    -------
-    float
-        The card's ``detection.seconds``, if it gives them; else its share for the controller of
+    Returns the card's ``detection.seconds``, if it gives them; else its share for the controller of
         the configuration, times the session timeout; 0 if it gives neither.
     """
     if OVERRIDE in model.quantities:

@@ -1,7 +1,6 @@
 """Distributions of a card's numbers: learned rates, normal deviates, and stages of durations.
 
-Stages give a Markov chain durations that are not exponential; `RepairTimes` is what a card says of
-repair times.
+Stages give a Markov chain durations that are not exponential.
 
 With the prior of Jeffreys, 1/sqrt(rate), a Poisson count of k events in T years leaves the rate
 with a gamma distribution of shape k + 1/2 and scale 1/T. No event in T years is an answer too.
@@ -14,17 +13,12 @@ from __future__ import annotations
 
 import math
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from advisor.caches import cache_folder, is_private_file
 from advisor.errors import ModelError, expect, shown
-from advisor.formatting import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanism import per_hour
-from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
 
 _JEFFREYS = 0.5
 # The standard normal's 97.5 % point.
@@ -41,12 +35,7 @@ LARGEST_SHAPE = 2.0
 class TwoStages(NamedTuple):
     """Exponential stages of a duration with mean 1: every one has the first, some the second.
 
-    Attributes
-    ----------
-    first, second : float
-        Mean lengths.
-    goes_on : float
-        Probability that the second stage follows the first.
+    goes_on: probability that the second stage follows the first.
     """
 
     first: float
@@ -64,13 +53,8 @@ def two_stages(shape: float) -> TwoStages:
     2 is two equal stages, exactly. What comes sooner than a tenth of the mean is not matched:
     17 % of all repairs instead of 25 % at shape 0.5.
 
-    Parameters
-    ----------
-    shape : float
-        More than 0, up to `LARGEST_SHAPE`: two stages cannot vary less.
+    shape: more than 0, up to `LARGEST_SHAPE`: two stages cannot vary less.
 
-    Examples
-    --------
     >>> two_stages(2.0)
     TwoStages(first=0.5, second=0.5, goes_on=1.0)
     >>> [round(number, 3) for number in two_stages(0.5)]
@@ -84,19 +68,10 @@ def two_stages(shape: float) -> TwoStages:
 def rate_at(events: int, exposure_years: float, deviate: float) -> float:
     """The quantile of the rate that a standard normal deviate stands for.
 
-    Parameters
-    ----------
-    events : int
-        How many were counted.
-    exposure_years : float
-        Years times brokers (or racks, or clusters) that were watched.
-    deviate : float
-        0 is the median, 1.96 the 97.5 % point.
-
-    Returns
-    -------
-    float
-        Events per year.
+    events: how many were counted.
+    exposure_years: years times brokers (or racks, or clusters) that were watched.
+    deviate: 0 is the median, 1.96 the 97.5 % point.
+    Returns events per year.
     """
     # Imported here: few cards count, and scipy takes longer than all of advisor may.
     from scipy.special import gammainccinv, gammaincinv, ndtr
@@ -156,147 +131,3 @@ def _uniform(dimensions: int, seed: int, power: int, bits: int) -> Any:
             written.chmod(0o600)
             written.replace(path)
     return uniform
-
-
-class RepairTimes(ABC):
-    """Mixin: how often a card's mechanisms strike, and how long their outages last."""
-
-    quantities: Mapping[str, Any]
-
-    @abstractmethod
-    def __getitem__(self, path: str) -> float:
-        """Return the value at a dotted path."""
-
-    def get(self, path: str, default: float) -> float:
-        """Return the value at a dotted path, or `default` when the card does not give it.
-
-        Parameters
-        ----------
-        path : str
-            Such as "broker.crash.per_year"; the last word is the unit.
-        default : float
-            In the same unit.
-
-        Returns
-        -------
-        float
-
-        See Also
-        --------
-        quantities : Values with their ranges and evidence.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}
-        ... )
-        >>> model.get("broker.crash.minutes", 0.0), model.get("flush.seconds", 0.0)
-        (4.0, 0.0)
-        """
-        quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
-        if quantity is None:
-            expect("default", default, int | float, "a number")
-            try:
-                return float(default)
-            except OverflowError:
-                raise ModelError(
-                    f"default={shown(default)} is more than a float holds; give a smaller number, "
-                    "or math.inf."
-                ) from None
-        return float(quantity.value)
-
-    def rate_per_hour(self, mechanism: str) -> float:
-        """Return how often it strikes one broker, rack or cluster, per hour; 0 if left out.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
-        ... )
-        >>> model.rate_per_hour("broker.crash") * 8760
-        2.0
-        """
-        return self.get(f"{_known(mechanism).name}.{PER_YEAR.key}", 0.0) / HOURS_PER_YEAR
-
-    def repair_hours(self, mechanism: str) -> float:
-        """Return the mean hours until a struck broker is back, without the copying.
-
-        A mechanism without a duration of its own, such as "rack.destroyed", takes that of the
-        mechanism whose outages it causes.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
-        ... )
-        >>> model.repair_hours("broker.crash")
-        0.5
-        """
-        return self.outage_hours(self._outage_of(mechanism))
-
-    def outage_hours(self, entry: Mechanism) -> float:
-        """Return the mean hours of the outages of an entry of the table, or of its variant.
-
-        Without its own a variant has the mechanism's, and the outage that ends limping has its.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
-        ... )
-        >>> from advisor.reliability.failures.mechanisms import table
-        >>> model.outage_hours(table()["broker.crash"])
-        0.5
-        """
-        borrowed = (e for e in table().entries if entry.name in (e.name, *e.dies_as))
-        paths = [(e.path(n), per_hour(n.key)) for e in (entry, *borrowed) for n in e.numbers]
-        given = (each for each in paths if each[1] and each[0] in self.quantities)
-        path, units = next(given, entry.duration)
-        return self[path] / units
-
-    def shape(self, mechanism: str) -> float:
-        """Return the gamma shape of its time to repair; 1.0, exponential, unless given.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
-        ... )
-        >>> model.shape("broker.crash")
-        1.0
-        """
-        return self.get(f"{self._outage_of(mechanism).name}.{SHAPE.key}", 1.0)
-
-    def has_stages(self, entry: Mechanism) -> bool:
-        """Return whether the CTMC needs two stages for the outages of an entry of the table.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
-        ... )
-        >>> from advisor.reliability.failures.mechanisms import table
-        >>> model.has_stages(table()["broker.crash"])
-        False
-        """
-        shape = self.quantities.get(entry.shape_path)
-        return shape is not None and (shape.value != 1.0 or shape.is_range)
-
-    @staticmethod
-    def _outage_of(mechanism: str) -> Mechanism:
-        """The mechanism whose duration ends its outages."""
-        entry = _known(mechanism)
-        return table()[entry.ends_as] if entry.ends_as else entry
-
-
-def _known(mechanism: str) -> Mechanism:
-    known = table()
-    if expect("mechanism", mechanism, str, "a name") not in known:
-        raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(known.names)}.")
-    return known[mechanism]

@@ -14,7 +14,7 @@ from typing import Any
 
 from advisor import catalog
 from advisor.arguments import names_checked, suggests_names
-from advisor.errors import ModelError, expect
+from advisor.errors import ModelError, expect, shown
 from advisor.formatting import HOURS_PER_YEAR
 from advisor.reliability.calendar import RATE_PATH, Calendar, with_calendar
 from advisor.reliability.failures.card import (
@@ -28,8 +28,9 @@ from advisor.reliability.failures.card import (
     read_card,
 )
 from advisor.reliability.failures.card_origin import Origin
-from advisor.reliability.failures.distributions import RepairTimes, normal_deviates
-from advisor.reliability.failures.mechanisms import MINUTES, PER_YEAR, Scope, table
+from advisor.reliability.failures.distributions import normal_deviates
+from advisor.reliability.failures.mechanism import Mechanism, per_hour
+from advisor.reliability.failures.mechanisms import MINUTES, PER_YEAR, SHAPE, Scope, table
 from advisor.reliability.failures.times.card_times import NEEDED_FOR, REPAIR
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.rendering import one_line, printable
@@ -47,7 +48,7 @@ _TEXTS = {"name": one_line, "title": one_line, "when_to_use": printable, "hostin
 
 @suggests_names
 @dataclass(frozen=True, repr=False)
-class FailureModel(RepairTimes, QuantityTable):
+class FailureModel(QuantityTable):
     """A failure-model card: mechanisms with rates and durations, and the evidence for each number.
 
     Build one with `load_model` (from a file) or `FailureModel.from_dict`. A mechanism that is left
@@ -259,16 +260,140 @@ class FailureModel(RepairTimes, QuantityTable):
     def __getitem__(self, path: str) -> float:
         """Return the value at a dotted path.
 
-        Raises
-        ------
-        ModelError
-            The card does not give it.
+        Raises ModelError: the card does not give it.
         """
         quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
         if quantity is None:
             given = ", ".join(self.quantities)
             raise ModelError(f"{self.name}: the card does not give {path}; it gives {given}.")
         return quantity.value
+
+    def get(self, path: str, default: float) -> float:
+        """Return the value at a dotted path, or `default` when the card does not give it.
+
+        Parameters
+        ----------
+        path : str
+            Such as "broker.crash.per_year"; the last word is the unit.
+        default : float
+            In the same unit.
+
+        Returns
+        -------
+        float
+
+        See Also
+        --------
+        quantities : Values with their ranges and evidence.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}
+        ... )
+        >>> model.get("broker.crash.minutes", 0.0), model.get("flush.seconds", 0.0)
+        (4.0, 0.0)
+        """
+        quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
+        if quantity is None:
+            expect("default", default, int | float, "a number")
+            try:
+                return float(default)
+            except OverflowError:
+                raise ModelError(
+                    f"default={shown(default)} is more than a float holds; give a smaller number, "
+                    "or math.inf."
+                ) from None
+        return float(quantity.value)
+
+    def rate_per_hour(self, mechanism: str) -> float:
+        """Return how often it strikes one broker, rack or cluster, per hour; 0 if left out.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
+        ... )
+        >>> model.rate_per_hour("broker.crash") * 8760
+        2.0
+        """
+        return self.get(f"{_known(mechanism).name}.{PER_YEAR.key}", 0.0) / HOURS_PER_YEAR
+
+    def repair_hours(self, mechanism: str) -> float:
+        """Return the mean hours until a struck broker is back, without the copying.
+
+        A mechanism without a duration of its own, such as "rack.destroyed", takes that of the
+        mechanism whose outages it causes.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
+        ... )
+        >>> model.repair_hours("broker.crash")
+        0.5
+        """
+        return self.outage_hours(self._outage_of(mechanism))
+
+    def outage_hours(self, entry: Mechanism) -> float:
+        """Return the mean hours of the outages of an entry of the table, or of its variant.
+
+        Without its own a variant has the mechanism's, and the outage that ends limping has its.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
+        ... )
+        >>> from advisor.reliability.failures.mechanisms import table
+        >>> model.outage_hours(table()["broker.crash"])
+        0.5
+        """
+        borrowed = (e for e in table().entries if entry.name in (e.name, *e.dies_as))
+        paths = [(e.path(n), per_hour(n.key)) for e in (entry, *borrowed) for n in e.numbers]
+        given = (each for each in paths if each[1] and each[0] in self.quantities)
+        path, units = next(given, entry.duration)
+        return self[path] / units
+
+    def shape(self, mechanism: str) -> float:
+        """Return the gamma shape of its time to repair; 1.0, exponential, unless given.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
+        ... )
+        >>> model.shape("broker.crash")
+        1.0
+        """
+        return self.get(f"{self._outage_of(mechanism).name}.{SHAPE.key}", 1.0)
+
+    def has_stages(self, entry: Mechanism) -> bool:
+        """Return whether the CTMC needs two stages for the outages of an entry of the table.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 30.0}}}
+        ... )
+        >>> from advisor.reliability.failures.mechanisms import table
+        >>> model.has_stages(table()["broker.crash"])
+        False
+        """
+        shape = self.quantities.get(entry.shape_path)
+        return shape is not None and (shape.value != 1.0 or shape.is_range)
+
+    @staticmethod
+    def _outage_of(mechanism: str) -> Mechanism:
+        """The mechanism whose duration ends its outages."""
+        entry = _known(mechanism)
+        return table()[entry.ends_as] if entry.ends_as else entry
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -487,6 +612,13 @@ class FailureModel(RepairTimes, QuantityTable):
         if not self.needed_for:
             return times
         return times | {f"{REPAIR}.{NEEDED_FOR}": (", ".join(self.needed_for), "")}
+
+
+def _known(mechanism: str) -> Mechanism:
+    known = table()
+    if expect("mechanism", mechanism, str, "a name") not in known:
+        raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(known.names)}.")
+    return known[mechanism]
 
 
 def _minutes_beside(path: str) -> str:

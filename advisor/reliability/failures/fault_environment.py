@@ -97,12 +97,8 @@ def rack_pattern(
 class BrokerStates(NamedTuple):
     """Brokers of one replica set, and what stands behind them; see :class:`FaultEnvironment`.
 
-    Attributes
-    ----------
-    own : tuple of int
-        Per slot: the condition of its broker, of a rack, or of the quorum.
-    racks : tuple of int
-        Per slot: its rack.
+    own: per slot: the condition of its broker, of a rack, or of the quorum.
+    racks: per slot: its rack.
     """
 
     own: Own
@@ -116,14 +112,9 @@ class BrokerStates(NamedTuple):
 class Change(NamedTuple):
     """One transition of the brokers.
 
-    Attributes
-    ----------
-    rate : str
-        Name of the rate, such as "broker.crash" or "repair broker.crash".
-    own : tuple of int
-        Condition of each slot's broker afterwards.
-    events : tuple of (event, slots)
-        What happens to brokers, in order: values of `BrokerEvent`.
+    rate: name of the rate, such as "broker.crash" or "repair broker.crash".
+    own: condition of each slot's broker afterwards.
+    events: what happens to brokers, in order: values of `BrokerEvent`.
     """
 
     rate: str
@@ -135,18 +126,12 @@ class Change(NamedTuple):
 class FaultEnvironment:
     """Where the replicas are and what can happen there.
 
-    Attributes
-    ----------
-    racks : tuple of int
-        Rack number per replica, 0 first.
-    mechanisms : frozenset of str
-        Names of those that can happen, paths of the probabilities that are not 0, and of the shapes
-        that are not 1.
-    voters : tuple of int
-        Voters of the controller quorum by rack number, first those of the racks with replicas;
+    racks: rack number per replica, 0 first.
+    mechanisms: names of those that can happen, paths of the probabilities that are not 0, and of
+        the shapes that are not 1.
+    voters: voters of the controller quorum by rack number, first those of the racks with replicas;
         () if outages of racks cannot take the majority.
-    table : Table
-        What the names mean.
+    table: what the names mean.
     """
 
     racks: tuple[int, ...]

@@ -157,23 +157,14 @@ def ends(brokers: BrokerStates, environment: FaultEnvironment) -> tuple[Change, 
 class _Failure:
     """A kind of failure, compiled; hashed by identity, as it is looked up very often.
 
-    Attributes
-    ----------
-    name : str
-        Of the rate.
-    event, condition : int
-        What happens to a struck broker, and the condition that it is left in.
-    excluded : frozenset of int
-        It does not strike while a broker is in one of these conditions.
-    by_chance, spreads, overlaps : bool
-        Probabilities that are not 0: that of brokers to be picked, of racks to be struck together,
-        and of a second broker to be.
-    turned : int
-        The condition of those that are picked for another outage; WELL if chance picks who is
+    event, condition: what happens to a struck broker, and the condition that it is left in.
+    excluded: it does not strike while a broker is in one of these conditions.
+    by_chance, spreads, overlaps: probabilities that are not 0: that of brokers to be picked, of
+        racks to be struck together, and of a second broker to be.
+    turned: the condition of those that are picked for another outage; WELL if chance picks who is
         struck, or none.
-    reach : tuple of int
-        By condition: _STRUCK and _CANDIDATE, where a broker is struck and where it can be picked.
-    entry : Mechanism
+    reach: by condition: _STRUCK and _CANDIDATE, where a broker is struck and where it can be
+        picked.
     """
 
     name: str

@@ -97,21 +97,20 @@ _SEVERITY = {
 _DOWN = 3
 
 
+class Sign(Enum):
+    """What metrics show beside the brokers that an event stops, where events look alike."""
+
+    FULL_DISK = "their disks have no room"
+    NEW_VERSION = "they have just got another version"
+
+
 class Number(NamedTuple):
     """A number that a card gives for a mechanism.
 
-    Attributes
-    ----------
-    key : str
-        Its name in the card; names the unit.
-    meaning : str
-    required : bool
-    probability : bool
-        May not exceed 1.
-    measured_by : str
-        How a user can measure it on their own cluster, in a few words; "" if they cannot.
-    question : str
-        Of a fact about a user's tooling: what to ask. Such a number is never drawn.
+    key: its name in the card; names the unit.
+    probability: may not exceed 1.
+    measured_by: how a user can measure it on their own cluster, in a few words; "" if they cannot.
+    question: of a fact about a user's tooling: what to ask. Such a number is never drawn.
     """
 
     key: str
@@ -147,14 +146,9 @@ def per_hour(key: str) -> float:
 class Death(NamedTuple):
     """How a broker that limps may die in the end.
 
-    Attributes
-    ----------
-    word : str
-        In the name of the rate.
-    outage : str
-        The mechanism in whose outage it goes on.
-    takes_host : bool
-        What was not flushed is gone; else only the process dies.
+    word: in the name of the rate.
+    outage: the mechanism in whose outage it goes on.
+    takes_host: what was not flushed is gone; else only the process dies.
     """
 
     word: str
@@ -165,15 +159,9 @@ class Death(NamedTuple):
 class Variant(NamedTuple):
     """Another way in which a mechanism may strike.
 
-    Attributes
-    ----------
-    chance : Number
-        The probability that an event takes it.
-    effect : BrokerEvent
-    condition : int
-        A number of its own, as that of a mechanism.
-    minutes : Number or None
-        Its mean duration; that of the mechanism if None, or if the card does not give it.
+    chance: the probability that an event takes it.
+    condition: a number of its own, as that of a mechanism.
+    minutes: its mean duration; that of the mechanism if None, or if the card does not give it.
     """
 
     chance: Number
@@ -186,55 +174,33 @@ class Variant(NamedTuple):
 class Mechanism:
     """One failure mechanism.
 
-    Attributes
-    ----------
-    name : str
-        As cards write it; the first part is the scope.
-    effect : BrokerEvent
-        What happens to the struck brokers.
-    strikes : Strikes
-        Which brokers can be struck.
-    words : str
-        For sentences: "broker processes crashing".
-    numbers : tuple of Number
-        What a card gives, in the card's order.
-    condition : int
-        Of a struck broker, from 1, a number of its own; 0 if it ends as ``ends_as`` does.
-    ends_as : str
-        The mechanism whose condition struck brokers get, and whose duration counts; "" for its own.
-    together : bool
-        All that were struck come back together; else each after a time of its own.
-    exclusive : bool
-        One broker of the cluster at a time.
-    share : Number or None
-        The probability, for each broker, to be struck at all, or, with ``turns_into``, for the
+    name: as cards write it; the first part is the scope.
+    effect: what happens to the struck brokers.
+    strikes: which brokers can be struck.
+    words: for sentences: "broker processes crashing".
+    numbers: what a card gives, in the card's order.
+    condition: of a struck broker, from 1, a number of its own; 0 if it ends as ``ends_as`` does.
+    ends_as: the mechanism whose condition struck brokers get, and whose duration counts; "" for its
+        own.
+    together: all that were struck come back together; else each after a time of its own.
+    exclusive: one broker of the cluster at a time.
+    share: the probability, for each broker, to be struck at all, or, with ``turns_into``, for the
         outage to turn into another.
-    every : Number or None
-        The probability that all brokers are struck; ``share`` counts for the other events.
-    turns_into : str
-        The mechanism that takes over with probability ``share``, also for brokers that are down.
-    spreads : Number or None
-        The probability, for each other rack, to be struck at the same moment.
-    overlaps : Number or None
-        The probability that a second broker is out of sync for as long on average, because the
-        next restart did not wait for it.
-    dies : Number or None
-        The probability that the outage ends in one of ``deaths``.
-    hard : Number or None
-        The share of these deaths that take the host; all of them if the card does not say.
-    deaths : tuple of Death
-    variants : tuple of Variant
-        Other ways in which it may strike.
-    variant : str
-        Of an entry made from a variant, the key of its probability; see `Table.kinds`.
-    with_zookeeper : Number or None
-        Its rate in clusters with ZooKeeper, instead of the usual one.
-    by_hand : bool
-        Someone has to come and end it: its repairs wait where the card limits the crews.
-    outlasted : bool
-        Producers are expected to retry for longer than it lasts (finding KRA402).
-    prolonged : bool
-        Of an entry made for the second stage of its outages; see `Table.prolonged`.
+    every: the probability that all brokers are struck; ``share`` counts for the other events.
+    turns_into: the mechanism that takes over with probability ``share``, also for brokers that are
+        down.
+    spreads: the probability, for each other rack, to be struck at the same moment.
+    overlaps: the probability that a second broker is out of sync for as long on average, because
+        the next restart did not wait for it.
+    dies: the probability that the outage ends in one of ``deaths``.
+    hard: the share of these deaths that take the host; all of them if the card does not say.
+    variants: other ways in which it may strike.
+    variant: of an entry made from a variant, the key of its probability; see `Table.kinds`.
+    with_zookeeper: its rate in clusters with ZooKeeper, instead of the usual one.
+    by_hand: someone has to come and end it: its repairs wait where the card limits the crews.
+    outlasted: producers are expected to retry for longer than it lasts (finding KRA402).
+    sign: what tells it from others with the same effect in metrics.
+    prolonged: of an entry made for the second stage of its outages; see `Table.prolonged`.
     """
 
     name: str
@@ -259,6 +225,7 @@ class Mechanism:
     with_zookeeper: Number | None = None
     by_hand: bool = False
     outlasted: bool = False
+    sign: Sign | None = None
     prolonged: bool = False
 
     @cached_property

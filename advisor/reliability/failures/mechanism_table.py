@@ -27,26 +27,16 @@ DECISION = "operator"
 class Transition(NamedTuple):
     """What the name of a transition rate stands for.
 
-    Attributes
-    ----------
-    mechanism : Mechanism
-        With its variant. Of a copy, the one whose outage it follows.
-    ends : bool
-        An outage or a copy ends; else a failure strikes.
-    copies : bool
-        A copy ends.
-    death : Death or None
-        In which of ``mechanism.deaths`` the outage ends.
-    prolongs : bool
-        The first stage of the outage ends, and the second begins.
-    pair : bool
-        Two brokers are struck: a restart that did not wait.
-    racks, racks_among : int
-        How many racks of how many are struck; -1 where the failure does not spread.
-    chosen, among : int
-        How many brokers of how many the probability ``share`` picked; -1 where it picks none.
-    decides : bool
-        An operator elects, after what ``mechanism`` destroyed.
+    mechanism: with its variant. Of a copy, the one whose outage it follows.
+    ends: an outage or a copy ends; else a failure strikes.
+    copies: a copy ends.
+    death: in which of ``mechanism.deaths`` the outage ends.
+    prolongs: the first stage of the outage ends, and the second begins.
+    pair: two brokers are struck: a restart that did not wait.
+    racks, racks_among: how many racks of how many are struck; -1 where the failure does not spread.
+    chosen, among: how many brokers of how many the probability ``share`` picked; -1 where it picks
+        none.
+    decides: an operator elects, after what ``mechanism`` destroyed.
     """
 
     mechanism: Mechanism
@@ -94,10 +84,7 @@ _REPAIR, _PROLONG, _PAIR = "repair ", "prolong ", "pair"
 class Table:
     """The mechanisms, and the questions that other modules ask about them.
 
-    Parameters
-    ----------
-    entries : tuple of Mechanism
-        In the order in which results list them.
+    entries: in the order in which results list them.
     """
 
     entries: tuple[Mechanism, ...]
@@ -262,10 +249,7 @@ class Table:
     def transition(self, rate: str) -> Transition:
         """What the name of a transition rate stands for.
 
-        Parameters
-        ----------
-        rate : str
-            As `striking`, `repair_of`, `death_of`, `prolonging`, `pair_of`, COPY and DECISION
+        rate: as `striking`, `repair_of`, `death_of`, `prolonging`, `pair_of`, COPY and DECISION
             give it.
         """
         return transition_of(self, rate)

@@ -76,17 +76,11 @@ def names(
 ) -> tuple[str, ...]:
     """Names of all rates that the chain of a replica set can hold.
 
-    Parameters
-    ----------
-    mechanisms : frozenset of str
-        Those that can happen, the paths of their probabilities that are not 0, those of the shapes
-        that are not 1, and the names of the rates of deaths.
-    copying : bool
-        A replaced broker takes time to copy.
-    operator : bool
-        An operator elects a leader at last where Kafka would wait for ever.
-    voter_racks : int
-        Racks with voters of the controller quorum that may hold no replica.
+    mechanisms: those that can happen, the paths of their probabilities that are not 0, those of the
+        shapes that are not 1, and the names of the rates of deaths.
+    copying: a replaced broker takes time to copy.
+    operator: an operator elects a leader at last where Kafka would wait for ever.
+    voter_racks: racks with voters of the controller quorum that may hold no replica.
     """
     return _names(mechanisms, replicas, copying, operator, voter_racks, table())
 
@@ -149,12 +143,7 @@ def _strikes(
 
 
 class Sizes(NamedTuple):
-    """How large the cluster is.
-
-    Attributes
-    ----------
-    brokers, racks : int
-    """
+    """How large the cluster is."""
 
     brokers: int
     racks: int = 1
@@ -163,17 +152,9 @@ class Sizes(NamedTuple):
 def rate_per_hour(name: str, replicas: int, model: FailureModel, sizes: Sizes) -> float:
     """The rate of one kind of transition, except the end of a copy; see `copy_hours`.
 
-    Parameters
-    ----------
-    name : str
-        As :meth:`advisor.reliability.failures.mechanisms.Table.transition` reads it.
-    sizes : Sizes
-        Of the whole cluster.
-
-    Raises
-    ------
-    NotComputedError
-        If the card gives the repair a shape of more than 2.
+    name: as :meth:`advisor.reliability.failures.mechanisms.Table.transition` reads it.
+    sizes: of the whole cluster.
+    Raises NotComputedError if the card gives the repair a shape of more than 2.
     """
     found = transition(name)
     entry = found.mechanism
@@ -225,12 +206,8 @@ def death_chance(entry: Mechanism, death: Death, model: FailureModel) -> float:
 class Pick(NamedTuple):
     """How the events of a mechanism pick brokers by chance.
 
-    Attributes
-    ----------
-    share : float
-        Probability of each broker to be picked, independently of the others.
-    every : float
-        Probability that an event picks all brokers instead.
+    share: probability of each broker to be picked, independently of the others.
+    every: probability that an event picks all brokers instead.
     """
 
     share: float
@@ -276,14 +253,8 @@ def spreading_factor(
 def strikes_per_hour(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
     """How often a kind of failure strikes one broker, rack or cluster, per hour.
 
-    Parameters
-    ----------
-    entry : Mechanism
-        An entry of the table, or one made from a variant of it.
-    brokers : int
-        Of the whole cluster.
-    together : int
-        Those among which planned restarts are drawn: a replica set's, or all.
+    entry: an entry of the table, or one made from a variant of it.
+    together: those among which planned restarts are drawn: a replica set's, or all.
     """
     whole = table()[entry.name]
     if entry.variant:
@@ -313,13 +284,9 @@ def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: 
     calendar's even spread, which leaves every share of time as it is, and restarts put off
     because their broker is down for something else (a share of its unavailability).
 
-    Parameters
-    ----------
-    brokers : int
-        Of the whole cluster. What does not fit into nine tenths of a year, one broker after the
-        other, is left undone.
-    together : int
-        Those among which restarts are drawn: a replica set's, or all.
+    brokers: of the whole cluster. What does not fit into nine tenths of a year, one broker after
+        the other, is left undone.
+    together: those among which restarts are drawn: a replica set's, or all.
     """
     hours = model.repair_hours(entry.name)
     load = min(model.rate_per_hour(entry.name) * hours, _FULLEST / max(brokers, together))
@@ -355,12 +322,7 @@ def causes_of(name: str, destruction: Mapping[str, float]) -> Mapping[str, float
 
     The end of a broker's replacement, and of its copy, belong to what destroyed the disk.
 
-    Parameters
-    ----------
-    name : str
-        Of a rate.
-    destruction : mapping of str to float
-        See :func:`shares_of_destruction`.
+    destruction: see :func:`shares_of_destruction`.
     """
     found = transition(name)
     if found.ends and found.mechanism.name == table().replacement.name:
@@ -383,12 +345,7 @@ def sum_by_mechanism(
 class Failovers(NamedTuple):
     """Mean hours without a leader, with the move back to the preferred one afterwards.
 
-    Attributes
-    ----------
-    broker, rack : float
-        When a broker fails, and when all brokers of a rack do.
-    move : float
-        When a broker that is to stop hands over.
+    move: when a broker that is to stop hands over.
     """
 
     broker: float = 0.0

@@ -2,7 +2,7 @@
 
 Records written during a stall are acknowledged when the follower leaves the ISR, unless their
 producer times out first. Its timeout in a stall is longer than in an outage, where each attempt
-fails at once; see `advisor.protocol.clients.retry_budget`.
+fails at once; see `advisor.protocol.rules.retry_budget`.
 """
 
 from __future__ import annotations

@@ -555,9 +555,8 @@ class DrawnChain:
             "write_unavailability": unavailable,
             "read_unavailability": unavailable,
         }
-        inverted = self.accuracy * self.has_gaps
-        further = {"acked_records_lost_per_year": np.asarray(inverted, dtype=np.float64)}
-        return self._with_rounding(bounds, values, further)
+        inverted: Vector = np.asarray(self.accuracy * self.has_gaps, dtype=np.float64)
+        return self._with_rounding(bounds, values, {"acked_records_lost_per_year": inverted})
 
     def _with_rounding(
         self,

@@ -89,17 +89,12 @@ def decisions_for(policy: Policy) -> ControllerDecisions:
 class ChainConstants:
     """Settings that hold for every state of a CTMC.
 
-    Attributes
-    ----------
-    policy : Policy
-        Effective min ISR, unclean election and the version's rules.
-    acks : {"all", 1, 0}
-    copying : bool
-        A replaced broker needs time to copy the log; False makes it instant.
-    page_cache : bool
-        Records are acknowledged before they are on disk, so that losing power loses the newest.
-    operator : bool
-        An operator elects a leader at last where Kafka would wait for ever.
+    policy: effective min ISR, unclean election and the version's rules.
+    acks (one of "all", 1, 0).
+    copying: a replaced broker needs time to copy the log; False makes it instant.
+    page_cache: records are acknowledged before they are on disk, so that losing power loses the
+        newest.
+    operator: an operator elects a leader at last where Kafka would wait for ever.
     """
 
     policy: Policy

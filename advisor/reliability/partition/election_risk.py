@@ -12,11 +12,11 @@ loses what it had not flushed stays a member, and may be elected when the contro
 from __future__ import annotations
 
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+from advisor.reliability.partition.log_levels import EMPTY
 from advisor.reliability.partition.reduced_state import (
     CONTROLLER_WORKS,
     COPYING,
     DESTROYED,
-    EMPTY,
     UP,
     PartitionState,
     is_readable,
@@ -56,14 +56,8 @@ def election_risk(state: PartitionState) -> int:
 def members_left_behind(state: PartitionState) -> tuple[bool, bool, bool]:
     """What a lost controller quorum leaves.
 
-    Returns
-    -------
-    bool
-        Whether a replica that may be elected lacks the newest records, but has others.
-    bool
-        Whether one in the ELR is empty and another replica is not.
-    bool
-        Whether there is no controller.
+    Returns whether a replica that may be elected lacks the newest records, but has others; whether
+        one in the ELR is empty and another replica is not; whether there is no controller.
     """
     registration = state.registration
     electable = (*registration.isr, *registration.elr, *registration.last_known_elr)

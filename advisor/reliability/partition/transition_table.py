@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.log_levels import EMPTY
 from advisor.reliability.partition.reduced_state import (
     CONTROLLER_WORKS,
     COPYING,
     CRASH,
-    EMPTY,
     POWER,
     UP,
     Outcome,
@@ -119,15 +119,9 @@ class PartitionTransitionTable:
     def facts(self, numbers: IntArray) -> IntArray:
         """Properties of partition states.
 
-        Parameters
-        ----------
-        numbers : array of int, shape (asked,)
-
-        Returns
-        -------
-        array of int, shape (5, asked)
-            Rows WRITABLE and READABLE (0 or 1), and how many GAPS there are, replicas IN_SYNC and
-            COPIES, running or not.
+        numbers (asked,).
+        Returns (5, asked): rows WRITABLE and READABLE (0 or 1), and how many GAPS there are,
+            replicas IN_SYNC and COPIES, running or not.
         """
         more = len(self.states) - len(self._facts)
         if more > 0:

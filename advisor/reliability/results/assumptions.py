@@ -40,17 +40,9 @@ def assumptions(
 ) -> tuple[str, ...]:
     """Return the assumptions that affect these inputs, a sentence each.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Brokers and their racks.
-    sampled : bool
-        Of `simulate`, which follows a calendar of rolling restarts; `evaluate` does not.
-
-    Returns
-    -------
-    tuple of str
-        Without a capital and a full stop, to be used in lists and after "Assumed:".
+    cluster: brokers and their racks.
+    sampled: of `simulate`, which follows a calendar of rolling restarts; `evaluate` does not.
+    Returns without a capital and a full stop, to be used in lists and after "Assumed:".
     """
     return (
         *_racks_of_their_own(cluster, model),

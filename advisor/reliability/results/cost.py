@@ -73,10 +73,7 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
     A waiting fetch is answered when a record arrives, and the follower's next fetch confirms it:
     one round trip (``Partition.maybeIncrementLeaderHW``).
 
-    Parameters
-    ----------
-    load : Workload
-        Includes the round trips within a rack and between racks.
+    load: Includes the round trips within a rack and between racks.
     """
     assert config.replication_factor is not None
     sent = load.records_per_second * load.record_bytes

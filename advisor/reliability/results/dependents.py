@@ -130,10 +130,7 @@ def dependents(result: Topic) -> Dependents:
     properties files that Kafka ships say 1 replica for both. With fewer brokers than replicas
     Kafka never creates these topics, and the client never works.
 
-    Parameters
-    ----------
-    result : Reliability
-        Of the topic that is read and written.
+    result: of the topic that is read and written.
     """
     version = parse_version(result.config.kafka_version)
     group, transaction, notes = None, None, []

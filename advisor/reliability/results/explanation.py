@@ -53,19 +53,11 @@ class Amount(NamedTuple):
 class Outlook(NamedTuple):
     """What a summary says of a result, as numbers.
 
-    Attributes
-    ----------
-    config : Config
-    years : Amount
-        Mean years until the first loss; infinite for never. A bound is a lower one.
-    stopped : Amount
-        Fraction of time in which writes are refused. A bound is an upper one.
-    dropped : Amount
-        Records a year lost with acks=0.
-    main : mapping of str to str
-        Main cause of losses and of refused writes, in words; "" for none.
-    simulated : int
-        Years simulated; 0 for an exact result.
+    years: mean years until the first loss; infinite for never. A bound is a lower one.
+    stopped: fraction of time in which writes are refused. A bound is an upper one.
+    dropped: records a year lost with acks=0.
+    main: main cause of losses and of refused writes, in words; "" for none.
+    simulated: years simulated; 0 for an exact result.
     """
 
     config: Config

@@ -220,16 +220,7 @@ def tornadoes(
 ) -> dict[str, Tornado]:
     """Evaluate a card with each uncertain number at its low and at its high.
 
-    Parameters
-    ----------
-    under : callable
-        Evaluates changed cards, two for each number and the card itself.
-    values : mapping of measure to float
-        At the card's values.
-
-    Returns
-    -------
-    dict of measure to Tornado
+    under: evaluates changed cards, two for each number and the card itself; values: by measure.
     """
     paths = list(model.uncertain)
     ends = [(path, getattr(model.quantities[path], end)) for path in paths for end in _ENDS]

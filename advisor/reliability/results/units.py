@@ -32,15 +32,7 @@ _METHOD_NAMES = {
 
 
 class Share(NamedTuple):
-    """Contribution of a mechanism to a measure.
-
-    Attributes
-    ----------
-    measure : str
-    mechanism : str
-    value : float
-        In the measure's unit.
-    """
+    """Contribution of a mechanism to a measure."""
 
     measure: str
     mechanism: str
@@ -51,15 +43,10 @@ class Share(NamedTuple):
 class Breakdown:
     """The sampled measures by mechanism.
 
-    Attributes
-    ----------
-    shares : tuple of Share
-        Those of a measure sum up to its value.
-    replica_sets : tuple of (int, int, int)
-        Classes of replica sets: how many racks one spans, how many there are, and how many
-        partitions are on them.
-    span_years : float
-        The simulated years, with the time until everything was healthy again after each.
+    shares: those of a measure sum up to its value.
+    replica_sets: classes of replica sets: how many racks one spans, how many there are, and how
+        many partitions are on them.
+    span_years: the simulated years, with the time until everything was healthy again after each.
     """
 
     shares: tuple[Share, ...]
@@ -158,17 +145,12 @@ FEWEST_EFFECTIVE = 30.0
 class Weights:
     """Number and weights of the sampled losses, which say how far the estimate can be trusted.
 
-    Attributes
-    ----------
-    losses : int
-        Cycles or paths with a loss that were drawn.
-    effective : float
-        Effective sample size of the weighted losses: (sum of weights)^2 over the variance of this
-        sum, which is the sum of their squares if they are independent (Kish, Survey Sampling,
+    losses: cycles or paths with a loss that were drawn.
+    effective: effective sample size of the weighted losses: (sum of weights)^2 over the variance of
+        this sum, which is the sum of their squares if they are independent (Kish, Survey Sampling,
         1965); at most as many as were drawn.
-    largest_share : float
-        Share of the heaviest loss in the total weight. Much more than 1 / ``effective`` means that
-        a rare loss with a large weight may be missing.
+    largest_share: share of the heaviest loss in the total weight. Much more than 1 / ``effective``
+        means that a rare loss with a large weight may be missing.
     """
 
     losses: int

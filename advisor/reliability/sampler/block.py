@@ -50,35 +50,23 @@ DUE, YEARS = 4, 5
 class Row(NamedTuple):
     """Sufficient statistics of a block.
 
-    Attributes
-    ----------
-    block, years : int
-        Number of the block, and its healthy years.
-    plan : str
-        Fingerprint of the plan and seed.
-    lost_years : int
-        Years with a loss.
-    hours : float
-        Of the whole path.
-    at_risk_hours : float
-        From healthy to the next loss, over and over.
-    first_losses, loss_moments : int
-        Losses that ended such a stretch; moments at which any partition lost something.
-    events : int
-        Steps.
-    causes : tuple of float
-        Loss events, records lost, unwritable and unreadable hours, records refused and stalled
+    block, years: number of the block, and its healthy years.
+    plan: fingerprint of the plan and seed.
+    lost_years: years with a loss.
+    hours: of the whole path.
+    at_risk_hours: from healthy to the next loss, over and over.
+    first_losses, loss_moments: losses that ended such a stretch; moments at which any partition
+        lost something.
+    causes: loss events, records lost, unwritable and unreadable hours, records refused and stalled
         hours, summed over partitions, and first losses: for each of them the columns of
-        `KernelState.totals`. Loss events and records lost are means given the failures, for
-        records at random moments.
-    outages : tuple of float
-        Write outages that ended, over partitions, by `KernelState.outages_by_length`.
-    cycles : tuple of float
-        Empty for years as they come. Of :mod:`advisor.reliability.sampler.cycles`, where all the
-        above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
-        there were; of all first losses the sum of the weights, its variance, and the largest;
-        the years at risk before these losses, each from the end of the cycle before, and the sum of
-        the squares of the years at risk of every cycle, counted in the same way. Of
+        `KernelState.totals`. Loss events and records lost are means given the failures, for records
+        at random moments.
+    outages: write outages that ended, over partitions, by `KernelState.outages_by_length`.
+    cycles: empty for years as they come. Of :mod:`advisor.reliability.sampler.cycles`, where all
+        the above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many there
+        were; of all first losses the sum of the weights, its variance, and the largest; the years
+        at risk before these losses, each from the end of the cycle before, and the sum of the
+        squares of the years at risk of every cycle, counted in the same way. Of
         :mod:`advisor.reliability.sampler.splitting` the first four, with retrials for cycles, then
         the years with a loss, and the years that they are of.
     """
@@ -100,10 +88,7 @@ class Row(NamedTuple):
 def run_block(plan: Plan, block: Block) -> Row:
     """Sample one block.
 
-    Returns
-    -------
-    Row
-        The same for the same plan and block, wherever it is computed.
+    Returns the same for the same plan and block, wherever it is computed.
     """
     sim = _state_after(plan, block)
     control = sim.control[0]
@@ -125,13 +110,10 @@ def run_block(plan: Plan, block: Block) -> Row:
 class RollingRow(NamedTuple):
     """Sums over rolling restarts that were sampled alone.
 
-    Attributes
-    ----------
-    restarts : int
-    weight, most_weight, most_struck : float
-        Sum and largest of their weights, and the largest of those with a failure.
-    hours, unwritable_hours, records_refused, losses : float
-        Weighted sums: how long they took, partition-hours, records, and those that lost a record.
+    weight, most_weight, most_struck: sum and largest of their weights, and the largest of those
+        with a failure.
+    hours, unwritable_hours, records_refused, losses: weighted sums: how long they took,
+        partition-hours, records, and those that lost a record.
     """
 
     restarts: int
@@ -193,14 +175,7 @@ def _run_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
 def run_with_tables(
     plan: Plan, sim: KernelState, run: Entry, arguments: Callable[[Table], tuple[Any, ...]]
 ) -> None:
-    """Run a kernel, and fill in the transition table whenever it lacks an entry.
-
-    Parameters
-    ----------
-    run : Entry
-    arguments : callable
-        What the kernel takes, with a table.
-    """
+    """Run a kernel, and fill in the transition table whenever it lacks an entry."""
     # Imported here: numba takes a second to import.
     from advisor.reliability.solver.jit import interrupts_deferred
 

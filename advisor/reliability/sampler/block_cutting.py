@@ -30,10 +30,8 @@ FEWEST_BLOCKS = 32
 def check_run(years: object, seed: object) -> None:
     """Check how much is to be sampled, and with which random numbers.
 
-    Raises
-    ------
-    InputError
-        If the years are not a whole number from 1, or the seed not one from 0 below 2**64.
+    Raises InputError if the years are not a whole number from 1, or the seed not one from 0 below
+        2**64.
     """
     if not isinstance(years, int | float) or isinstance(years, bool) or not _is_whole(years):
         raise InputError(f"years={shown(years)} must be a whole number of simulated years from 1")
@@ -48,10 +46,7 @@ def _is_whole(years: float) -> bool:
 def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
     """Cut years into blocks of about a second's work.
 
-    Raises
-    ------
-    InputError
-        As of `check_run`.
+    Raises InputError: as of `check_run`.
     """
     check_run(years, seed)
     count = max(math.ceil(int(years) / years_per_block(plan)), min(FEWEST_BLOCKS, int(years)))
@@ -62,10 +57,7 @@ def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
 def years_per_block(plan: Plan) -> int:
     """Years whose work takes one core about ``SECONDS_PER_BLOCK``; one significant digit.
 
-    Returns
-    -------
-    int
-        From 1; at most as many as a run may have, where failures are hardly ever sampled.
+    Returns from 1; at most as many as a run may have, where failures are hardly ever sampled.
     """
     years = SECONDS_PER_BLOCK / max(_seconds_per_year(plan), SECONDS_PER_BLOCK / _MOST_YEARS)
     digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))

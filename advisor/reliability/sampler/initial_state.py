@@ -47,11 +47,7 @@ _WHICHEVER = -1
 def new_state(plan: Plan, grouped: bool = True) -> KernelState:
     """Every broker and replica healthy, every log as long as its retention, all totals 0.
 
-    Parameters
-    ----------
-    plan : Plan
-    grouped : bool
-        Whether groups stand for sets that are in the same state, if the plan has many sets.
+    grouped: whether groups stand for sets that are in the same state, if the plan has many sets.
     """
     first = _first_state(plan, grouped and plan.by_groups)
     return KernelState._make(array.copy() for array in first)
@@ -280,12 +276,8 @@ def _strikes(plan: Plan) -> NDArray[Any]:
 class _Distributions:
     """The distributions of times other than exponential and gamma, and what was observed.
 
-    Attributes
-    ----------
-    rows : list of tuple
-        Of `KernelState.distributions`.
-    values : list of float
-        Of `KernelState.values`.
+    rows: of `KernelState.distributions`.
+    values: of `KernelState.values`.
     """
 
     def __init__(self) -> None:

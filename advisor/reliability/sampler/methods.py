@@ -34,10 +34,7 @@ _MOST_REPLICAS = 4
 def check_method(method: object) -> None:
     """Check the name of a method.
 
-    Raises
-    ------
-    InputError
-        If there is no method of this name.
+    Raises InputError if there is no method of this name.
     """
     if method is not None and method not in METHODS:
         names = ", ".join(map(repr, METHODS))
@@ -47,26 +44,11 @@ def check_method(method: object) -> None:
 def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[Plan, str]:
     """Prepare a plan for a method, or choose one.
 
-    Parameters
-    ----------
-    plan : Plan
-    method : {"crude", "importance", "splitting"}, optional
-    years : int
-        To be sampled.
-    seed : int
-        Of the pilot's random numbers.
-
-    Returns
-    -------
-    plan : Plan
-        With a bias for "importance", retrials for "splitting".
-    why : str
-        Why this method, if it was chosen here: what follows "because".
-
-    Raises
-    ------
-    InputError
-        If the method cannot sample this plan.
+    method (one of "crude", "importance", "splitting").
+    seed: of the pilot's random numbers.
+    Returns plan: with a bias for "importance", retrials for "splitting"; why: why this method, if
+        it was chosen here: what follows "because".
+    Raises InputError if the method cannot sample this plan.
     """
     cannot = _why_no_cycles(plan)
     never = _why_no_splitting(plan)

@@ -27,17 +27,11 @@ _FEWEST_BY_GROUP = 4
 class FailureParameters:
     """How often a kind of failure strikes one broker, rack or cluster; how long it lasts.
 
-    Attributes
-    ----------
-    per_hour : float
-    hours : float
-        Mean duration; 0 where another mechanism's duration counts.
-    shape : float
-        Of the gamma distribution of the duration; 1 is the exponential.
-    share, spreads, overlaps, dies, hard, every : float
-        The mechanism's probabilities, those that it has; see `Mechanism`.
-    duration : TimeDistribution, optional
-        In place of the gamma distribution.
+    hours: mean duration; 0 where another mechanism's duration counts.
+    shape: of the gamma distribution of the duration; 1 is the exponential.
+    share, spreads, overlaps, dies, hard, every: the mechanism's probabilities, those that it has;
+        see `Mechanism`.
+    duration: in place of the gamma distribution.
     """
 
     per_hour: float = 0.0
@@ -60,11 +54,7 @@ class FailureParameters:
 class Lifetime:
     """The time between events of a mechanism, of one broker, rack or cluster.
 
-    Attributes
-    ----------
-    hours : float
-        Its mean, from the end of the last outage.
-    distribution : TimeDistribution
+    hours: its mean, from the end of the last outage.
     """
 
     hours: float
@@ -75,26 +65,18 @@ class Lifetime:
 class RollingRestarts:
     """Rolling restarts by a calendar.
 
-    Attributes
-    ----------
-    batches : tuple of tuple of int
-        Brokers that restart together, in the order of the rolling restart.
-    waits : bool
-        Whether the next batch waits until every broker is up and every replica in sync.
-    period_hours, hour_of_week : float
-        From the beginning of one to that of the next; when they begin, from Monday 0:00.
-    mean_hours, up_hours : float
-        Mean duration of a restart; without waiting: from when a batch stops until its brokers run.
-    pause_hours : float
-        From when the next batch may restart until it does.
-    unclean : float
-        Probability that a shutdown ends hard.
-    alone : bool
-        Each "year" of a block is one rolling restart.
-    run_up_hours : float
-        Of those: from a healthy cluster until one begins.
-    hurry, hurry_hours : float
-        Of those: factor of the rate of the first failure, and for how long from the beginning.
+    batches: brokers that restart together, in the order of the rolling restart.
+    waits: whether the next batch waits until every broker is up and every replica in sync.
+    period_hours, hour_of_week: from the beginning of one to that of the next; when they begin, from
+        Monday 0:00.
+    mean_hours, up_hours: mean duration of a restart; without waiting: from when a batch stops until
+        its brokers run.
+    pause_hours: from when the next batch may restart until it does.
+    unclean: probability that a shutdown ends hard.
+    alone: each "year" of a block is one rolling restart.
+    run_up_hours: of those: from a healthy cluster until one begins.
+    hurry, hurry_hours: of those: factor of the rate of the first failure, and for how long from the
+        beginning.
     """
 
     batches: tuple[tuple[int, ...], ...]
@@ -115,24 +97,14 @@ class RollingRestarts:
 class Bias:
     """How cycles are drawn where losses are rare; see :mod:`advisor.reliability.sampler.cycles`.
 
-    Attributes
-    ----------
-    beginning : tuple of float
-        Share of the cycles that each kind of failure begins.
-    following : tuple of tuple of float
-        Probability of each kind for a forced failure, by the rarest one before. Where the bias is
-        ``by_stage``, such rows for each stage: the most replicas that a set lacks.
-    plain : float
-        Share of the cycles that are drawn without bias.
-    overlaps : float
-        In how many of the cycles of the cluster as it is a failure follows the first. As many are
-        drawn: one outage alone is known from few.
-    finds_losses : bool
-        Whether the pilot saw enough losses to know how most of them happen.
-    steps : float
-        Events of a cycle that is drawn so.
-    outages : float
-        Outages of writes of equal weight that say as much as a cycle.
+    beginning: share of the cycles that each kind of failure begins.
+    following: probability of each kind for a forced failure, by the rarest one before.
+    plain: share of the cycles that are drawn without bias.
+    overlaps: in how many of the cycles of the cluster as it is a failure follows the first. As many
+        are drawn: one outage alone is known from few.
+    finds_losses: whether the pilot saw enough losses to know how most of them happen.
+    steps: events of a cycle that is drawn so.
+    outages: outages of writes of equal weight that say as much as a cycle.
     """
 
     beginning: tuple[float, ...]
@@ -143,23 +115,14 @@ class Bias:
     steps: float
     outages: float
 
-    @property
-    def by_stage(self) -> bool:
-        """Whether it depends on how many replicas a set lacks."""
-        return len(self.following) > len(self.beginning)
-
 
 @dataclass(frozen=True)
 class Splitting:
     """How paths split where losses are rare; see :mod:`advisor.reliability.sampler.splitting`.
 
-    Attributes
-    ----------
-    retrials : tuple of float
-        How many begin, on average, for each failure expected while the outages last, where as
+    retrials: how many begin, on average, for each failure expected while the outages last, where as
         many replicas of a set are out as its place says.
-    work : float
-        Of years and retrials together, in units of the years alone.
+    work: of years and retrials together, in units of the years alone.
     """
 
     retrials: tuple[float, ...]
@@ -170,60 +133,34 @@ class Splitting:
 class Plan:
     """A cluster, a topic on it, and the failures that strike them.
 
-    Attributes
-    ----------
-    constants : ChainConstants
-        The rules of the partition, as the CTMC has them.
-    racks : tuple of int
-        Rack number of each broker; brokers are numbered from 0.
-    sets : tuple of tuple of int
-        The distinct ordered replica sets: broker numbers, preferred leader first.
-    partitions : tuple of int
-        How many partitions each set holds.
-    mechanisms : dict of str to FailureParameters
-        By kind, such as "broker.crash" or "broker.restart unclean"; one that is left out does
-        not happen.
-    table : Table
-        What each mechanism does.
-    copies_per_hour : float
-        1 / mean time to copy the log of a replaced replica.
-    records_per_hour : float
-        Written to one partition.
-    retained_records : float
-        Most records of one partition that exist.
-    unflushed_hours : float
-        Age at which a written record is on disk.
-    tail_hours : float
-        How long the leader alone holds a record with acks=1 or 0.
-    failovers : Failovers
-        Hours without a leader.
-    budget_hours : float
-        How long a producer retries in an outage before it gives up a record; may be infinite.
-    waiting_budget_hours, delivery_hours : float
-        How long it waits while the leader does not answer, and in total; may be infinite.
-    stall_hours : (float, float)
-        Mean time that an acknowledgement waits for a dead follower, and for one that hangs.
-    lag_hours : float
-        The shortest wait for one that hangs; the longest is 1.5 times as long.
-    voters : tuple of int
-        Voters of the controller quorum by rack number, racks without brokers last; () if unknown,
-        or if outages of racks cannot take the majority.
-    decisions_per_hour : float
-        1 / mean time until an operator elects what is left; 0 if none ever does.
-    lifetimes : dict of str to Lifetime
-        Of the mechanisms whose events do not follow a Poisson process, by name.
-    crews : int
-        How many repairs of ``needed_for`` progress at a time; 0 for all.
-    needed_for : tuple of str
-        Mechanisms.
-    rolling : RollingRestarts or None
-        Restarts by a calendar; None if brokers restart at random, or never.
-    traffic : tuple of float
-        Traffic of each hour of the day in units of the mean; () if it is even.
-    bias : Bias, optional
-        How cycles are drawn; None for years.
-    splitting : Splitting, optional
-        How paths split; None if they do not.
+    constants: the rules of the partition, as the CTMC has them.
+    racks: rack number of each broker; brokers are numbered from 0.
+    sets: the distinct ordered replica sets: broker numbers, preferred leader first.
+    partitions: how many partitions each set holds.
+    mechanisms: by kind, such as "broker.crash" or "broker.restart unclean"; one that is left out
+        does not happen.
+    copies_per_hour: 1 / mean time to copy the log of a replaced replica.
+    records_per_hour: written to one partition.
+    retained_records: most records of one partition that exist.
+    unflushed_hours: age at which a written record is on disk.
+    tail_hours: how long the leader alone holds a record with acks=1 or 0.
+    failovers: hours without a leader.
+    budget_hours: how long a producer retries in an outage before it gives up a record; may be
+        infinite.
+    waiting_budget_hours, delivery_hours: how long it waits while the leader does not answer, and in
+        total; may be infinite.
+    stall_hours: mean time that an acknowledgement waits for a dead follower, and for one that
+        hangs.
+    lag_hours: the shortest wait for one that hangs; the longest is 1.5 times as long.
+    voters: voters of the controller quorum by rack number, racks without brokers last; () if
+        unknown, or if outages of racks cannot take the majority.
+    decisions_per_hour: 1 / mean time until an operator elects what is left; 0 if none ever does.
+    lifetimes: of the mechanisms whose events do not follow a Poisson process, by name.
+    crews: how many repairs of ``needed_for`` progress at a time; 0 for all.
+    rolling: restarts by a calendar; None if brokers restart at random, or never.
+    traffic: traffic of each hour of the day in units of the mean; () if it is even.
+    bias: how cycles are drawn; None for years.
+    splitting: how paths split; None if they do not.
     """
 
     constants: ChainConstants
@@ -381,12 +318,8 @@ class Plan:
 class Block:
     """One stretch of simulated time.
 
-    Attributes
-    ----------
-    seed, index : int
-        Key of its random numbers.
-    years : int
-        Years that begin with every broker and replica healthy; the time between them is extra.
+    seed, index: key of its random numbers.
+    years: years that begin with every broker and replica healthy; the time between them is extra.
     """
 
     seed: int

@@ -26,10 +26,7 @@ def plan_for(
 ) -> Plan:
     """Make a plan of the arguments of `evaluate`.
 
-    Raises
-    ------
-    InputError
-        If Kafka could not place the topic.
+    Raises InputError if Kafka could not place the topic.
     """
     # Workers read plans and make none; they need not import scipy.
     from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants

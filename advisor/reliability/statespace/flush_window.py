@@ -54,14 +54,9 @@ _FEW = 1e-5
 class FlushWindowLosses(NamedTuple):
     """Losses by early power failures, by state that refuses writes.
 
-    Attributes
-    ----------
-    state, rate : arrays of int, shape (failures,)
-        The state, and the index of the name of the failure's rate.
-    end : array of int, shape (failures,)
-        CERTAIN_LOSS, or the outage in ``odds`` that decides.
-    odds : AbsorptionTable
-        Order of recoveries.
+    state, rate (failures,): the state, and the index of the name of the failure's rate.
+    end (failures,): CERTAIN_LOSS, or the outage in ``odds`` that decides.
+    odds: order of recoveries.
     """
 
     state: IntArray
@@ -72,10 +67,7 @@ class FlushWindowLosses(NamedTuple):
     def per_hour(self, rates: Vector, states: int) -> Vector:
         """Rate of the power failures in each state that lose records if they are early.
 
-        Parameters
-        ----------
-        rates : array, shape (names,)
-            Per hour, of each name.
+        rates (names,): per hour, of each name.
         """
         chance = self.odds.of(self.end, rates)
         return sums(self.state, rates[self.rate] * chance, states)
@@ -95,16 +87,9 @@ def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vec
     ``r T (1 - exp(-x)) / x``. One after t hours loses T - t hours of writes, on average
     ``r T^2 (x - 1 + exp(-x)) / x^2``.
 
-    Parameters
-    ----------
-    per_hour, out, hours : arrays, shape (transitions,)
-        r and o in the state that the transition leads to, and T.
-
-    Returns
-    -------
-    chance : array, shape (transitions,)
-    lost_hours : array, shape (transitions,)
-        Hours of writes lost, times the chance.
+    per_hour, out, hours (transitions,): r and o in the state that the transition leads to, and T.
+    Returns chance (transitions,); lost_hours (transitions,): hours of writes lost, times the
+        chance.
     """
     changes = out * hours
     few = changes < _FEW
@@ -117,10 +102,7 @@ def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vec
 class FlushWindowFailures:
     """Losses by early power failures; the rules are evaluated once per partition and failure.
 
-    Attributes
-    ----------
-    outages : Outages
-        Outages in which the order of recovery decides what is lost.
+    outages: outages in which the order of recovery decides what is lost.
     """
 
     def __init__(
@@ -156,11 +138,8 @@ class FlushWindowFailures:
     ) -> IntArray:
         """What an early power failure loses and a later one would not.
 
-        Parameters
-        ----------
-        partition, events, early : arrays of int, shape (asked,)
-        own, racks : arrays of int, shape (asked, replicas)
-            Condition of each slot's broker afterwards, and its rack.
+        partition, events, early (asked,).
+        own, racks (asked, replicas): condition of each slot's broker afterwards, and its rack.
         """
         known = self._transitions
         late, soon = known.of(partition, events), known.of(partition, early)

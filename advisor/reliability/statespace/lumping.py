@@ -30,7 +30,8 @@ from advisor.protocol.rules.partition_registration import NO_LEADER, Registratio
 from advisor.reliability.failures.fault_processes import FaultEnvironment, initial_state
 from advisor.reliability.failures.mechanisms import HANGING, WELL
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.reduced_state import CONDITIONS, EMPTY, PartitionState
+from advisor.reliability.partition.log_levels import EMPTY
+from advisor.reliability.partition.reduced_state import CONDITIONS, PartitionState
 from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import place_values
@@ -49,10 +50,7 @@ _LEVELS = EMPTY + 1
 class Symmetry:
     """Maps states to their canonical form.
 
-    Attributes
-    ----------
-    exchanging : bool
-        Slots are exchanged although the order of assignment decides elections.
+    exchanging: slots are exchanged although the order of assignment decides elections.
     """
 
     def __init__(self, table: PartitionTransitionTable, environment: FaultEnvironment) -> None:
@@ -85,17 +83,10 @@ class Symmetry:
     ) -> tuple[NDArray[Any], IntArray]:
         """The canonical form of states.
 
-        Parameters
-        ----------
-        own, racks : arrays of int, shape (states, slots)
-            Condition and rack of each slot's broker.
-        partition : array of int, shape (states,)
-
-        Returns
-        -------
-        code : array of int, shape (states,)
-            Conditions and racks of the brokers; see `broker_states`.
-        partition : array of int, shape (states,)
+        own, racks (states, slots): condition and rack of each slot's broker.
+        partition (states,).
+        Returns code (states,): conditions and racks of the brokers; see `broker_states`; partition
+            (states,).
         """
         if not self._lumps:
             return self._slots(own, racks) @ self._places, partition

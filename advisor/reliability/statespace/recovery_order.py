@@ -28,13 +28,9 @@ End = int | tuple[Key]
 class AbsorptionTable(NamedTuple):
     """Ways out of outages, without their rates.
 
-    Attributes
-    ----------
-    outages : int
-    outage, rate, end : arrays of int, shape (ways,)
-        From which outage, index of the name of the rate, and CERTAIN_LOSS, NO_LOSS or an outage.
-    stops : tuple of int
-        Ways up to each of these lead to ends that those up to the one before have settled.
+    outage, rate, end (ways,): from which outage, index of the name of the rate, and CERTAIN_LOSS,
+        NO_LOSS or an outage.
+    stops: ways up to each of these lead to ends that those up to the one before have settled.
     """
 
     outages: int
@@ -46,12 +42,8 @@ class AbsorptionTable(NamedTuple):
     def of(self, ends: IntArray, rates: Vector) -> Vector:
         """Probability of a loss from each of some ends.
 
-        Parameters
-        ----------
-        ends : array of int, shape (asked,)
-            CERTAIN_LOSS, NO_LOSS or outages.
-        rates : array, shape (names,)
-            Per hour.
+        ends (asked,): CERTAIN_LOSS, NO_LOSS or outages.
+        rates (names,): per hour.
         """
         # The last two places are those of CERTAIN_LOSS and NO_LOSS.
         chance = np.zeros(self.outages + 2)
@@ -89,12 +81,7 @@ class Outages(Generic[Key]):
     def end(self, key: Key, ways: Callable[[Key], Iterable[tuple[str, End[Key]]]]) -> int:
         """End of an outage: CERTAIN_LOSS, NO_LOSS or its number.
 
-        Parameters
-        ----------
-        key : hashable
-            What the outage is.
-        ways : callable
-            Name of the rate and end of every recovery. No outage may lead back to itself.
+        ways: name of the rate and end of every recovery. No outage may lead back to itself.
         """
         known = self._numbers.get(key)
         if known is not None:
@@ -124,12 +111,7 @@ class Outages(Generic[Key]):
     ) -> tuple[AbsorptionTable, IntArray]:
         """Table of some outages, and their numbers in it.
 
-        Parameters
-        ----------
-        ends : sequence of int
-            As `end` gave them.
-        place : mapping of str to int
-            Index of every name of a rate.
+        place: index of every name of a rate.
         """
         within = sorted(self._within(ends), key=self._deep.__getitem__)
         new = {

@@ -45,14 +45,10 @@ _KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
 class NextTransitions(NamedTuple):
     """Transitions that can happen next, before the rules are evaluated.
 
-    Attributes
-    ----------
-    owner, rate, events : arrays of int, shape (transitions,)
-        Index into the states asked about, and numbers of the rate's name and of the events.
-    own, racks : arrays of int, shape (transitions, slots)
-        Condition of each slot's broker afterwards, and its rack.
-    unexpanded : array of int, shape (transitions,)
-        Placeholder states that they lead to if the rules are not evaluated.
+    owner, rate, events (transitions,): index into the states asked about, and numbers of the rate's
+        name and of the events.
+    own, racks (transitions, slots): condition of each slot's broker afterwards, and its rack.
+    unexpanded (transitions,): placeholder states that they lead to if the rules are not evaluated.
     """
 
     owner: IntArray
@@ -66,13 +62,9 @@ class NextTransitions(NamedTuple):
 class Graph:
     """Numbered states of one replica set and their transitions; state 0 is healthy.
 
-    Attributes
-    ----------
-    broker_states, partition : arrays of int, shape (states,)
-        Numbers of the brokers' conditions and of the partition's state in ``table``.
-    rate_names : list of str
-    gap_maps : list of tuple of int
-        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
+    broker_states, partition (states,): numbers of the brokers' conditions and of the partition's
+        state in ``table``.
+    gap_maps: old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
     def __init__(
@@ -164,20 +156,11 @@ class Graph:
 
         Transitions that change nothing are omitted, unless they lose something.
 
-        Parameters
-        ----------
-        states : array of int, shape (asked,)
-        upcoming : NextTransitions, optional
-            What can happen in them, if known.
-        unexpanded : array of int
-            Entries of ``upcoming`` for which the rules are not evaluated.
-
-        Returns
-        -------
-        owner : array of int, shape (moves,)
-            Index into ``states``, ascending.
-        rows : array of int, shape (moves, 6)
-            Target, rate, effects, gap map, one of how many ways it may come, and multiplicity.
+        states (asked,).
+        upcoming: what can happen in them, if known.
+        unexpanded: entries of ``upcoming`` for which the rules are not evaluated.
+        Returns owner (moves,): index into ``states``, ascending; rows (moves, 6): target, rate,
+            effects, gap map, one of how many ways it may come, and multiplicity.
         """
         upcoming = upcoming or self.next_transitions(states)
         if not len(unexpanded):
@@ -216,15 +199,9 @@ class Graph:
     def flush_window_losses(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Losses by power failures within the flush window.
 
-        Parameters
-        ----------
-        states : array of int, shape (asked,)
-            States that refuse writes.
-
-        Returns
-        -------
-        owner, rate, end : arrays of int, shape (losses,)
-            Index into ``states``, number of the rate's name, and CERTAIN_LOSS or an outage.
+        states (asked,): states that refuse writes.
+        Returns owner, rate, end (losses,): index into ``states``, number of the rate's name, and
+            CERTAIN_LOSS or an outage.
         """
         broker_states, known = self.broker_states[states], self._changes
         known.ask(broker_states)

@@ -19,10 +19,7 @@ _LARGEST_TABLE, _LARGEST_GROWN = 2**22, 2**20
 class Numbering:
     """Numbers codes in the order in which they are first asked about.
 
-    Parameters
-    ----------
-    codes : int
-        How many there may be, from 0. A table answers if they are few, else a sorted list.
+    codes: how many there may be, from 0. A table answers if they are few, else a sorted list.
     """
 
     def __init__(self, codes: int = _FITS) -> None:
@@ -36,15 +33,9 @@ class Numbering:
     def of(self, codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
         """The number of every code.
 
-        Parameters
-        ----------
-        codes : array of int, shape (asked,)
-
-        Returns
-        -------
-        numbers : array of int, shape (asked,)
-        new : array of int
-            Where a code is asked about for the first time, in the order of their numbers.
+        codes (asked,).
+        Returns numbers (asked,); new: where a code is asked about for the first time, in the order
+            of their numbers.
         """
         numbers = self._known(codes) if self._table is None else self._table.take(codes) - 1
         numbers = numbers.astype(np.int64)
@@ -101,16 +92,9 @@ class Pairs:
     def of(self, one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
         """The number of every pair.
 
-        Parameters
-        ----------
-        one, other : arrays of int, shape (asked,)
-            Not negative, below 2^31.
-
-        Returns
-        -------
-        numbers : array of int, shape (asked,)
-        new : array of int
-            Where a pair is asked about for the first time, in the order of their numbers.
+        one, other (asked,): not negative, below 2^31.
+        Returns numbers (asked,); new: where a pair is asked about for the first time, in the order
+            of their numbers.
         """
         if self._beyond is None:
             self._grow(int(one.max(initial=0)), int(other.max(initial=0)))
@@ -152,10 +136,7 @@ class Pairs:
 def codes_of_rows(columns: Iterable[IntArray]) -> IntArray:
     """One number for each row of a table; equal ones for equal rows, and only for these.
 
-    Parameters
-    ----------
-    columns : iterable of arrays of int, shape (rows,)
-        Not negative; at least one.
+    columns (rows,): not negative; at least one.
     """
     codes, most = np.zeros(1, dtype=np.int64), 1
     for column in columns:
@@ -170,16 +151,8 @@ def codes_of_rows(columns: Iterable[IntArray]) -> IntArray:
 def met_in_order(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """Distinct numbers in the order in which they are met.
 
-    Parameters
-    ----------
-    numbers : array of int, shape (met,)
-        Below ``size``.
-
-    Returns
-    -------
-    distinct : array of int
-    place : array of int, shape (met,)
-        Of each number among the distinct ones.
+    numbers (met,): below ``size``.
+    Returns place (met,).
     """
     first = np.full(size, len(numbers))
     # Of several writes to one place the last stays.
@@ -200,14 +173,8 @@ def place_values(base: int, digits: int) -> NDArray[Any]:
 def spread(first: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     """Rows of a ragged table.
 
-    Parameters
-    ----------
-    first, count : arrays of int, shape (owners,)
-        Where the rows of each owner begin, and how many there are.
-
-    Returns
-    -------
-    owner, row : arrays of int, shape (rows,)
+    first, count (owners,): where the rows of each owner begin, and how many there are.
+    Returns owner, row (rows,).
     """
     owner = np.repeat(np.arange(len(count)), count)
     begin = np.cumsum(count) - count

@@ -87,22 +87,13 @@ class EventSequences:
 class FaultTransitions:
     """Failures and repairs of the brokers, one row each.
 
-    Attributes
-    ----------
-    event_sequences : EventSequences
-    numbers : Numbering
-        Of the codes of broker states.
-    rate_names : list of str
-    own, racks : arrays of int, shape (broker_states, slots)
-        Condition and rack of each slot's broker.
-    waits : array of int, shape (broker_states, outages)
-        How many slots are in each outage.
-    first, count : arrays of int, shape (broker_states,)
-        Their rows.
-    rate, events, after : arrays of int, shape (rows,), and (rows, replicas) for the last
-        Number of the rate's name, of the events, and the brokers' conditions afterwards.
-    outages : array of int, shape (rows,)
-        Number of the outages afterwards, whichever brokers have them.
+    numbers: of the codes of broker states.
+    own, racks (broker_states, slots): condition and rack of each slot's broker.
+    waits (broker_states, outages): how many slots are in each outage.
+    first, count (broker_states,).
+    rate, events, after (rows,): number of the rate's name, of the events, and the brokers'
+        conditions afterwards.
+    outages (rows,): number of the outages afterwards, whichever brokers have them.
     """
 
     def __init__(self, environment: fault_processes.FaultEnvironment) -> None:
@@ -202,19 +193,13 @@ def changes(
 class PartitionTransitions:
     """Transitions of a partition by sequences of events.
 
-    Parameters
-    ----------
-    exchanging : bool
-        The last two slots are merged as exchangeable, though their order in the assignment matters.
-
-    Attributes
-    ----------
-    following, effects, gaps : arrays of int, shape (rows,)
-        The partition's next state, what happened as bits, and the number of the gap map.
-    ways : array of int, shape (rows,)
-        How many equally likely outcomes the same events have; their rows follow each other.
-    gap_maps : list of tuple of int
-        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
+    exchanging: the last two slots are merged as exchangeable, though their order in the assignment
+        matters.
+    following, effects, gaps (rows,): the partition's next state, what happened as bits, and the
+        number of the gap map.
+    ways (rows,): how many equally likely outcomes the same events have; their rows follow each
+        other.
+    gap_maps: old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from advisor.advice import Audit, Goals, audit
-from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
+from advisor.advice.audits.audit import spread_numbers, spread_words
 from advisor.advice.findings.summary import grouped
 from advisor.advice.phrases import (
     count_in_words,

@@ -9,11 +9,12 @@ import pytest
 import advisor
 from advisor.__main__ import main
 from advisor.advice import Goals, audit, recommend
-from advisor.advice.audits.current_state import NextFailure, current_state
+from advisor.advice.audits.current_state import NextFailure
 from advisor.advice.audits.state_words import state_lines
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.cluster.observed import Observed
 from advisor.reliability.failures.failure_model import FailureModel
+from read_cluster import state_of
 
 CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1e-3, "hours": 12}}})
 LOOSE = Goals(loss_probability_per_year=1.0, write_unavailability=1.0)
@@ -26,7 +27,7 @@ def topic(name: str, *isrs: tuple[int, ...], least: int = 1, leader: bool = True
 
 
 def said(*topics: Topic, version: str = "4.0") -> tuple[str, ...]:
-    return state_lines(current_state(Cluster(SIX, topics), version))
+    return state_lines(state_of(Cluster(SIX, topics), version))
 
 
 def described(scenario: str) -> Cluster:
@@ -67,7 +68,7 @@ def test_the_next_failure_is_what_the_simulation_plays(kafka: str, mode: str) ->
         down = draw.sample(range(1, 6), draw.choice((1, 2)))
         text += "".join(f"kill {broker}\n" for broker in down)
         before = described(text)
-        state = current_state(before, kafka)
+        state = state_of(before, kafka)
         assert state.missing == tuple(sorted(down))
         assert (set(state.offline), set(state.under_min_isr)) == stopped(before)
         harms = {}
@@ -119,7 +120,7 @@ def test_each_partition_is_counted_by_kafkas_own_rules() -> None:
     lone = topic("lone", (1, 2), (1,))
     dead = topic("dead", (2,), leader=False)
     full = topic("full", (1, 2, 3), least=3)
-    state = current_state(Cluster(SIX, (mixed, lone, dead, full)), "4.0")
+    state = state_of(Cluster(SIX, (mixed, lone, dead, full)), "4.0")
     assert state.partitions == 7
     assert state.offline == ("dead-0",)
     assert state.under_min_isr == ("m-2",)
@@ -131,7 +132,7 @@ def test_each_partition_is_counted_by_kafkas_own_rules() -> None:
 
 def test_all_in_sync_says_nothing() -> None:
     """Where every replica is in sync there is no line, and JSON says so."""
-    state = current_state(Cluster(SIX, (topic("t", (1, 2, 3)),)), "4.0")
+    state = state_of(Cluster(SIX, (topic("t", (1, 2, 3)),)), "4.0")
     assert state.in_sync
     assert state_lines(state) == ()
     assert state.worst_next is None
@@ -140,9 +141,9 @@ def test_all_in_sync_says_nothing() -> None:
 
 def test_a_last_copy_goes_with_its_disk_only_with_min_isr_one() -> None:
     """With min ISR 2 writes stopped at one replica, so that an older copy has all acknowledged."""
-    lone = current_state(Cluster(SIX, (topic("t", (1,)),)), "4.0").worst_next
+    lone = state_of(Cluster(SIX, (topic("t", (1,)),)), "4.0").worst_next
     assert lone == NextFailure(1, offline=1, last_copies=1)
-    kept = current_state(Cluster(SIX, (topic("t", (1,), least=2),)), "4.0").worst_next
+    kept = state_of(Cluster(SIX, (topic("t", (1,), least=2),)), "4.0").worst_next
     assert kept == NextFailure(1, offline=1)
 
 
@@ -153,7 +154,7 @@ def test_an_unclean_election_counts_as_a_loss() -> None:
         Partition(0, 1, (1, 2, 3), (1,)),
         Partition(1, 2, (2, 3, 1), (2, 3, 1)),
     )
-    state = current_state(Cluster(SIX, (Topic("t", rows, text),)), "4.0")
+    state = state_of(Cluster(SIX, (Topic("t", rows, text),)), "4.0")
     assert state.worst_next == NextFailure(1, unclean=1, last_copies=1)
     assert "1 partition may lose acknowledged records" in state_lines(state)[1]
 
@@ -163,7 +164,7 @@ def test_eligible_leader_replicas_take_over() -> None:
     row = Partition(0, 1, (1, 2, 3), (1,), elr=(2,), last_known_elr=())
     config = {"min.insync.replicas": "2"}
     up = Partition(1, 2, (2, 4, 5), (2, 4, 5), elr=(), last_known_elr=())
-    state = current_state(Cluster(SIX, (Topic("t", (row, up), config),)), "4.1")
+    state = state_of(Cluster(SIX, (Topic("t", (row, up), config),)), "4.1")
     assert state.under_min_isr == ("t-0",)
     assert state.worst_next is None
     assert "no further partition stops" in state_lines(state)[1]
@@ -172,7 +173,7 @@ def test_eligible_leader_replicas_take_over() -> None:
 def test_with_all_offline_nothing_is_said_of_the_next_failure() -> None:
     """A cluster that has stopped is told what to start, not that nothing more can stop."""
     rows = tuple(Partition(n, None, (1, 2, 3), (), elr=(), last_known_elr=(1,)) for n in range(2))
-    lines = state_lines(current_state(Cluster(SIX, (Topic("t", rows, {}),)), "4.1"))
+    lines = state_lines(state_of(Cluster(SIX, (Topic("t", rows, {}),)), "4.1"))
     assert [line.split(":")[0] for line in lines] == ["Now", "First"]
 
 
@@ -210,7 +211,7 @@ def shown_by_confluent(*more: str) -> Cluster:
 def test_an_offline_replica_of_a_broker_that_is_in_sync_elsewhere_is_a_failed_directory() -> None:
     """Broker 2 runs: its log directory is repaired, and nobody brings the broker back."""
     cluster = shown_by_confluent("Leader: 1\tReplicas: 1,2,3\tIsr: 1,3\tOffline: 2")
-    state = current_state(cluster, "3.7")
+    state = state_of(cluster, "3.7")
     assert (state.missing, state.presence.failed_directories) == ((), (2,))
     lines = state_lines(state)
     assert "broker 2 runs, but not all of its log directories work" in lines[0]
@@ -221,7 +222,7 @@ def test_an_offline_replica_of_a_broker_that_is_in_sync_elsewhere_is_a_failed_di
 def test_an_offline_replica_of_a_broker_that_is_in_sync_nowhere_may_be_down() -> None:
     """The column does not say which: the broker, or all of its directories."""
     cluster = shown_by_confluent("Leader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: 3")
-    state = current_state(cluster, "3.7")
+    state = state_of(cluster, "3.7")
     assert (state.presence.offline, state.presence.unknown) == ((3,), ())
     assert state.start_first == 3
     assert "First: bring back broker 3 (if it is up" in state_lines(state)[2]
@@ -233,7 +234,7 @@ def test_the_last_isr_of_an_offline_partition_is_not_contradicted() -> None:
         f"Topic: t\tPartition: {n}\tLeader: {leader}\tReplicas: {b}\tIsr: {b}\n"
         for n, (leader, b) in enumerate([("0", 0), ("none", 100), ("0", 0)])
     )
-    state = current_state(advisor.load_cluster(text), "3.7")
+    state = state_of(advisor.load_cluster(text), "3.7")
     assert (state.presence.offline, state.presence.unknown) == ((100,), ())
     lines = state_lines(state)
     assert "no ISR" not in " ".join(lines)
@@ -243,11 +244,11 @@ def test_the_last_isr_of_an_offline_partition_is_not_contradicted() -> None:
 def test_observers_are_neither_behind_nor_missing() -> None:
     """As in https://github.com/confluentinc/examples/pull/402: two replicas and two observers."""
     healthy = "Leader: 1\tReplicas: 1,2,3,4\tIsr: 1,2\tOffline: \tObservers: 3,4"
-    state = current_state(shown_by_confluent(healthy), "3.7")
+    state = state_of(shown_by_confluent(healthy), "3.7")
     assert state.in_sync
     assert state_lines(state) == ()
     behind = healthy.replace("Isr: 1,2", "Isr: 1")
-    state = current_state(shown_by_confluent(behind), "3.7")
+    state = state_of(shown_by_confluent(behind), "3.7")
     assert (state.out_of_sync, state.missing) == (("t-0",), ())
     # A promoted observer is in the ISR: it counts as a replica that acknowledges.
     promoted = healthy.replace("Isr: 1,2", "Isr: 1,2,3")
@@ -264,7 +265,7 @@ def test_of_a_part_nothing_is_said_of_brokers_that_may_be_in_sync_elsewhere() ->
         (behind.format(0), "see whether broker 3 runs"),
         (behind.format(7) + in_sync, "see whether broker 3 runs"),
     ):
-        assert f"First: {words}" in state_lines(current_state(advisor.load_cluster(text), "4.1"))[2]
+        assert f"First: {words}" in state_lines(state_of(advisor.load_cluster(text), "4.1"))[2]
 
 
 def test_a_broker_that_may_lead_and_does_not_has_a_failed_disk_or_no_controller() -> None:
@@ -287,7 +288,7 @@ def test_audit_recommend_and_report_begin_with_it(
     """Text, JSON and HTML of audit, recommend and report say the state first."""
     monkeypatch.setattr("advisor.catalog.model_names", list)  # no card to switch to
     cluster = advisor.load_cluster(PUBLISHED)
-    first = state_lines(current_state(cluster, "3.5"))[0]
+    first = state_lines(state_of(cluster, "3.5"))[0]
     assert first == (
         "Now: brokers 1 and 2 are in no ISR of what is shown (down, or behind there); of 5 "
         "partitions 5 have one in-sync replica left."
@@ -322,7 +323,7 @@ def test_commands_have_the_addresses_of_the_cluster_that_was_read() -> None:
     observed = Observed(
         mode="kraft", bootstrap_servers="b1:9092,b2:9092", command_config="my client.properties"
     )
-    state = current_state(Cluster(SIX, (low,), observed=observed), "4.1")
+    state = state_of(Cluster(SIX, (low,), observed=observed), "4.1")
     line = state_lines(state)[-1]
     assert "--bootstrap-server b1:9092,b2:9092 --command-config 'my client.properties' " in line
     assert "$" not in line
@@ -338,7 +339,7 @@ def test_what_a_running_cluster_reports_is_said_as_proven() -> None:
     ):
         observed = Observed(mode="kraft", down=down)
         cluster = Cluster(SIX, (lagging,), observed=observed)
-        state = current_state(cluster, "4.1")
+        state = state_of(cluster, "4.1")
         assert state_lines(state)[0].startswith(f"Now: {seen}; of 1 partition ")
         assert f"First: {do}" in state_lines(state)[2]
         assert state.to_dict()["brokers_down"] == list(down)

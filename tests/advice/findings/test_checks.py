@@ -9,7 +9,6 @@ from advisor.advice import Goals, recommend
 from advisor.advice.audits.audit import audit
 from advisor.advice.findings.catalogue import RULES
 from advisor.advice.findings.checks import (
-    check_cluster,
     check_delivery_timeout,
     check_producer,
     check_topic,
@@ -23,6 +22,7 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 from checked_topics import CARD, ONE, SIX, partition, with_min_isr
+from read_cluster import findings_of
 
 
 def codes(
@@ -36,7 +36,7 @@ def codes(
 def test_a_sound_topic_has_no_finding() -> None:
     """RF 3 over three racks with min ISR 2 and all replicas in sync has no findings."""
     assert codes(with_min_isr(2)) == set()
-    assert list(check_cluster(Cluster(SIX))) == []
+    assert list(findings_of(Cluster(SIX))) == []
     assert list(check_producer(Config(acks="all", delivery_timeout_ms=600_000), CARD)) == []
 
 
@@ -142,7 +142,7 @@ CLUSTERS = [
 @pytest.mark.parametrize(("code", "brokers"), CLUSTERS)
 def test_cluster_findings(code: str, brokers: dict[int, str | None]) -> None:
     """Each finding about racks appears where it applies, and no other with it."""
-    assert [f.code for f in check_cluster(Cluster(brokers))] == [code]
+    assert [f.code for f in findings_of(Cluster(brokers))] == [code]
 
 
 CONTROLLERS = [
@@ -156,7 +156,7 @@ CONTROLLERS = [
 
 def controller_findings(racks: str | list[str | None]) -> dict[str, str]:
     controllers = dict(enumerate(racks, start=101))
-    found = list(check_cluster(Cluster(SIX, controllers=controllers)))
+    found = list(findings_of(Cluster(SIX, controllers=controllers)))
     assert {f.rule.weight for f in found} <= {"risk"}
     return {f.code: f.detail for f in found}
 
@@ -203,7 +203,7 @@ def test_unknown_controllers_have_no_finding_about_racks() -> None:
     assert controller_findings(["a", "a", None]) == {}
     assert list(controller_findings([None] * 4)) == ["KRA313"]
     one_rack = Cluster({1: "a", 2: "a"}, controllers={1: "a", 2: "a", 3: "a"})
-    assert list(check_cluster(one_rack)) == []
+    assert list(findings_of(one_rack)) == []
 
 
 @pytest.mark.parametrize(
@@ -230,10 +230,10 @@ def test_the_controller_is_to_notice_a_dead_broker_first(
     racks: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
     observed = Observed(mode=mode, broker_settings=dict.fromkeys(racks, settings))
     controllers = racks if mode == "kraft" else None
-    told = list(check_cluster(Cluster(racks, controllers=controllers, observed=observed)))
+    told = list(findings_of(Cluster(racks, controllers=controllers, observed=observed)))
     assert [f.code for f in told] == ["KRA305"] * bool(found)
     assert all(f.detail == f"{found}replica.lag.time.max.ms {lag}." for f in told)
-    assert not list(check_cluster(Cluster(racks, controllers=controllers)))
+    assert not list(findings_of(Cluster(racks, controllers=controllers)))
 
 
 def test_findings_about_controllers_reach_the_audit_and_the_recommendation() -> None:

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from advisor.advice.findings.checks import check_cluster, check_topic
+from advisor.advice.findings.checks import check_topic
 from advisor.advice.topic_settings import config_of
 from advisor.cluster import Cluster, Topic, load_cluster
 from advisor.cluster.observed import Observed, Setting
 from checked_topics import ONE, SIX, partition, with_min_isr
+from read_cluster import findings_of
 
 OFFSETS, TRANSACTIONS = "offsets.topic", "transaction.state.log"
 AUTO = "auto.create.topics.enable"
@@ -20,7 +21,7 @@ def found(brokers: int, *topics: Topic, **settings: str) -> dict[str, str]:
     racks = {broker: SIX[broker] for broker in range(1, brokers + 1)}
     observed = Observed(mode="kraft", broker_settings=dict.fromkeys(racks, values))
     cluster = Cluster(racks, topics, observed=observed if settings else None)
-    told = check_cluster(cluster)
+    told = findings_of(cluster)
     return {each.code: each.detail for each in told if each.code in ("KRA207", "KRA208")}
 
 
@@ -169,8 +170,8 @@ def test_strimzi_says_what_topics_to_come_get(settings: str, expected: dict[str,
     cluster = load_cluster(text)
     saved = load_cluster(json.dumps(cluster.to_dict(), indent=1))
     for each in (cluster, saved):
-        told = {f.code: f.detail for f in check_cluster(each) if f.code.startswith("KRA20")}
+        told = {f.code: f.detail for f in findings_of(each) if f.code.startswith("KRA20")}
         assert told == expected
     pool = text.replace("metadata: {name: orders}", "metadata: {name: __transaction_state}")
-    codes = {f.code for f in check_cluster(load_cluster(pool))}
+    codes = {f.code for f in findings_of(load_cluster(pool))}
     assert "KRA206" not in codes

@@ -3,12 +3,13 @@
 import pytest
 
 from advisor.advice.audits.audit import audit
-from advisor.advice.findings.checks import check_cluster, check_topic
+from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.owners import MIRRORED, OWNERS, owner_of
 from advisor.advice.topic_settings import config_of
 from advisor.cluster import Cluster, load_cluster
 from advisor.reliability.workload import Workload
 from checked_topics import ONE, SIX, with_min_isr
+from read_cluster import findings_of
 
 MIRROR = {"west.checkpoints.internal"}
 KNOWN = [
@@ -178,7 +179,7 @@ def test_share_groups_need_brokers_too(version: str | None, groups: bool) -> Non
     """From 4.2 on their topic is created at first use, with three replicas."""
     topic = with_min_isr(1, ONE)
     cluster = Cluster({1: "a", 4: "b"}, (topic,), kafka_version=version)
-    (told,) = [found for found in check_cluster(cluster) if found.code == "KRA208"]
+    (told,) = [found for found in findings_of(cluster) if found.code == "KRA208"]
     assert ("__share_group_state" in told.detail) == groups
 
 

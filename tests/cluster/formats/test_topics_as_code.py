@@ -119,3 +119,70 @@ def test_counts_that_a_plan_of_julieops_has_are_not_guessed():
     )
     with pytest.raises(InputError, match="in a plan or left out"):
         load_cluster(text, racks=RACKS)
+
+
+# https://github.com/devshawn/kafka-gitops, docs/specification.md; topicctl: segmentio/topicctl,
+# README.md.
+GITOPS = """\
+settings:
+  topics:
+    defaults:
+      replication: 3
+topics:
+  orders:
+    partitions: 6
+    configs:
+      min.insync.replicas: 2
+      cleanup.policy: compact
+  bills:
+    partitions: 1
+    replication: 1
+"""
+LISTED = """\
+topics:
+  - name: orders
+    partitions: 6
+    replicationFactor: 3
+    config:
+      min.insync.replicas: "2"
+      cleanup.policy: compact
+  - topic: bills
+    num_partitions: 1
+    replication_factor: 1
+"""
+TOPICCTL = """\
+meta:
+  name: orders
+  cluster: shop
+spec:
+  partitions: 6
+  replicationFactor: 3
+  settings:
+    min.insync.replicas: 2
+    cleanup.policy: [compact]
+---
+meta: {name: bills}
+spec: {partitions: 1, replicationFactor: 1}
+"""
+
+
+@pytest.mark.parametrize("text", [GITOPS, LISTED, TOPICCTL], ids=["gitops", "list", "topicctl"])
+def test_topics_in_yaml_are_read_under_the_usual_names(text):
+    """A table, a list, and a document for each: the same two topics."""
+    cluster = load_cluster(text, racks=RACKS)
+    assert cluster.taken_for.startswith("Taken for topics in YAML ")
+    assert [(t.name, len(t.partitions), t.replication_factor) for t in cluster.topics] == [
+        ("orders", 6, 3),
+        ("bills", 1, 1),
+    ]
+    assert cluster.topic("orders").configs == {
+        "min.insync.replicas": "2",
+        "cleanup.policy": "compact",
+    }
+
+
+@pytest.mark.parametrize("gone", ["    partitions: 6\n", "    replicationFactor: 3\n"])
+def test_a_count_that_is_left_out_of_yaml_is_not_guessed(gone):
+    """The topic is named, and what to run."""
+    with pytest.raises(InputError, match=r"topic 'orders': .* left out; run kafka-topics\.sh"):
+        load_cluster(LISTED.replace(gone, ""), racks=RACKS)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.audits.current_state import current_state
 from advisor.advice.kafka_version import controller_of
 from advisor.advice.migration.plan import make_plan
 from advisor.advice.migration.tools import Tools
@@ -21,6 +20,7 @@ from advisor.cluster.observed import DEFAULT, Observed, Quorum, Setting
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from read_cluster import state_of
 
 MIN_ISR = {"min.insync.replicas": Setting("2", "DYNAMIC_TOPIC_CONFIG")}
 
@@ -127,7 +127,7 @@ def test_brokers_that_do_not_run_are_missing_now(changes: dict[str, Any]) -> Non
     cluster = cluster_from_answers(answers(**changes), "kafka:9092")
     assert cluster.observed is not None
     assert cluster.observed.down == (3,)
-    state = current_state(cluster, "4.1")
+    state = state_of(cluster, "4.1")
     assert not state.in_sync
     assert state.missing == (3,)
     assert load_cluster(json.dumps(cluster.to_dict(), indent=1)).observed == cluster.observed
@@ -414,5 +414,5 @@ def test_offline_replicas_of_a_broker_that_runs_are_a_failed_directory() -> None
     """The metadata lists them; the broker is in sync elsewhere and not reported as down."""
     rows = partition(0, isr_nodes=[1, 3], offline_replicas=[2]), partition(1, isr_nodes=[1, 2, 3])
     cluster = cluster_from_answers(answers(topics=[topic("orders", *rows)]), "b:9092")
-    state = current_state(cluster, "4.1")
+    state = state_of(cluster, "4.1")
     assert (state.missing, state.presence.failed_directories) == ((), (2,))

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor.lessons.scheme_reliability.comparison import scheme_row
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.placement import place
-from advisor.reliability.schemes.comparison import scheme_row
 from sampled_runs import card, sample
 
 # Ten brokers a rack, ten leaders a broker.

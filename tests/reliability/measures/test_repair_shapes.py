@@ -10,8 +10,8 @@ from scipy import special, stats
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.errors import NotComputedError
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, two_stages
-from advisor.reliability.results.agreement import deviations, table
 from advisor.reliability.sampler.plan_reader import plan_for
+from agreement_of_samples import deviations, table
 from sampled_runs import FAR
 
 YEAR = 8760.0

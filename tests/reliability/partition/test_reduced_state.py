@@ -12,14 +12,13 @@ from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.partition.log_levels import EMPTY, GAP_LOST
 from advisor.reliability.partition.reduced_state import (
     BACK,
     CAUGHT_UP,
     COPIED,
     CRASH,
     DESTROY,
-    EMPTY,
     ISOLATE,
     LAG,
     POWER,

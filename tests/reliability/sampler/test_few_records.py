@@ -9,11 +9,11 @@ import pytest
 
 from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability import measure_table
-from advisor.reliability.results.agreement import deviations, table
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled.memory_layout import ENTRIES, UNWRITABLE
 from advisor.reliability.sampler.plan import Block
 from advisor.reliability.sampler.plan_reader import plan_for
+from agreement_of_samples import deviations, table
 from configuration_grid import grid
 from sampled_runs import FAR, QUIET, card, off_by, sample
 

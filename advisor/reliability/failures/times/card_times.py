@@ -53,14 +53,9 @@ class _Stated(Protocol):
 class CardTimes:
     """What a card says of times beyond their means.
 
-    Attributes
-    ----------
-    tables : mapping
-        The card without it, with what follows from it: the mean of a list, a gamma shape.
-    distributions : mapping of str to TimeDistribution
-        By path, such as "broker.crash.lifetime".
-    needed_for : tuple of str
-        The mechanisms whose repairs wait for a crew; () without crews.
+    tables: the card without it, with what follows from it: the mean of a list, a gamma shape.
+    distributions: by path, such as "broker.crash.lifetime".
+    needed_for: the mechanisms whose repairs wait for a crew; () without crews.
     """
 
     tables: Mapping[str, object]
@@ -70,15 +65,8 @@ class CardTimes:
     def check_numbers(self, numbers: Mapping[str, _Stated], origin: Origin) -> None:
         """Refuse a list of times whose mean is not what the card states, and a range of crews.
 
-        Parameters
-        ----------
-        numbers : mapping
-            Those of the card by dotted path.
-
-        Raises
-        ------
-        ModelError
-            If they differ by more than rounding, or if there is a range.
+        numbers: those of the card by dotted path.
+        Raises ModelError if they differ by more than rounding, or if there is a range.
         """
         if CREWS_PATH in numbers and numbers[CREWS_PATH].is_range:
             raise origin.error(CREWS_PATH, "is a whole number and has no low and high.")
@@ -110,15 +98,9 @@ def time_keys(section: str) -> tuple[str, ...]:
 def read_times(tables: Mapping[str, object], origin: Origin) -> CardTimes:
     """Separate distributions and crews from the numbers of a card.
 
-    Parameters
-    ----------
-    tables : mapping
-        Tables of the whole card; anything else is left for `check_card` to reject.
-
-    Raises
-    ------
-    ModelError
-        Unknown distributions and keys; numbers that they may not have; superfluous crews.
+    tables: tables of the whole card; anything else is left for `check_card` to reject.
+    Raises ModelError: unknown distributions and keys; numbers that they may not have; superfluous
+        crews.
     """
     found: dict[str, TimeDistribution] = {}
     left: dict[str, object] = dict(tables)

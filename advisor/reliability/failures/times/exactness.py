@@ -28,11 +28,9 @@ class _Card(Protocol):
 def check_exact(model: _Card) -> None:
     """Refuse a card that no Markov chain of this package expresses.
 
-    Raises
-    ------
-    NotComputedError
-        If a time between failures is not exponential, a duration is neither exponential nor gamma,
-        repairs wait for a crew, or a calendar has several restarts at once or without waiting.
+    Raises NotComputedError if a time between failures is not exponential, a duration is neither
+        exponential nor gamma, repairs wait for a crew, or a calendar has several restarts at once
+        or without waiting.
     """
     if model.calendar is not None:
         model.calendar.check_exact()

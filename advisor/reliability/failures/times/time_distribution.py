@@ -21,13 +21,8 @@ EXPONENTIAL, WEIBULL, LOGNORMAL, GAMMA, FIXED, EMPIRICAL = range(6)
 class Kind(NamedTuple):
     """What a card writes for a kind of distribution.
 
-    Attributes
-    ----------
-    name : str
-    number : str
-        The key of the number that it needs; "" for none.
-    least, most : float
-        Of that number. Beyond, a sample of any length would not show the mean.
+    number: the key of the number that it needs; "" for none.
+    least, most: of that number. Beyond, a sample of any length would not show the mean.
     """
 
     name: str
@@ -56,22 +51,12 @@ HOURS_PER_UNIT: Mapping[str, float] = MappingProxyType(
 class TimeDistribution:
     """How a time with a known mean varies.
 
-    Attributes
-    ----------
-    kind : int
-        WEIBULL, LOGNORMAL, GAMMA, FIXED or EMPIRICAL; EXPONENTIAL is what a card has without one.
-    parameter : float
-        The shape of a Weibull or gamma distribution, the sigma of a lognormal one (the standard
-        deviation of its logarithm); 1 for others.
-    values : tuple of float
-        Observed times, from which an empirical distribution draws with equal probability.
-    unit : str
-        Of the values: "minutes", "hours" or "days"; "" without values.
-    evidence : str
-        As of a number.
+    kind: WEIBULL, LOGNORMAL, GAMMA, FIXED or EMPIRICAL; EXPONENTIAL is what a card has without one.
+    parameter: the shape of a Weibull or gamma distribution, the sigma of a lognormal one (the
+        standard deviation of its logarithm); 1 for others.
+    values: observed times, from which an empirical distribution draws with equal probability.
+    unit: of the values: "minutes", "hours" or "days"; "" without values.
 
-    Examples
-    --------
     >>> wears_out = TimeDistribution(WEIBULL, 2.0)
     >>> print(wears_out)
     weibull, shape 2

@@ -261,10 +261,7 @@ def _strike_one_of_several(
 ) -> None:
     """Strike a broker, perhaps by chance; or strike it and perhaps turn its outage into another.
 
-    Parameters
-    ----------
-    every : bool
-        The event strikes all brokers, and leaves none to chance.
+    every: the event strikes all brokers, and leaves none to chance.
     """
     struck = sim.strikes[number]
     hit = _severity(sim, b) <= struck.reach

@@ -58,10 +58,7 @@ def _mark_sets_of(sim: KernelState, b: int, afterwards: bool) -> None:
 def _mark_groups(sim: KernelState, b: int, afterwards: bool) -> bool:
     """Mark a broker's groups, and follow the sets that another broker is out for.
 
-    Returns
-    -------
-    bool
-        Whether the groups stand for all sets on the broker.
+    Returns whether the groups stand for all sets on the broker.
     """
     control, broker = sim.control[0], sim.brokers[b]
     if broker.start == broker.end:

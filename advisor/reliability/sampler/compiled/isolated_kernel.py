@@ -178,12 +178,7 @@ def _note_known(sim: KernelState, kind: int) -> None:
 def is_accounted_for(sim: KernelState, kind: int, until: float) -> bool:
     """Count the outage that has just begun, if it is isolated and what it adds is known.
 
-    Parameters
-    ----------
-    kind : int
-        What began it.
-    until : float
-        What happens at that time is not isolated from it.
+    until: what happens at that time is not isolated from it.
     """
     control = sim.control[0]
     alone = control.brokers_in_outage == 1 and control.sets_not_healthy == 0

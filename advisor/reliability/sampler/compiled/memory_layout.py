@@ -209,102 +209,82 @@ SET = record_dtype(
 class KernelState(NamedTuple):
     """The state of a simulated cluster.
 
-    Attributes
-    ----------
-    control : array of CONTROL, shape (1,)
-    strikes : array of STRIKE, shape (kinds of mechanisms,)
-        ``targets`` brokers, racks or clusters (``scope``) are struck ``per_hour`` altogether:
-        those out of service no further than ``reach``, by ``event``; they get ``condition``. If it
-        is ``by_chance``, each is struck with probability ``share``, or, if ``turned`` is not WELL,
-        gets that condition instead. None is struck while a broker is in a condition whose bit
-        ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
-        second broker with ``overlaps``; ``biased_`` probabilities are those with bias. A new leader
-        is elected after ``failover_hours``. A mechanism with clocks has ``per_hour`` 0; then
-        ``probability`` is that of this kind, given an event of the mechanism. Of how many brokers
-        it is ``known`` what an isolated outage adds; and how many were ``skipped``, of those that
-        begin ``skipped_per_hour``.
-    outages : array of OUTAGE, shape (conditions,)
-        By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
-        beginning and end, mean hours and gamma shape (0 if the duration has a ``distribution``),
-        and how many brokers are in it; whether a rack is out, and whether the repair waits for a
-        crew. With probability ``dies`` it ends in the condition ``after``. Brokers that
-        were struck together and return together share ``first_clock``, or one for each rack,
-        ``stride`` apart; -1: each broker has its own.
-    racks : array of RACK, shape (racks,)
-        Its brokers are ``members[start:end]``; and its voters of the controller quorum.
-    members : array of int, shape (brokers,)
-    brokers : array of BROKER, shape (brokers,)
-        Its condition, its rack, the clock of ``renewals`` that struck it (from 1; 0: none), and
-        the sets on it: ``served[start:end]``; whether it is ``active``: out, or one of its groups
-        is not as at the start; how many sets on it are ``followed``; whether this event has
-        ``struck`` it (2: its second event), and by place the brokers that are ``marked``,
-        ``control.struck_count`` of them.
-        Behind the ``control.brokers`` brokers stands one for each rack with voters that has none,
-        and last the controller quorum. By place in the order of rolling restarts: the broker that
-        is ``rolling``, and the number of its ``batch``.
-    served : array of SERVED, shape (sets * slots,)
-        A set, the bit of the broker's slot in it, and the copy that fills it.
-    beside : array of int32, shape (sets * slots, slots - 1)
-        The other brokers of each set in ``served``: next to each other, for they are read most.
-    copies : array of COPY, shape (copies,)
-        A broker, how many sets are being copied, and its place among those that run; by place, the
-        copy ``filling`` a disk, ``control.running_copies`` of them. Sets on the same brokers share
-        one.
-    copy_of : array of int, shape (sets, slots)
-        The copy that fills each slot.
-    clocks : array of CLOCK, shape (clocks,)
-        Each broker's, then those of brokers that return together: when it is due, its place among
-        the running ones (-1: off), how many brokers wait for it, their condition and rack, and
-        its number among the repairs that ever waited for a crew (0: it does not).
-    running : array of int, shape (clocks,)
-        The clocks that run, ``control.running_count`` of them.
-    distributions : array of DISTRIBUTION, shape (distributions,)
-        Distributions of times: the kind as in `time_distribution`, the factor of its standard form,
-        its parameter, and where its values stand: ``values[start:end]``.
-    values : array of float
-        Observed times in units of their mean, one list after the other.
-    renewals : array of RENEWAL, shape (clocks of mechanisms that are not exponential,)
-        The distribution of its times, the first of the mechanism's kinds and their number, the
-        broker, rack or cluster that it strikes, how many brokers are out by it, when it is due
-        (infinite while any is), and since when it runs (infinite if it only waits for an outage to
-        end).
-    earliest : array of int, shape (those clocks,)
-        The tree of its tournament; place 1 holds the clock that is due first.
-    sets : array of SET, shape (sets + groups,)
-        First ``control.sets`` sets; then, if ``control.grouped``, a group for each broker and slot
-        (see :mod:`~advisor.reliability.sampler.compiled.group_kernel`). Partition state; bits of
-        the slots that the event strikes (``mask``), and that the second event does, and both once
-        more while they wait for the quorum's event (``deferred_``); from 1, the mechanism of a
-        follower that acknowledgements waited for when writes stopped (``stall_cause``); whether it
-        is not healthy; whether it is ``followed`` by itself, not by groups; its ``place`` among
-        those that need an operator, and by place the set that does (``undecided``),
-        ``control.undecided_count`` of them; partitions (``weight``); until when time is accounted
-        for; when writes stopped; when everything written is on disk (``flushed_at``); and the
-        records that every log holds (``base_records``).
-    slots : array of int, shape (sets + groups, slots)
-        Brokers; -1 in a group for those that are healthy, whichever they are.
-    gaps : array of float, shape (sets + groups, gaps)
-        Records in each gap.
-    moved : array of float, shape (gaps,)
-    attribution : array of float, shape (sets + groups, columns)
-        Shares of the causes of an outage, kept while a set cannot be written.
-    touched : array of int, shape (sets + groups,)
-        The sets and groups that the event strikes, ``control.touched_count`` of them.
-    totals : array of float, shape (ENTRIES, columns)
-        Measures summed over partitions, by cause: a mechanism, NO_CAUSE (the configuration) or
-        NO_DISK (a replica that is destroyed or copies, whichever mechanism destroyed it).
-    outages_by_length : array of float, shape (OUTAGE_BINS,)
-        Write outages that have ended, of all partitions.
-    traffic : array of float, shape (25,)
-        Hours of mean traffic from midnight to each full hour.
-    isolated : array of ISOLATED, shape (kinds * brokers,)
-        Outages of one broker that begin and end with all else healthy, by kind and broker: the
-        ``state`` of what is known about them, how many ``times`` one was counted and not replayed,
-        and how many ``outages`` of writes it brings, all of one ``length``.
-    isolated_totals : array of float, shape (kinds * brokers, ENTRIES)
-        What one adds to the totals of its cause.
-    replayed_totals, replayed_outages : arrays of float
-        As ``totals`` and ``outages_by_length``, and in their place while one is replayed.
+    control (1,).
+    strikes (kinds of mechanisms,): ``targets`` brokers, racks or clusters (``scope``) are struck
+        ``per_hour`` altogether: those out of service no further than ``reach``, by ``event``; they
+        get ``condition``. If it is ``by_chance``, each is struck with probability ``share``, or, if
+        ``turned`` is not WELL, gets that condition instead. None is struck while a broker is in a
+        condition whose bit ``excluded`` holds. Each other rack is struck, too, with probability
+        ``spreads``, and a second broker with ``overlaps``; ``biased_`` probabilities are those with
+        bias. A new leader is elected after ``failover_hours``. A mechanism with clocks has
+        ``per_hour`` 0; then ``probability`` is that of this kind, given an event of the mechanism.
+        Of how many brokers it is ``known`` what an isolated outage adds; and how many were
+        ``skipped``, of those that begin ``skipped_per_hour``.
+    outages (conditions,): by condition of a broker: mechanism, severity on the scale of `Strikes`,
+        events at the beginning and end, mean hours and gamma shape (0 if the duration has a
+        ``distribution``), and how many brokers are in it; whether a rack is out, and whether the
+        repair waits for a crew. With probability ``dies`` it ends in the condition ``after``.
+        Brokers that were struck together and return together share ``first_clock``, or one for each
+        rack, ``stride`` apart; -1: each broker has its own.
+    racks (racks,): its brokers are ``members[start:end]``; and its voters of the controller quorum.
+    members (brokers,).
+    brokers (brokers,): its condition, its rack, the clock of ``renewals`` that struck it (from 1;
+        0: none), and the sets on it: ``served[start:end]``; whether it is ``active``: out, or one
+        of its groups is not as at the start; how many sets on it are ``followed``; whether this
+        event has ``struck`` it (2: its second event), and by place the brokers that are ``marked``,
+        ``control.struck_count`` of them. Behind the ``control.brokers`` brokers stands one for each
+        rack with voters that has none, and last the controller quorum. By place in the order of
+        rolling restarts: the broker that is ``rolling``, and the number of its ``batch``.
+    served (sets * slots,): a set, the bit of the broker's slot in it, and the copy that fills it.
+    beside (sets * slots, slots - 1): the other brokers of each set in ``served``: next to each
+        other, for they are read most.
+    copies (copies,): a broker, how many sets are being copied, and its place among those that run;
+        by place, the copy ``filling`` a disk, ``control.running_copies`` of them. Sets on the same
+        brokers share one.
+    copy_of (sets, slots): the copy that fills each slot.
+    clocks (clocks,): each broker's, then those of brokers that return together: when it is due, its
+        place among the running ones (-1: off), how many brokers wait for it, their condition and
+        rack, and its number among the repairs that ever waited for a crew (0: it does not).
+    running (clocks,): the clocks that run, ``control.running_count`` of them.
+    distributions (distributions,): distributions of times: the kind as in `time_distribution`, the
+        factor of its standard form, its parameter, and where its values stand:
+        ``values[start:end]``.
+    values: observed times in units of their mean, one list after the other.
+    renewals (clocks of mechanisms that are not exponential,): the distribution of its times, the
+        first of the mechanism's kinds and their number, the broker, rack or cluster that it
+        strikes, how many brokers are out by it, when it is due (infinite while any is), and since
+        when it runs (infinite if it only waits for an outage to end).
+    earliest (those clocks,): the tree of its tournament; place 1 holds the clock that is due first.
+    sets (sets + groups,): first ``control.sets`` sets; then, if ``control.grouped``, a group for
+        each broker and slot (see :mod:`~advisor.reliability.sampler.compiled.group_kernel`).
+        Partition state; bits of the slots that the event strikes (``mask``), and that the second
+        event does, and both once more while they wait for the quorum's event (``deferred_``); from
+        1, the mechanism of a follower that acknowledgements waited for when writes stopped
+        (``stall_cause``); whether it is not healthy; whether it is ``followed`` by itself, not by
+        groups; its ``place`` among those that need an operator, and by place the set that does
+        (``undecided``), ``control.undecided_count`` of them; partitions (``weight``); until when
+        time is accounted for; when writes stopped; when everything written is on disk
+        (``flushed_at``); and the records that every log holds (``base_records``).
+    slots (sets + groups, slots): brokers; -1 in a group for those that are healthy, whichever they
+        are.
+    gaps (sets + groups, gaps).
+    moved (gaps,).
+    attribution (sets + groups, columns): shares of the causes of an outage, kept while a set cannot
+        be written.
+    touched (sets + groups,): the sets and groups that the event strikes, ``control.touched_count``
+        of them.
+    totals (ENTRIES, columns): measures summed over partitions, by cause: a mechanism, NO_CAUSE (the
+        configuration) or NO_DISK (a replica that is destroyed or copies, whichever mechanism
+        destroyed it).
+    outages_by_length (OUTAGE_BINS,): write outages that have ended, of all partitions.
+    traffic (25,): hours of mean traffic from midnight to each full hour.
+    isolated (kinds * brokers,): outages of one broker that begin and end with all else healthy, by
+        kind and broker: the ``state`` of what is known about them, how many ``times`` one was
+        counted and not replayed, and how many ``outages`` of writes it brings, all of one
+        ``length``.
+    isolated_totals (kinds * brokers, ENTRIES): what one adds to the totals of its cause.
+    replayed_totals, replayed_outages: as ``totals`` and ``outages_by_length``, and in their place
+        while one is replayed.
     """
 
     control: NDArray[Any]

@@ -18,7 +18,7 @@ from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
-from advisor.reliability.partition.partition_state import CONTROLLER_WORKS
+from advisor.reliability.partition.reduced_state import CONTROLLER_WORKS
 from advisor.reliability.partition.transition_table import (
     EXPLORING,
     PartitionTransitionTable,
@@ -52,21 +52,15 @@ STATE = np.dtype([(name, np.int64) for name in _STATE_FIELDS])
 class Table(NamedTuple):
     """The transitions that the kernel reads.
 
-    Attributes
-    ----------
-    keys : array of int64, shape (places,)
-        What is known: a state, an event and a mask in one number, at the first free place from its
-        hash; bit s of the mask is slot s. UNKNOWN marks a free place.
-    rows : array of int32, shape (places,)
-        Row of the step below.
-    steps : array of STEP, shape (rows,)
-        Next state, the reduction's bits of losses, whether nothing is left, the leader failed or
-        moved, gap 0 begins with what was not flushed; ``quiet``: nothing happens at all.
-    gap_map : array of int64, shape (rows, gaps)
-    states : array of STATE, shape (states,)
-        ``whole``: every replica is up, in sync and complete, and the controller works;
-        ``in_sync``: how many are. Masks of the slots that copy their log now (``copying``), and
-        of all that have yet to (``absent``). ``undecided``: only an operator can elect a leader
+    keys (places,): what is known: a state, an event and a mask in one number, at the first free
+        place from its hash; bit s of the mask is slot s. UNKNOWN marks a free place.
+    rows (places,): row of the step below.
+    steps (rows,): next state, the reduction's bits of losses, whether nothing is left, the leader
+        failed or moved, gap 0 begins with what was not flushed; ``quiet``: nothing happens at all.
+    gap_map (rows, gaps).
+    states (states,): ``whole``: every replica is up, in sync and complete, and the controller
+        works; ``in_sync``: how many are. Masks of the slots that copy their log now (``copying``),
+        and of all that have yet to (``absent``). ``undecided``: only an operator can elect a leader
         before an empty broker leads.
     """
 

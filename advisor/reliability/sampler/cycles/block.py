@@ -27,10 +27,7 @@ _FEWEST_OF_A_KIND = 2
 def run_block(plan: Plan, block: Block) -> Row:
     """Sample a block of years, or of cycles if the plan has a bias.
 
-    Returns
-    -------
-    Row
-        The same for the same plan and block, wherever it is computed.
+    Returns the same for the same plan and block, wherever it is computed.
     """
     if plan.bias is None:
         return years.run_block(plan, block)
@@ -76,17 +73,9 @@ def _sum_losses(by_kind: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple
     loss came by chance. Its variance by strata (Cochran, Sampling Techniques, 1977, 5.3) takes the
     place of the sum of the squares, and is at least that of as many equal weights as cycles.
 
-    Parameters
-    ----------
-    by_kind : array of float, shape (kinds, 4)
-        As in `Cycles`.
-    begun : array of int, shape (kinds,)
-        Cycles that each kind began.
-
-    Returns
-    -------
-    tuple of float
-        Number, sum of the weights, variance of this sum, largest weight.
+    by_kind (kinds, 4).
+    begun (kinds,).
+    Returns number, sum of the weights, variance of this sum, largest weight.
     """
     number, weights, *_ = by_kind.sum(axis=0).tolist()
     sums, squares = by_kind[:, WEIGHTS], by_kind[:, SQUARES]
@@ -100,11 +89,7 @@ def _sum_losses(by_kind: NDArray[np.float64], begun: NDArray[np.int64]) -> tuple
 def sample(plan: Plan, bias: Bias, begun: NDArray[np.int64], block: Block) -> tuple[Cycles, Any]:
     """Run cycles, so many begun by each kind of failure, with the random numbers of a block.
 
-    Returns
-    -------
-    Cycles
-        What was counted.
-    control : record of CONTROL
+    Returns what was counted.
     """
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.cycles.kernel import run

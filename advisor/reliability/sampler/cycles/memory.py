@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.partition.partition_events import POWER
+from advisor.reliability.partition.reduced_state import POWER
 from advisor.reliability.sampler.compiled.memory_layout import (
     OUTAGE_BINS,
     KernelState,
@@ -29,18 +29,11 @@ _BIASED_CHANCE = 0.5
 class Strength(NamedTuple):
     """How strong a bias is.
 
-    Attributes
-    ----------
-    forcing : float
-        Probability that a failure is forced before the outages end.
-    by_number : float
-        Part of it that goes by the number of outages, not by the time that is left.
-    targeted : float
-        Share of the forced failures that are targeted.
-    power_share : float
-        Share of the forced failures that are power failures, in the flush window.
-    length_biased : float
-        Share of the outages whose duration is length-biased.
+    forcing: probability that a failure is forced before the outages end.
+    by_number: part of it that goes by the number of outages, not by the time that is left.
+    targeted: share of the forced failures that are targeted.
+    power_share: share of the forced failures that are power failures, in the flush window.
+    length_biased: share of the outages whose duration is length-biased.
     """
 
     forcing: float
@@ -50,13 +43,11 @@ class Strength(NamedTuple):
     length_biased: float
 
 
-_USUAL = Strength(0.75, 0.5, 0.7, 0.3, 0.5)
-# By stage: losses need many failures, each of which multiplies what the bias misses.
-_BY_STAGE = Strength(0.85, 0.35, 0.9, 0.1, 0.65)
+_STRENGTH = Strength(0.75, 0.5, 0.7, 0.3, 0.5)
 
 CYCLE = record_dtype(
     "running first_kind later_failures rarest_kind next_kind next_target lost done "
-    "has_power_failures last_stage context",
+    "has_power_failures",
     "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps "
     + " ".join(Strength._fields),
 )
@@ -66,51 +57,33 @@ CYCLE = record_dtype(
 class Cycles(NamedTuple):
     """The cycles of one block.
 
-    Attributes
-    ----------
-    cycle : array of CYCLE, shape (1,)
-        The current cycle: whether it runs, its first kind, how many failures followed the first,
-        the rarest kind of all, kind and target of the next, whether it ``lost``, when it began; the
-        weight of its first kind (``base_weight``), and
-        its weight now; the row of the bias for the next failure (``context``). Constants: the
+    cycle (1,): the current cycle: whether it runs, its first kind, how many failures followed the
+        first, the rarest kind of all, kind and target of the next, whether it ``lost``, when it
+        began; the weight of its first kind (``base_weight``), and its weight now. Constants: the
         share of cycles without bias (``plain_share``), whether the model ``has_power_failures``,
-        the ``last_stage`` of a bias (0 if it has none), and its `Strength`. Totals: cycles that
-        are ``done``; by weight, hours from the beginning of a cycle ``to_loss``, hours ``at_risk``
-        and the sum of their squares over the cycles (``at_risk_squared``), hours with an outage,
-        and cycles with ``overlaps`` of outages.
-    first_losses : array of float, shape (kinds, 4)
-        First losses of cycles by the first kind: their NUMBER, the sum of their WEIGHTS and of the
-        SQUARES of these, and the LARGEST weight.
-    left : array of int, shape (kinds,)
-        Cycles still to be begun by each kind.
-    base : array of float, shape (kinds,)
-        Weight of a cycle that this kind begins.
-    natural : array of float, shape (kinds,)
-        Probability of each kind.
-    biased : array of float, shape (contexts, kinds)
-        The same of a forced failure, by stage and the rarest kind before.
-    biased_power : array of float, shape (contexts, kinds)
-        The same of a forced power failure in the flush window.
-    struck : array of int, shape (brokers,)
-        Brokers that a failure of this cycle struck.
-    target_weights : array of float, shape (brokers,)
-        Weight of each as the target of the next forced failure.
-    path, path_before : array of int, shape (MOST_FAILURES,)
-        Kinds of the failures after the first, and the context of each.
-    forced : array of float, shape (MOST_FAILURES,)
-        Probability that each was forced, given what it is.
-    values : array of float, shape (OBJECTIVES,)
-        What this cycle added, by weight.
-    second_moments : array of float, shape (OBJECTIVES, kinds)
-        Sum of the squares of the values, by the first kind, without its weight.
-    means : array of float, shape (OBJECTIVES,)
-        Sum of the values.
-    scores : array of float, shape (OBJECTIVES, contexts, kinds)
-        Values of the cycles in which a forced failure of a kind came, by its context.
-    totals : array of float, shape (ENTRIES, columns)
-        By weight; see `KernelState.totals`.
-    outages_by_length : array of float, shape (OUTAGE_BINS,)
-        By weight; see `KernelState.outages_by_length`.
+        and its `Strength`. Totals: cycles that are ``done``; by weight, hours from the beginning of
+        a cycle ``to_loss``, hours ``at_risk`` and the sum of their squares over the cycles
+        (``at_risk_squared``), hours with an outage, and cycles with ``overlaps`` of outages.
+    first_losses (kinds, 4): first losses of cycles by the first kind: their NUMBER, the sum of
+        their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
+    left (kinds,): cycles still to be begun by each kind.
+    base (kinds,): weight of a cycle that this kind begins.
+    natural (kinds,): probability of each kind.
+    biased (kinds, kinds): the same of a forced failure, by the rarest kind before.
+    biased_power (kinds, kinds): the same of a forced power failure in the flush window.
+    struck (brokers,): brokers that a failure of this cycle struck.
+    target_weights (brokers,): weight of each as the target of the next forced failure.
+    path, path_before (MOST_FAILURES,): kinds of the failures after the first, and the rarest kind
+        before each.
+    forced (MOST_FAILURES,): probability that each was forced, given what it is.
+    values (OBJECTIVES,): what this cycle added, by weight.
+    second_moments (OBJECTIVES, kinds): sum of the squares of the values, by the first kind, without
+        its weight.
+    means (OBJECTIVES,): sum of the values.
+    scores (OBJECTIVES, kinds, kinds): values of the cycles in which a forced failure of a kind
+        came, by the rarest kind before.
+    totals (ENTRIES, columns): by weight; see `KernelState.totals`.
+    outages_by_length (OUTAGE_BINS,): by weight; see `KernelState.outages_by_length`.
     """
 
     cycle: NDArray[Any]
@@ -136,13 +109,7 @@ class Cycles(NamedTuple):
 def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cycles:
     """No cycle is done yet.
 
-    Parameters
-    ----------
-    sim : KernelState
-        Of the cluster.
-    bias : Bias
-    begun_by : array of int, shape (kinds,)
-        Cycles to be begun by each kind.
+    begun_by (kinds,).
     """
     brokers_of_a_rack = max(sim.control[0]["brokers"] / max(len(sim.racks), 1), 1.0)
     for records, chance, biased in (
@@ -159,10 +126,9 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
     cycle["plain_share"] = bias.plain
-    for name, value in (_BY_STAGE if bias.by_stage else _USUAL)._asdict().items():
+    for name, value in _STRENGTH._asdict().items():
         cycle[name] = value
     following, kinds = np.array(bias.following), len(natural)
-    cycle["last_stage"] = len(following) // kinds - 1
     power = np.where(sim.strikes["event"] == POWER, following, 0.0)
     of_power = power.sum(axis=1, keepdims=True)
     if of_power.all():

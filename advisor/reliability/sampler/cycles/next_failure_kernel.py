@@ -5,11 +5,11 @@ Nucl. Eng. Des. 77, 1984); otherwise failures come at their natural rates. Frequ
 do not lead to losses keep their natural rate, and no such step multiplies the weight by more than
 1 / (1 - that probability).
 
-Forced failures are drawn from those that preceded losses in the pilot run: after the same rarest
-failure, and where the bias is by stage, when a set lacked as many replicas. Most of them target
-brokers that share a replica set with brokers that failed before, above all those of sets with few
-replicas left; the rest are drawn from all brokers. While the last writes of a set that takes no
-more are not yet on disk (the flush window), some forced failures are power failures in that time.
+Forced failures are drawn from those that preceded losses in the pilot run, after the same rarest
+failure. Most of them target brokers that share a replica set with brokers that failed before, above
+all those of sets with few replicas left; the rest are drawn from all brokers. While the last writes
+of a set that takes no more are not yet on disk (the flush window), some forced failures are power
+failures in that time.
 """
 
 from __future__ import annotations
@@ -48,9 +48,6 @@ def next_failure(
     control, cycle = sim.control[0], all_cycles.cycle[0]
     # No failure can come between outages that end at the same moment.
     biased = control.bias_mode != UNBIASED and 0.0 < hours < np.inf
-    if biased and cycle.last_stage > 0 and control.undecided_count > 0:
-        # No replica with all records can return: they are lost, whatever else fails.
-        biased, all_cycles.forced[cycle.later_failures] = False, 0.0
     share = _forcing_share(sim, all_cycles, hours) if biased else 0.0
     window, total_weight = 0.0, 0.0
     if biased and cycle.has_power_failures == 1:
@@ -59,10 +56,10 @@ def next_failure(
         total_weight = _set_target_weights(table, sim, all_cycles)
         if window > 0.0 and rng.random() < cycle.power_share:
             found = _draw_within(rng, sim, window)
-            cycle.next_kind = _draw(all_cycles.biased_power[cycle.context], rng.random())
+            cycle.next_kind = _draw(all_cycles.biased_power[cycle.rarest_kind], rng.random())
         else:
             found = _draw_within(rng, sim, hours)
-            cycle.next_kind = _draw(all_cycles.biased[cycle.context], rng.random())
+            cycle.next_kind = _draw(all_cycles.biased[cycle.rarest_kind], rng.random())
         cycle.next_target = _next_target(rng, sim, all_cycles, total_weight)
     else:
         found = wait(rng, control.strikes_per_hour)
@@ -122,7 +119,7 @@ def _density_ratio(
 ) -> float:
     """Density of a forced failure over its natural density."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
-    kind, before, rate = cycle.next_kind, cycle.context, control.strikes_per_hour
+    kind, before, rate = cycle.next_kind, cycle.rarest_kind, control.strikes_per_hour
     in_window = cycle.power_share if window > 0.0 else 0.0
     odds = (1.0 - in_window) * all_cycles.biased[before, kind] / -math.expm1(-rate * hours)
     if found < window:
@@ -147,7 +144,7 @@ def _note_failure(all_cycles: Cycles, forced: float) -> None:
     cycle = all_cycles.cycle[0]
     place, kind = cycle.later_failures, cycle.next_kind
     all_cycles.path[place] = kind
-    all_cycles.path_before[place] = cycle.context
+    all_cycles.path_before[place] = cycle.rarest_kind
     all_cycles.forced[place] = forced
     if all_cycles.natural[kind] < all_cycles.natural[cycle.rarest_kind]:
         cycle.rarest_kind = kind
@@ -205,11 +202,8 @@ def _note_one(sim: KernelState, all_cycles: Cycles, b: int) -> None:
 
 @called
 def _set_target_weights(table: Table, sim: KernelState, all_cycles: Cycles) -> float:
-    """Set the weight of each broker as the target of the next failure, and the context of that.
-
-    Returns the sum of the weights.
-    """
-    cycle, width, total, most_lacking = all_cycles.cycle[0], sim.slots.shape[1], 0.0, 0
+    """Set the weight of each broker as the target of the next failure; return their sum."""
+    width, total = sim.slots.shape[1], 0.0
     all_cycles.target_weights[:] = 0.0
     for b in range(sim.control[0].brokers):
         if all_cycles.struck[b] == 0:
@@ -220,14 +214,11 @@ def _set_target_weights(table: Table, sim: KernelState, all_cycles: Cycles) -> f
                 lacking += _lacks(table, sim, s, slot)
             if lacking in (0, width):
                 continue
-            most_lacking = max(most_lacking, lacking)
             weight = float(1 << _EACH_LACKING * lacking)
             total += weight
             for slot in range(width):
                 if not _lacks(table, sim, s, slot):
                     all_cycles.target_weights[sim.slots[s, slot]] += weight / (width - lacking)
-    stage = min(most_lacking, cycle.last_stage)
-    cycle.context = cycle.rarest_kind + stage * len(all_cycles.natural)
     return total
 
 

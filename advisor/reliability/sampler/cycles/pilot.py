@@ -5,9 +5,7 @@ has struck likelier to strike again: a set of four is mostly lost by four failur
 run then makes those failures likelier that preceded its losses (the cross-entropy method,
 Rubinstein and Kroese, 2004), the more, the more losses it has seen, and begins more cycles with the
 failures on which the means depend most (Neyman's allocation). The pilot goes on until the losses
-seen show how most of them happen. If too few were seen, it goes on by stage: which failure comes
-next then also depends on how many replicas a set lacks. Five replicas are mostly lost when several
-brokers are destroyed and then one more is out for minutes: an outage that short matters only late.
+seen show how most of them happen; if too few were seen, it says so.
 """
 
 from __future__ import annotations
@@ -41,9 +39,7 @@ _RUNS = (
     *((2_000, 0.0), (20_000, 0.1), (20_000, 0.1), (40_000, 0.2)),
     *((80_000, 0.25), (160_000, 0.35), (160_000, 0.35)),
 )
-# The same for runs by stage.
-_RUNS_BY_STAGE = ((160_000, 0.35), (160_000, 0.35), (160_000, 0.7), (160_000, 0.7))
-MOST_RUNS = len(_RUNS) + len(_RUNS_BY_STAGE)
+MOST_RUNS = len(_RUNS)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
@@ -59,18 +55,12 @@ _RARE = (LOST, RECORDS)
 # loss, the pilot may have seen none.
 _NATURAL, _EVEN, _AFTER_ANY = 0.15, 0.1, 0.5
 _REPEATED = 0.6
-# Of what follows by stage, before it is known: the same for all.
-_EVEN_BY_STAGE = 0.5
 
 
 class Found(NamedTuple):
     """What the pilot found.
 
-    Attributes
-    ----------
-    bias : Bias
-    losses_per_year : float
-        0 if it saw none.
+    losses_per_year: 0 if it saw none.
     """
 
     bias: Bias
@@ -81,22 +71,11 @@ class Found(NamedTuple):
 class _Knowledge:
     """What leads to losses, as far as it is known.
 
-    Attributes
-    ----------
-    natural : array of float, shape (kinds,)
-        Probability of each kind.
-    beginning : array of float, shape (kinds,)
-        Which kind begins cycles that lose.
-    following : array of float, shape (stages, kinds, kinds)
-        Which kind comes next in them, by the rarest one before; one stage, if not by stage.
-    after_any : array of float, shape (stages, kinds)
-        Which kind comes next in them, whatever came before.
-    overlaps : float
-        As in `Bias`.
-    effective : float
-        Effective number of losses of the last run, (sum w)^2 / sum w^2.
-    steps, outages : float
-        As in `Bias`.
+    natural (kinds,): probability of each kind.
+    beginning (kinds,): which kind begins cycles that lose.
+    following (kinds, kinds): which kind comes next in them, by the rarest one before.
+    after_any (kinds,): which kind comes next in them, whatever came before.
+    effective: effective number of losses of the last run, (sum w)^2 / sum w^2.
     """
 
     natural: Vector
@@ -111,12 +90,10 @@ class _Knowledge:
     @property
     def bias(self) -> Bias:
         """A bias that makes what is known to lead to losses likelier, and nothing impossible."""
-        after_any = self.after_any[:, None]
-        followed = (1.0 - _AFTER_ANY) * self.following + _AFTER_ANY * after_any
-        rows = followed.reshape(-1, len(self.natural))
+        followed = (1.0 - _AFTER_ANY) * self.following + _AFTER_ANY * self.after_any
         return Bias(
             beginning=tuple(self._mixed(self.beginning).tolist()),
-            following=tuple(tuple(self._mixed(row).tolist()) for row in rows),
+            following=tuple(tuple(self._mixed(row).tolist()) for row in followed),
             plain=_PLAIN,
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
@@ -145,23 +122,13 @@ class _Knowledge:
         if not objectives:
             return known
         scores = np.sum([objective.scores for objective in objectives], axis=0)
-        seen_before = scores.reshape(self.following.shape)
         return replace(
             known,
             beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
-            following=_learned(self.following, seen_before),
-            after_any=_learned(self.after_any, seen_before.sum(axis=1)),
+            following=_learned(self.following, scores),
+            after_any=_learned(self.after_any[None], scores.sum(axis=0)[None])[0],
             effective=objectives[0].effective,
         )
-
-    def by_stage(self, stages: int) -> _Knowledge:
-        """What is known, for each stage, mixed with the same chance for all kinds."""
-        even = _even(self.natural)
-        following, after_any = (
-            _EVEN_BY_STAGE * even + (1.0 - _EVEN_BY_STAGE) * np.repeat(known, stages, axis=0)
-            for known in (self.following, self.after_any)
-        )
-        return replace(self, following=following, after_any=after_any)
 
     def _spread_of(self, done: Cycles) -> Vector:
         """Share the cycles so that the means of all objectives are known equally well."""
@@ -181,12 +148,8 @@ class _Knowledge:
 class _Seen:
     """What came before an objective was reached.
 
-    Attributes
-    ----------
-    effective : float
-        Effective number of times that it was reached.
-    scores : array of float, shape (kinds, kinds)
-        As in `Cycles`, in units of what was reached.
+    effective: effective number of times that it was reached.
+    scores (kinds, kinds): as in `Cycles`, in units of what was reached.
     """
 
     effective: float
@@ -202,28 +165,15 @@ class _Seen:
 def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> Found:
     """Find a bias for a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-    seed : int
-    note : callable
-        Takes the runs that are done since the last call; at most `MOST_RUNS`.
-
-    Returns
-    -------
-    Found
-        The same for the same plan and seed.
+    note: takes the runs that are done since the last call; at most `MOST_RUNS`.
+    Returns the same for the same plan and seed.
     """
     known = _nothing_known(plan)
     each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
     affordable = _RUNS[0][0] / each_step
-    for number, (most, share) in enumerate(_RUNS + _RUNS_BY_STAGE):
+    for number, (most, share) in enumerate(_RUNS):
         if number > 0:
             affordable = share * _MOST_STEPS / (known.steps * each_step)
-        if number == len(_RUNS):
-            if not 0.0 < known.effective < _LEAST_EFFECTIVE:
-                break
-            known = known.by_stage(plan.replicas)
         cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
         bias, block = known.bias, Block(seed, _FIRST_BLOCK + number, 1)
         done, control = sample(plan, bias, begun_by(bias, cycles), block)
@@ -244,7 +194,7 @@ def _nothing_known(plan: Plan) -> _Knowledge:
     never = natural == 0.0
     again[:, never] = 0.0
     again[never] = even
-    return _Knowledge(natural, even, again[None], even[None])
+    return _Knowledge(natural, even, again, even)
 
 
 def _learned(known: Vector, seen: Vector) -> Vector:

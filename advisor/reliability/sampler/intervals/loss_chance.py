@@ -37,22 +37,15 @@ def loss_chance(
 ) -> Estimate:
     """Probability of a loss within a year that begins healthy.
 
-    Parameters
-    ----------
-    history : sequence of tuple of float
-        Of each block: its years, and those with a loss. Of cycles and of paths that split the years
-        at risk, and of all first losses the sum of the weights, its variance, and the largest;
-        then, of cycles, the years at risk before these losses and the sum of the squares of the
-        years at risk of each cycle; of paths, the weight of the years with a loss, and the years.
-    years : int
-        Of all blocks.
-    clumping : float, optional
-        None if the years or cycles are independent; else as `Plan.clumping`.
-    largest_weight : float, optional
-        The most that a cycle or path can weigh; None for years as they come.
-    unforced_failures : sequence of float
-        As `Plan.unforced_failures_per_year`: the upper end allows for those that are too
-        rare to occur in these years.
+    history: of each block: its years, and those with a loss. Of cycles and of paths that split the
+        years at risk, and of all first losses the sum of the weights, its variance, and the
+        largest; then, of cycles, the years at risk before these losses and the sum of the squares
+        of the years at risk of each cycle; of paths, the weight of the years with a loss, and the
+        years.
+    clumping: None if the years or cycles are independent; else as `Plan.clumping`.
+    largest_weight: the most that a cycle or path can weigh; None for years as they come.
+    unforced_failures: as `Plan.unforced_failures_per_year`: the upper end allows for those that are
+        too rare to occur in these years.
     """
     if largest_weight is None:
         found = loss_share([(int(each), int(lost)) for each, lost in history], clumping)
@@ -98,16 +91,8 @@ def first_year_hazard(
     each exponential, if it varies less than an exponential one; else as an exponential tail that
     follows losses at once.
 
-    Parameters
-    ----------
-    losses : float
-        By weight, as all that follows.
-    at_risk : float
-        Years at risk of all cycles, each with the healthy time before it.
-    to_loss : float
-        The same of cycles with a loss, until it.
-    at_risk_squared : float
-        Sum over all cycles of the square of their years at risk.
+    at_risk: years at risk of all cycles, each with the healthy time before it.
+    at_risk_squared: sum over all cycles of the square of their years at risk.
     """
     mean = at_risk / losses
     # Half of the squared mean less half of the variance, over the squared mean: 0 for exponential.

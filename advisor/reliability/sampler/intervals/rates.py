@@ -48,18 +48,12 @@ _NEARLY_FULL = 0.999
 class Ratio:
     """A rate: amounts per exposure, block by block.
 
-    Attributes
-    ----------
-    amounts, exposures : sequences of float, one for each block
-    most : float
-        The largest amount that an event can make, in units of exposure: what is known if none
-        was seen.
-    heavier : float
-        The upper end from few events allows for one more; this is its weight, in units of the
+    most: the largest amount that an event can make, in units of exposure: what is known if none was
+        seen.
+    heavier: the upper end from few events allows for one more; this is its weight, in units of the
         heaviest seen.
-    events : (float, float), optional
-        Variance of the sum of the weights of all events, and the largest weight, where events are
-        independent and these are known; else a block counts as one event.
+    events: variance of the sum of the weights of all events, and the largest weight, where events
+        are independent and these are known; else a block counts as one event.
     """
 
     amounts: Sequence[float]
@@ -93,14 +87,9 @@ def fullness(losses: float, stopped: float, share: float) -> float:
     A log that was lost some time ago has what was written since. With this many losses, at random
     moments, within the retention it has (1 - exp(-losses)) / losses of a full one on average.
 
-    Parameters
-    ----------
-    losses : float
-        The most that a replica set has within the retention, on average.
-    stopped : float
-        Part of the time without writes: a log grows later than it was lost.
-    share : float
-        Part of the sampled time within a retention of a moment at which all logs were full.
+    losses: the most that a replica set has within the retention, on average.
+    stopped: part of the time without writes: a log grows later than it was lost.
+    share: part of the sampled time within a retention of a moment at which all logs were full.
     """
     if losses <= 0.0:
         return 1.0
@@ -134,10 +123,7 @@ def share(successes: int, n: int) -> Estimate:
 def rate(found: Ratio, n: int) -> Estimate:
     """A long-run rate and its interval.
 
-    Parameters
-    ----------
-    n : int
-        Years, for the record.
+    n: years, for the record.
     """
     amount, exposure = math.fsum(found.amounts), math.fsum(found.exposures)
     seen = sum(1 for block in found.amounts if block > 0)

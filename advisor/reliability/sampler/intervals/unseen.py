@@ -24,12 +24,7 @@ _SURELY_SEEN = 5.0
 class OutageShares(NamedTuple):
     """Shares of all time with an outage of a partition's brokers, at the most.
 
-    Attributes
-    ----------
-    all : float
-        By all mechanisms.
-    unseen : float
-        By those expected less than five times in the sampled years.
+    unseen: by those expected less than five times in the sampled years.
     """
 
     all: float
@@ -43,10 +38,7 @@ def outage_shares(plan: Plan, years: int) -> OutageShares:
     has one of them out for r d (1 + 1/2 + ... + 1/n) of the time at most. Whatever d is, each of
     them may take the leader along, and let acknowledgements wait for a follower.
 
-    Parameters
-    ----------
-    years : int
-        That are sampled. Cycles begin with every mechanism: for them nothing is unseen.
+    years: that are sampled. Cycles begin with every mechanism: for them nothing is unseen.
     """
     harmonic = sum(1.0 / n for n in range(1, plan.replicas + 1))
     # Restarts by a calendar, repairs that wait and operators add to what the card's numbers say.
@@ -103,11 +95,7 @@ def _waits(plan: Plan, entry: Mechanism) -> float:
 def with_unseen_outages(found: Estimate, of_outages: float, shares: OutageShares) -> Estimate:
     """Let the upper end allow for outages too rare to occur; cut it at what all can add.
 
-    Parameters
-    ----------
-    of_outages : float
-        What a year of outage adds.
-    shares : OutageShares
+    of_outages: what a year of outage adds.
     """
     if not found.seen:
         bound = min(found.high, of_outages * shares.all)

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 def run_block(plan: Plan, block: Block) -> Row:
     """Sample a block by the method of its plan.
 
-    Returns
-    -------
-    Row
-        The same for the same plan and block, wherever it is computed.
+    Returns the same for the same plan and block, wherever it is computed.
     """
     if plan.splitting is None:
         return cycles.run_block(plan, block)
@@ -70,17 +67,8 @@ def sample(
 ) -> tuple[Paths, float]:
     """Sample the years of a block, with its random numbers.
 
-    Parameters
-    ----------
-    span_hours : float
-        Length of each year: that of a pilot may be shorter.
-
-    Returns
-    -------
-    Paths
-        What was counted.
-    hours : float
-        Of the main path.
+    span_hours: length of each year: that of a pilot may be shorter.
+    Returns what was counted; hours: of the main path.
     """
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.splitting.kernel import run

@@ -83,12 +83,7 @@ attribution, saved_levels, saved_level_of : arrays, shape (levels, ...)
 def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
     """No path has begun.
 
-    Parameters
-    ----------
-    sim : KernelState
-        Of the cluster.
-    retrials : tuple of float
-        By level, from 1.
+    retrials: by level, from 1.
     """
     depth, sets = len(retrials), len(sim.sets)
     path = np.zeros(1, dtype=PATH)

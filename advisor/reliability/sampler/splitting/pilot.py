@@ -46,11 +46,7 @@ _TIMES_AS_LONG = 7.0
 class Found(NamedTuple):
     """What the pilot found.
 
-    Attributes
-    ----------
-    splitting : Splitting
-    losses_per_year : float
-        Of years with a loss; 0 if it saw none.
+    losses_per_year: of years with a loss; 0 if it saw none.
     """
 
     splitting: Splitting
@@ -61,14 +57,7 @@ class Found(NamedTuple):
 class _Run:
     """What was counted with some retrials.
 
-    Attributes
-    ----------
-    years : float
-        Sampled.
-    main_events, retrial_events, due : float
-        As in `Paths`.
-    risen, begun, within : array of float, shape (levels + 1,)
-        As in `Paths`.
+    risen, begun, within (levels + 1,).
     """
 
     years: float
@@ -106,10 +95,7 @@ class _Run:
 def find_retrials(plan: Plan, seed: int) -> Found:
     """Find how many retrials to begin on each level.
 
-    Returns
-    -------
-    Found
-        The same for the same plan and seed.
+    Returns the same for the same plan and seed.
     """
     years = max(1, min(_MOST_YEARS, int(_EVENTS / (1.0 + 2.0 * plan.strikes_per_year))))
     retrials = (0.0,) * plan.replicas

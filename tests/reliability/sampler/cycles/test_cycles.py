@@ -83,8 +83,8 @@ def test_replicas_in_racks_of_their_own(replicas: int, name: str) -> None:
 def test_what_no_loss_followed_is_followed_as_losses_are() -> None:
     """A rare failure that leads to losses is likely after a frequent one that led to none yet."""
     natural = np.array([0.9, 0.0999, 0.0001])
-    following = np.array([[natural, natural, natural]])
-    bias = _Knowledge(natural, natural, following, after_any=np.array([[0.0, 0.0, 1.0]])).bias
+    following = np.array([natural, natural, natural])
+    bias = _Knowledge(natural, natural, following, after_any=np.array([0.0, 0.0, 1.0])).bias
     assert bias.following[0][2] > 0.35
     assert all(math.isclose(sum(row), 1.0) for row in bias.following)
 

@@ -1,0 +1,240 @@
+"""Outcome of every record an application sends: acknowledged, failed, lost, duplicated, reordered.
+
+Runs the Java producer against a scripted leader in virtual time. The leader reads a request as soon
+as it is sent and the previous one is answered; network latency is part of the round trip.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.errors import InputError
+from advisor.lessons.clients import producer as producer
+from advisor.lessons.clients.scripted_broker import (
+    ANSWER,
+    DISCONNECT,
+    SILENCE,
+    Script,
+    Writes,
+    Written,
+    handle,
+    in_turn,
+    sequence_rules,
+)
+from advisor.protocol.rules.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOutcome:
+    """What the application is told about a record: success (no error) or an error."""
+
+    record: int
+    error: str | None
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Result of a run.
+
+    sent: records passed to ``send``, in order.
+    outcomes: in the order in which futures completed.
+    log: records by offset in the final log.
+    requests: produce requests sent.
+    """
+
+    sent: tuple[int, ...]
+    outcomes: tuple[RecordOutcome, ...]
+    log: tuple[int, ...]
+    requests: int
+
+    @property
+    def acknowledged(self) -> tuple[int, ...]:
+        """Records whose ``send`` succeeded."""
+        return tuple(outcome.record for outcome in self.outcomes if outcome.error is None)
+
+    @property
+    def refused(self) -> tuple[int, ...]:
+        """Records whose ``send`` failed with an error."""
+        return tuple(outcome.record for outcome in self.outcomes if outcome.error is not None)
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """Records without an outcome when the run ended."""
+        completed = {outcome.record for outcome in self.outcomes}
+        return tuple(record for record in self.sent if record not in completed)
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Records acknowledged but not in the log."""
+        return tuple(record for record in self.acknowledged if record not in self.log)
+
+    @property
+    def duplicates(self) -> tuple[int, ...]:
+        """Records in the log more than once, ascending."""
+        return tuple(sorted(record for record, n in Counter(self.log).items() if n > 1))
+
+    @property
+    def reordered(self) -> tuple[int, ...]:
+        """Records whose first copy comes after a record sent later, ascending."""
+        firsts = list(dict.fromkeys(self.log))
+        place = {record: index for index, record in enumerate(self.sent)}
+        return tuple(
+            sorted(
+                record
+                for index, record in enumerate(firsts)
+                if any(place[earlier] > place[record] for earlier in firsts[:index])
+            )
+        )
+
+
+def deliver(
+    config: Config,
+    records: int,
+    script: Script | None = None,
+    *,
+    every_ms: float = 0.0,
+    round_trip_ms: float = 1.0,
+    wait_for_each: bool = False,
+    stop_at_error: bool = False,
+    until_ms: float = 3_600_000.0,
+) -> Delivery:
+    """Send records 0, 1, ... with the Java producer.
+
+    config: producer settings and Kafka version.
+    records: number of records.
+    script: response of the leader to each request; see `Script`. Default: success.
+    every_ms: time between two ``send`` calls.
+    round_trip_ms: time from reading a request to its response, above 0; the ``delay_ms`` of an
+        `Answer` is added.
+    wait_for_each: synchronous sending, ``send(...).get()``: one record at a time.
+    until_ms: end of the run.
+    Returns the outcome of every record, and the final log.
+    Raises InputError if a count is negative or a time is out of range.
+
+    The response to the first request is lost; without idempotence the retry is a duplicate:
+
+    >>> from advisor.lessons.clients.scripted_broker import ANSWER_LOST
+    >>> deliver(Config(enable_idempotence=False), 1, in_turn(ANSWER_LOST)).duplicates
+    (0,)
+    >>> deliver(Config(enable_idempotence=True), 1, in_turn(ANSWER_LOST)).duplicates
+    ()
+    """
+    if records < 0:
+        raise InputError(f"records={records} must not be negative")
+    if not 0.0 <= every_ms < math.inf or not 0.0 <= until_ms < math.inf:
+        raise InputError(f"every_ms={every_ms} and until_ms={until_ms} must be finite, 0 or more")
+    if not 0.0 < round_trip_ms < math.inf:
+        raise InputError(f"round_trip_ms={round_trip_ms} must be finite and above 0")
+    sending = _Sending(records, every_ms, round_trip_ms, wait_for_each, stop_at_error)
+    return _Run(config, script or in_turn(), sending).play(until_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    records: int
+    every_ms: float
+    round_trip_ms: float
+    wait_for_each: bool
+    stop_at_error: bool
+
+
+class _Run:
+    """State of one run: application, producer, connection, leader."""
+
+    def __init__(self, config: Config, script: Script, sending: _Sending) -> None:
+        self.config = config
+        self.script = script
+        self.sending = sending
+        self.sequence_rules = sequence_rules(config.kafka_version)
+        self.state = producer.Producer()
+        self.now_ms = 0.0
+        self.sent: list[int] = []
+        self.outcomes: list[RecordOutcome] = []
+        self.log: Writes = ()
+        self.read = 0
+        self.unread: list[producer.Transmit] = []
+        self.free_ms = 0.0
+        self.reply: tuple[float, producer.Event] | None = None
+        self.hangs = False
+
+    def play(self, until_ms: float) -> Delivery:
+        """Process events until none is left."""
+        while True:
+            at_ms, event = self._next()
+            if at_ms > until_ms:
+                break
+            self.now_ms = at_ms
+            if event is None:
+                self._read_request()
+            else:
+                self._step(event)
+        return Delivery(
+            tuple(self.sent),
+            tuple(self.outcomes),
+            tuple(written.record for written in self.log),
+            self.state.requests,
+        )
+
+    def _next(self) -> tuple[float, producer.Event | None]:
+        """Earliest of: a response, a request read (None), a ``send``, a producer timer."""
+        choices: list[tuple[float, int, producer.Event | None]] = []
+        if self.reply is not None:
+            choices.append((self.reply[0], 0, self.reply[1]))
+        elif self.unread and not self.hangs:
+            choices.append((max(self.now_ms, self.free_ms), 1, None))
+        if self._sends_more():
+            send_ms = len(self.sent) * self.sending.every_ms
+            choices.append((max(self.now_ms, send_ms), 2, producer.Send(len(self.sent))))
+        wake_ms = producer.next_wake_ms(self.state, self.now_ms, self.config)
+        choices.append((wake_ms, 3, producer.Wake()))
+        at_ms, _, event = min(choices, key=lambda choice: choice[:2])
+        return at_ms, event
+
+    def _sends_more(self) -> bool:
+        if len(self.sent) >= self.sending.records:
+            return False
+        if self.sending.stop_at_error and any(outcome.error for outcome in self.outcomes):
+            return False
+        return not self.sending.wait_for_each or len(self.outcomes) == len(self.sent)
+
+    def _step(self, event: producer.Event) -> None:
+        if isinstance(event, producer.Send):
+            self.sent.append(event.record)
+        if isinstance(event, producer.Response | producer.Disconnected):
+            self.reply = None
+        if isinstance(event, producer.Disconnected):
+            self.unread.clear()
+        self.state, effects = producer.step(self.state, self.now_ms, event, self.config)
+        self._apply_effects(effects)
+
+    def _apply_effects(self, effects: Sequence[producer.Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, producer.Transmit):
+                self.unread.append(effect)
+            elif isinstance(effect, producer.Complete):
+                self.outcomes.append(RecordOutcome(effect.record, effect.error, self.now_ms))
+            else:
+                self.unread.clear()
+                self.reply = None
+                self.hangs = False
+                self.free_ms = self.now_ms
+
+    def _read_request(self) -> None:
+        """The leader reads one request, appends or rejects it, and schedules its response."""
+        request = self.unread.pop(0)
+        answer = self.script(self.read, self.now_ms)
+        self.read += 1
+        write = Written(request.record, request.epoch, request.sequence)
+        handled = handle(self.log, write, answer, self.config.acks or 0, self.sequence_rules)
+        self.log = handled.log
+        self.free_ms = self.now_ms + self.sending.round_trip_ms + answer.delay_ms
+        if handled.reply == ANSWER:
+            self.reply = (self.free_ms, producer.Response(request.number, handled.error))
+        elif handled.reply == DISCONNECT:
+            self.reply = (self.free_ms, producer.Disconnected())
+        elif handled.reply == SILENCE and self.config.acks != 0:
+            self.hangs = True

@@ -1,0 +1,276 @@
+"""Measures of one replica set under a scheme, from its solved CTMC.
+
+Each measure means what it means for Kafka (:mod:`advisor.reliability.measures.solved_chain`), and
+lost records are computed in the same way: log gaps are followed until they exceed the retention.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from advisor.lessons.scheme_reliability.quorum_rules import Quorums
+from advisor.lessons.scheme_reliability.state_space import SchemeChain, explored
+from advisor.reliability.case import Case, ProducerTimeouts
+from advisor.reliability.common_cause.outage_class import outage_classes
+from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
+from advisor.reliability.failures import transition_rates
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.measures import records_lost, struck_alone
+from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
+from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.solver import first_passage, generator, regenerative
+from advisor.reliability.solver.generator import Vector
+from advisor.reliability.solver.sojourn_time import SojournTime
+from advisor.reliability.statespace.flush_window import flush_window_loss
+
+# Of the harm of states, which decides which of them are left out.
+_PRECISION_OF_HARM = 1e-2
+
+
+class SchemeMeasures(NamedTuple):
+    """Measures of one partition.
+
+    amounts: events and records a year, and fractions of time.
+    """
+
+    losses: SetLosses
+    amounts: dict[str, float]
+
+
+class SchemeSolution:
+    """The CTMC of one replica set with the numbers of a case, solved.
+
+    pattern: rack number of each replica.
+    chain: default: that of all states.
+    """
+
+    def __init__(
+        self,
+        scheme: Quorums,
+        pattern: tuple[int, ...],
+        case: Case,
+        chain: SchemeChain | None = None,
+    ) -> None:
+        self.case, self.parameters, self.pattern = case, case.chain, pattern
+        if chain is None:
+            chain = explored(scheme, case.chain.environment(pattern).without_controller)
+        self.chain = chain
+        rates = dict(case.chain.rates_per_hour)
+        self.rates_per_hour: Vector = np.array([rates[name] for name in chain.rate_names])
+        self.rate: Vector = self.rates_per_hour[chain.rate] * chain.weight
+        self.unflushed_hours = case.chain.unflushed_hours if scheme.page_cache else 0.0
+        self.destruction = dict(case.chain.destruction_shares)
+        self.generator = self._generator(self.rate, np.zeros(len(chain.keys)))
+        stops = chain.writable[chain.source] & ~chain.writes
+        failures = chain.flush_window.per_hour(self.rates_per_hour, len(chain.keys))[chain.target]
+        unflushed: Vector = np.where(stops, self.unflushed_hours, 0.0)
+        out = self.generator.out[chain.target]
+        _, self.early_lost_hours = flush_window_loss(failures, out, unflushed)
+        self.pi = regenerative.stationary(self.generator, case.chain.precision)
+        self.flux: Vector = self.pi[chain.source] * self.rate
+        # An unreplicated tail is dropped once another replica leads.
+        leaving = np.minimum(chain.failed + chain.moved, 1.0)
+        self.dropping: Vector = scheme.tail * leaving * (chain.writable[chain.source] & chain.reads)
+        per_second = case.load.records_per_second / case.load.partitions
+        self.tail_records = per_second * case.load.replication_delay_ms / 1000.0
+        self.tail_records = min(self.tail_records, self.parameters.retained_records)
+        self.at_risk = self._records_at_risk(failures, out, unflushed)
+        self.tails = bool(scheme.tail)
+        self.outage_hours = case.chain.failovers.by_name(chain.rate_names)[chain.rate]
+
+    def _records_at_risk(self, failures: Vector, out: Vector, unflushed: Vector) -> RecordsAtRisk:
+        """Records at risk at each transition; see `RecordsAtRisk` for the parameters."""
+        chain = self.chain
+        # A gap begun by a power failure starts with the lost page caches; that these may have been
+        # part of an older gap is neglected.
+        gaps = records_lost.LogGaps(
+            source=chain.source,
+            target=chain.target,
+            rate=self.rate,
+            gap_map=chain.gap_map,
+            count=chain.gaps,
+            growing=chain.writable,
+            new_gap=chain.unflushed,
+            new_gap_hours=self.flux * self.unflushed_hours,
+        )
+        rough = self.parameters.precision > generator.EXACT
+        retention_hours = self.parameters.retention_hours
+        self.gap_hours = gaps.mean_hours(self.pi, retention_hours, rough)
+        return RecordsAtRisk(
+            chain=chain,
+            losses=chain.losses,
+            dropping=self.dropping,
+            tails=1,
+            gaps=gaps,
+            pi=self.pi,
+            gap_hours=self.gap_hours,
+            flush_window_failures_per_hour=failures,
+            out=out,
+            window_hours=unflushed,
+            unflushed_hours=self.unflushed_hours,
+            retention_hours=retention_hours,
+            totals_per_hour=float(self.flux[chain.total].sum()),
+            written=float(self.pi @ chain.writable),
+            rough=rough,
+        )
+
+    def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
+        moves = (self.chain.source != self.chain.target) & (rate > 0)
+        source, target = self.chain.source[moves], self.chain.target[moves]
+        return generator.Generator.of(source, target, rate[moves], absorbed)
+
+    def measures(self) -> SchemeMeasures:
+        """Every measure of one partition."""
+        chain = self.chain
+        records = self.parameters.records_per_hour * HOURS_PER_YEAR
+        dropped = float(self.flux @ self.dropping) * self.tail_records * HOURS_PER_YEAR
+        losing = self._chances(1.0).probability
+        events = float((self.flux * losing).sum()) * HOURS_PER_YEAR
+        return SchemeMeasures(
+            self._losses(),
+            {
+                "loss_events_per_year": events,
+                "acked_records_lost_per_year": float(self._lost_hours.sum()) * records + dropped,
+                "write_unavailability": math.fsum(self.pi[~chain.writable].tolist())
+                + float(self._failovers(self.outage_hours, writing=True).sum()),
+                "read_unavailability": math.fsum(self.pi[~chain.readable].tolist())
+                + float(self._failovers(self.outage_hours, writing=False).sum()),
+                "records_refused_per_year": float(sum(part.sum() for part in self._refused))
+                * records,
+            },
+        )
+
+    def _chances(self, partitions: float) -> LossChances:
+        """Probabilities of a loss event of ``partitions`` that lose as one."""
+        records_per_hour = self.parameters.records_per_hour * partitions
+        return self.at_risk.chances(records_per_hour, self.tail_records * partitions)
+
+    def _losses(self) -> SetLosses:
+        """Losses for combining replica sets."""
+        chain, flux = self.chain, self.flux
+        found = self._chances(self.case.losing_together(Exchangeable.ALL, self.tails))
+        losing = found.probability
+        absorbed = generator.sums(chain.source, self.rate * losing, len(chain.keys))
+        until_loss = self._generator(self.rate * (1.0 - losing), absorbed)
+        first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision)
+        if not found.any_tail.any():
+            precision = self.parameters.precision
+            flux = regenerative.stationary(until_loss.renewed, precision)[chain.source] * self.rate
+        per_year = flux * HOURS_PER_YEAR
+        uncertain = per_year * (1.0 - found.at_once)
+        classes = outage_classes(chain.own, np.broadcast_to(self.pattern, chain.own.shape))
+        return SetLosses(
+            first,
+            self._by_mechanism(per_year * losing),
+            tails=self._by_mechanism(uncertain * found.any_tail),
+        ).of_transitions(
+            chain,
+            classes,
+            classes,
+            dict(self.parameters.rates_per_hour),
+            self.destruction,
+            YearlyLosses(
+                per_year,
+                per_year * found.at_once,
+                uncertain * found.window,
+                uncertain * found.any_tail,
+                struck_alone.not_known(len(self.pi)),
+                float(self.pi[0]),
+                generator.sums(chain.rate, per_year, len(chain.rate_names)),
+            ),
+        )
+
+    def _failovers(self, hours: Vector, writing: bool) -> Vector:
+        """Fraction of time until a new leader serves, where service continues, by transition.
+
+        hours (transitions, 2): after a failure of the leader, and after a handover.
+        writing: writes rather than reads.
+        """
+        chain = self.chain
+        before, after = (chain.writable, chain.writes) if writing else (chain.readable, chain.reads)
+        changes = self.flux * (chain.failed * hours[:, 0] + chain.moved * hours[:, 1])
+        return np.where(before[chain.source] & after, changes, 0.0)
+
+    @cached_property
+    def _refused(self) -> tuple[Vector, Vector]:
+        """Fraction of records whose producer gives up: by state and by transition.
+
+        By the distribution of outages. Unlike Kafka, no scheme waits for a follower to leave the
+        ISR before an outage: a synchronous scheme stops at once, the others do not wait for it.
+        Where retries are limited, no response counts as an error response.
+        """
+        # A scheme responds to its producers, which retry on errors.
+        config = self.case.config
+        answered = config.changed(acks=1) if config.acks == 0 else config
+        budget_hours = ProducerTimeouts.of(answered).outage_hours
+        if math.isinf(budget_hours):
+            return np.zeros(len(self.pi)), np.zeros(len(self.flux))
+        refused = SojournTime(self.generator, ~self.chain.writable).after(budget_hours)
+        beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
+        return self.pi * refused, self._failovers(beyond, writing=True)
+
+    @cached_property
+    def _lost_hours(self) -> Vector:
+        """Hours of writing lost per hour, except tails, by transition.
+
+        No record counts twice, and none beyond the retention.
+        """
+        chain, flux = self.chain, self.flux
+        gone = (chain.gap_map == GAP_LOST) & ~chain.total[:, None]
+        in_gaps = (self.gap_hours[chain.source] * gone).sum(axis=1) * self.rate
+        cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
+        totals, written = float(flux[chain.total].sum()), float(self.pi @ chain.writable)
+        retention_hours = self.parameters.retention_hours
+        whole = records_lost.whole_log_hours(totals, written, retention_hours)
+        at_once = chain.total * whole + cached * self.unflushed_hours + self.early_lost_hours
+        lost: Vector = in_gaps + flux * at_once
+        return lost
+
+    def part(self, share: float) -> SchemeChain:
+        """The chain of the states that matter with these rates.
+
+        The harm of a state to a measure is what its visits add, and what follows from them until
+        every replica is healthy again. All states that are left out together add at most a share
+        to any measure.
+        """
+        chain, states = self.chain, len(self.pi)
+        tails = self.flux * self.dropping * self.tail_records
+        by_move = (
+            self.flux * self._chances(1.0).probability,
+            self._lost_hours * self.parameters.records_per_hour + tails,
+            self._failovers(self.outage_hours, writing=True),
+            self._failovers(self.outage_hours, writing=False),
+            self._refused[1],
+        )
+        none: Vector = np.zeros(states)
+        unwritable, unreadable = self.pi * ~chain.writable, self.pi * ~chain.readable
+        by_state = none, none, unwritable, unreadable, self._refused[0]
+        gained = np.stack(
+            [
+                generator.sums(chain.source, moves, states) + stays
+                for moves, stays in zip(by_move, by_state, strict=True)
+            ],
+            axis=1,
+        )
+        per_hour = gained / np.maximum(self.pi, 1e-300)[:, None]
+        cycles = regenerative.RegenerativeCycles(self.generator, _PRECISION_OF_HARM)
+        entered = generator.sums(chain.target, self.flux, states)
+        harm = entered[:, None] * cycles.backward(per_hour)
+        # Losses within the flush window count where they lead to, too.
+        harm[:, :2] += np.stack([generator.sums(chain.target, m, states) for m in by_move[:2]], 1)
+        whole = gained.sum(axis=0)
+        most = (harm / np.where(whole > 0.0, whole, 1.0)).max(axis=1)
+        most[0] = math.inf
+        order = np.argsort(most)
+        left_out = int(np.searchsorted(np.cumsum(most[order]), share))
+        return chain.part(np.sort(order[left_out:]))
+
+    def _by_mechanism(self, amounts: Vector) -> dict[str, float]:
+        names = self.chain.rate_names
+        by_rate = generator.sums(self.chain.rate, amounts, len(names)).tolist()
+        return transition_rates.sum_by_mechanism(names, by_rate, self.destruction)

@@ -1,0 +1,77 @@
+"""One leader against replicas that all take writes: paths between them, and the order of records.
+
+With a leader, records go from it to each follower, and every log has its order. Where all replicas
+take writes, each sends to all others, and records cross on the way: nothing makes two replicas
+append them in the same order. All orders of arrival are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+
+from advisor.errors import InputError
+
+LEADER = 0
+MAX_REPLICAS = 4
+
+Path = tuple[int, int]
+
+
+def leader_paths(replicas: int) -> list[Path]:
+    """Paths (from, to) along which records travel with one leader: to each follower.
+
+    >>> leader_paths(3)
+    [(0, 1), (0, 2)]
+    """
+    return [(LEADER, follower) for follower in range(1, replicas)]
+
+
+def all_write_paths(replicas: int) -> list[Path]:
+    """Paths where every replica takes writes: from each to each other.
+
+    >>> len(all_write_paths(3))
+    6
+    """
+    nodes = range(replicas)
+    return [(source, target) for source in nodes for target in nodes if source != target]
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Outcomes of all orders of arrival.
+
+    outcomes: orders of arrival tried, over all replicas.
+    equal: those after which all logs are the same.
+    """
+
+    outcomes: int
+    equal: int
+
+
+def orders(replicas: int, one_leader: bool) -> Orders:
+    """Try every order in which one record from each replica's clients reaches the logs.
+
+    one_leader: whether clients send to the leader and followers fetch from it in its order.
+        Otherwise each replica appends its own client's record first, and the others as they arrive.
+    Raises InputError: for another number of replicas.
+
+    >>> orders(2, one_leader=True), orders(2, one_leader=False)
+    (Orders(outcomes=2, equal=2), Orders(outcomes=1, equal=0))
+    """
+    if not 2 <= replicas <= MAX_REPLICAS:
+        raise InputError(f"replicas={replicas} must lie between 2 and {MAX_REPLICAS}")
+    logs = list(_leader_logs(replicas) if one_leader else _all_write_logs(replicas))
+    return Orders(len(logs), sum(len(set(outcome)) == 1 for outcome in logs))
+
+
+def _leader_logs(replicas: int) -> Iterator[Sequence[tuple[int, ...]]]:
+    for arrived in permutations(range(replicas)):
+        yield [arrived] * replicas
+
+
+def _all_write_logs(replicas: int) -> Iterator[Sequence[tuple[int, ...]]]:
+    nodes = range(replicas)
+    choices = [[(own, *rest) for rest in permutations(set(nodes) - {own})] for own in nodes]
+    return product(*choices)

@@ -1,0 +1,169 @@
+"""Model checker for the public TLA+ specification of Kafka replication.
+
+``check`` returns the numbers that TLC prints: distinct states without symmetry or constraints, and
+the length of a shortest violation of each invariant. Agreement with TLC validates the search in
+``exploration.search``, and shows which truncation defects KIP-101, KIP-279 and KIP-320 fixed.
+
+Source: hachikuji/kafka-specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from advisor.errors import InputError
+from advisor.lessons.specification.packed_states import (
+    LEADER_IN_ISR,
+    STRONG_ISR,
+    TYPE_OK,
+    WEAK_ISR,
+    Space,
+    State,
+    actions,
+)
+from advisor.lessons.specification.transcription import VARIANTS, Constants, Variant
+from advisor.protocol.exploration.search import Violation, explore, retrace, survey
+
+INVARIANTS: Mapping[str, int] = MappingProxyType(
+    {
+        "TypeOk": TYPE_OK,
+        "LeaderInIsr": LEADER_IN_ISR,
+        "WeakIsr": WEAK_ISR,
+        "StrongIsr": STRONG_ISR,
+    }
+)
+"""Invariants of the specification by name, and their bits in ``Space.broken``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Result of an exhaustive search of one variant.
+
+    variant: name of the specification's module.
+    distinct_states: as counted by TLC, the initial state included.
+    depth: transitions to the furthest state. TLC prints one more, since it counts states.
+    shortest: invariant name -> transitions of a shortest violation; None if the invariant holds.
+        ``LeaderInIsr`` is violated by the initial state (0), which has no leader.
+    visited: states stored: one of each symmetry class.
+    """
+
+    variant: str
+    constants: Constants
+    distinct_states: int
+    depth: int
+    shortest: Mapping[str, int | None]
+    visited: int
+
+
+def check(
+    variant: str, replicas: int, log_size: int, max_records: int, max_leader_epoch: int
+) -> Result:
+    """Visit every reachable state of a variant and check all invariants.
+
+    variant: ``"TruncateToHighWatermark"``, ``"Kip101"``, ``"Kip279"``, ``"Kip320FirstTry"`` or
+        ``"Kip320"``. ``"TruncateToHW"`` and ``"KafkaTruncateToHighWatermark"`` are aliases of the
+        first.
+    replicas: number of replicas, at least 1.
+    log_size: largest number of records in a log.
+    max_records: largest number of records written.
+    max_leader_epoch: highest leader epoch; epochs start at 0.
+    Returns state count, depth and the shortest violation of each invariant.
+    Raises InputError: for an unknown variant or constants out of range.
+
+    Truncation to the high watermark (before 0.11) loses committed records; KIP-101 fixes this
+    case:
+
+    >>> check("TruncateToHighWatermark", 2, 1, 1, 1).shortest["StrongIsr"]
+    9
+    >>> result = check("Kip101", 2, 1, 1, 1)
+    >>> result.shortest["StrongIsr"] is None
+    True
+    >>> result.distinct_states
+    341
+    """
+    space = _space(variant, replicas, log_size, max_records, max_leader_epoch)
+    result = survey(
+        space.initial,
+        space.successors,
+        broken=space.broken,
+        weight=space.weight,
+    )
+    depths = {bit: len(path) - 1 for bit, path in result.violations.items()}
+    shortest = {name: depths.get(bit) for name, bit in INVARIANTS.items()}
+    return Result(
+        variant=space.variant.name,
+        constants=space.constants,
+        distinct_states=result.states,
+        depth=result.depth,
+        shortest=MappingProxyType(shortest),
+        visited=result.visited,
+    )
+
+
+def shortest_violation(
+    variant: str,
+    replicas: int,
+    log_size: int,
+    max_records: int,
+    max_leader_epoch: int,
+    *,
+    invariant: str = "StrongIsr",
+) -> tuple[tuple[str, State], ...] | None:
+    """Find the actions of a shortest violation of an invariant, each with the state after it.
+
+    invariant (one of "TypeOk", "LeaderInIsr", "WeakIsr", "StrongIsr").
+    Returns label of each action and the state after it; None if the invariant holds.
+    Raises InputError: for an unknown variant or invariant, or constants out of range.
+
+    >>> steps = shortest_violation("TruncateToHighWatermark", 2, 1, 1, 1)
+    >>> print(steps[-1][0])
+    BecomeFollower(1 of 0, epoch 1)
+    """
+    if invariant not in INVARIANTS:
+        raise InputError(f"unknown invariant {invariant!r}; one of {', '.join(INVARIANTS)}")
+    space = _space(variant, replicas, log_size, max_records, max_leader_epoch)
+    bit = INVARIANTS[invariant]
+    outcome = explore(
+        space.initial, space.successors, violates=lambda packed: bool(space.broken(packed) & bit)
+    )
+    if not isinstance(outcome, Violation):
+        return None
+    steps = retrace(
+        outcome.path,
+        lambda packed: (
+            (label, space.pack(after))
+            for label, after in actions(space.variant, space.constants, space.unpack(packed))
+        ),
+        space.canonical,
+    )
+    return tuple((label, space.unpack(packed)) for label, packed in steps)
+
+
+def _space(
+    variant: str, replicas: int, log_size: int, max_records: int, max_leader_epoch: int
+) -> Space:
+    constants = Constants(replicas, log_size, max_records, max_leader_epoch)
+    for name, value, least in (
+        ("replicas", replicas, 1),
+        ("log_size", log_size, 0),
+        ("max_records", max_records, 0),
+        ("max_leader_epoch", max_leader_epoch, 0),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
+    return Space(_variant(variant), constants)
+
+
+_ALIASES = {
+    "KafkaTruncateToHighWatermark": "TruncateToHighWatermark",
+    "TruncateToHW": "TruncateToHighWatermark",
+}
+
+
+def _variant(name: str) -> Variant:
+    variant = VARIANTS.get(_ALIASES.get(name, name))
+    if variant is None:
+        raise InputError(f"unknown variant {name!r}; one of {', '.join(VARIANTS)}")
+    return variant

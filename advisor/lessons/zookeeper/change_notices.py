@@ -1,0 +1,128 @@
+"""How brokers learn of new leaders: a queue of nodes in ZooKeeper, or requests in batches.
+
+When a broker dies, the controller tells every live replica of each changed partition. Through a
+queue in ZooKeeper that is a node for each partition and replica, which the broker lists, reads and
+deletes. Kafka's controller works in two batches: new leaders first, then the ISRs of what the dead
+broker followed. A batch is one LeaderAndIsr request to each broker with a replica of what changed,
+and one UpdateMetadata request to each live broker, with all partitions in them.
+
+Sources: Kafka's replication design (0.8): "the controller ... sends the decision ... through RPC";
+``KafkaController.onReplicasBecomeOffline``, ``ControllerBrokerRequestBatch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from advisor.lessons.zookeeper import service
+from advisor.lessons.zookeeper.requests import (
+    Connect,
+    Create,
+    Delete,
+    Effect,
+    GetChildren,
+    GetData,
+    Notification,
+    Reply,
+)
+from advisor.lessons.zookeeper.service import ZooKeeper
+from advisor.protocol.rules import controller
+from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.partition_registration import Registration
+from advisor.protocol.rules.versions import rules_for
+
+QUEUE = "/queue"
+_POLICY = Policy(min_isr=1, unclean=False, rules=rules_for("3.9", "zookeeper"))
+
+Assignment = Mapping[int, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeLoad:
+    """Messages that tell the live brokers of one broker's death.
+
+    requests: requests sent: to ZooKeeper, or from the controller to brokers.
+    writes: of them, writes of ZooKeeper, which its majority has to put on disk.
+    notifications: watch notifications sent.
+    """
+
+    requests: int
+    writes: int
+    notifications: int
+
+
+def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]:
+    """Partitions whose leader or ISR changes, by live broker with a replica of them.
+
+    >>> changed_by_broker({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
+    {1: [0], 2: [2]}
+    """
+    live = frozenset({broker for replicas in assignment.values() for broker in replicas} - {dead})
+    notices: dict[int, list[int]] = {}
+    for partition, replicas in sorted(assignment.items()):
+        record = Registration(tuple(replicas), tuple(replicas), replicas[0])
+        if controller.broker_gone(record, dead, live, _POLICY) != record:
+            for broker in live.intersection(replicas):
+                notices.setdefault(broker, []).append(partition)
+    return dict(sorted(notices.items()))
+
+
+def rpc_load(assignment: Assignment, dead: int) -> NoticeLoad:
+    """Load of Kafka's own way: at most four requests for each broker, whatever the partitions.
+
+    >>> rpc_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
+    NoticeLoad(requests=6, writes=0, notifications=0)
+    """
+    brokers = {broker for replicas in assignment.values() for broker in replicas}
+    requests = 0
+    for leads in (True, False):
+        batch = {p: r for p, r in assignment.items() if (r[0] == dead) == leads}
+        told = changed_by_broker(batch, dead)
+        requests += len(told) + len(brokers - {dead}) if told else 0
+    return NoticeLoad(requests, 0, 0)
+
+
+def queue_load(assignment: Assignment, dead: int) -> NoticeLoad:
+    """Load of a queue of nodes for each broker, counted on a simulated ZooKeeper.
+
+    Each broker watches its queue. The controller creates a sequential node for each changed
+    partition and live replica; the broker lists its queue, reads each node and deletes it.
+
+    >>> queue_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
+    NoticeLoad(requests=8, writes=4, notifications=4)
+    """
+    notices = changed_by_broker(assignment, dead)
+    server = service.with_paths(f"{QUEUE}/{broker}" for broker in notices)
+    session = {broker: place + 2 for place, broker in enumerate(notices)}
+    for client in (1, *session.values()):
+        server, _ = service.step(server, Connect(18_000, client))
+    for broker, client in session.items():
+        server, _ = service.step(server, GetChildren(client, f"{QUEUE}/{broker}", watch=True))
+    sent: list[Effect] = []
+    for broker, partitions in notices.items():
+        for partition in partitions:
+            path = f"{QUEUE}/{broker}/n"
+            server, effects = service.step(server, Create(1, path, str(partition), sequential=True))
+            sent += effects
+    for broker, client in session.items():
+        server, read = _drain(server, client, f"{QUEUE}/{broker}")
+        sent += read
+    replies = [effect for effect in sent if isinstance(effect, Reply)]
+    writes = [reply for reply in replies if isinstance(reply.request, Create | Delete)]
+    told = sum(isinstance(effect, Notification) for effect in sent)
+    return NoticeLoad(len(replies), len(writes), told)
+
+
+def _drain(server: ZooKeeper, client: int, path: str) -> tuple[ZooKeeper, list[Effect]]:
+    """A broker lists its queue, watches it again, and reads and deletes every node."""
+    server, effects = service.step(server, GetChildren(client, path, watch=True))
+    sent = list(effects)
+    listed = effects[-1]
+    assert isinstance(listed, Reply)
+    assert isinstance(listed.value, tuple)
+    for child in listed.value:
+        for request in (GetData(client, f"{path}/{child}"), Delete(client, f"{path}/{child}")):
+            server, effects = service.step(server, request)
+            sent += effects
+    return server, sent

@@ -1,0 +1,92 @@
+"""What is read from generated metrics, against what really happened."""
+
+from pathlib import Path
+
+import pytest
+
+from advisor.learning.counts import Window, read_histories
+from advisor.learning.evidence import ClusterHistory
+from metric_histories import Act, History, Kind, World, busy_acts, happened
+from metric_judge import AWAY, Judged, judge
+from metric_series import Scraping, dump, query_range
+
+SEED = 11
+# World and scraping: steps, versions, spellings and addresses, each of them at least once.
+SCRAPED = (
+    (World(), Scraping(step_s=5.0)),
+    (World(pods=True), Scraping(step_s=15.0, spelling="count_total")),
+    (World(version="3.9"), Scraping(step_s=15.0, spelling="camel", cluster="main")),
+    (World(version="3.9", brokers=9), Scraping(step_s=30.0, spelling="value")),
+    (World(brokers=12, pods=True), Scraping(step_s=60.0, spelling="name_label")),
+)
+NAMES = [f"{w.version}, every {s.step_s:g} s, {s.spelling}" for w, s in SCRAPED]
+
+
+def busy(world: World, each: int) -> History:
+    """A history with so many of everything."""
+    acts, seconds = busy_acts(world, SEED, each)
+    return happened(world, acts, SEED, seconds)
+
+
+def read(history: History, scraping: Scraping) -> ClusterHistory:
+    """What is learned from the answers of Prometheus."""
+    (result,) = read_histories([query_range(history, scraping)], Window())
+    return result
+
+
+def check(history: History, result: ClusterHistory, scraping: Scraping) -> Judged:
+    """Nothing false, each outage of brokers or the quorum there, refused minutes as they were."""
+    judged = judge(history, result.outages, 3.0 * scraping.step_s + 20.0)
+    assert not judged.false_rows
+    assert len(judged.misnamed) <= 0.03 * len(result.outages)
+    for kind in (*AWAY, Kind.QUORUM):
+        true = len(history.of(kind))
+        assert judged.found[kind] >= 0.97 * true > 0, kind
+    assert judged.named[Kind.QUORUM] == judged.found[Kind.QUORUM]
+    refused = result.refused
+    assert refused is not None
+    # Every minute, and controllers and brokers not at the same moment: less exact.
+    within = 0.1 if scraping.step_s < 60.0 else 0.2
+    assert refused.partition_minutes == pytest.approx(history.refused_partition_minutes, rel=within)
+    return judged
+
+
+@pytest.mark.parametrize(("world", "scraping"), SCRAPED, ids=NAMES)
+def test_what_is_read_really_happened(world: World, scraping: Scraping) -> None:
+    """No row is false, no outage is missing; gaps and addresses are none."""
+    history = busy(world, 2)
+    check(history, read(history, scraping), scraping)
+
+
+def test_a_dump_says_the_same(tmp_path: Path) -> None:
+    """Of true times there are as many outages as of answers on a grid."""
+    history = busy(World(), 1)
+    path = tmp_path / "dump.txt"
+    path.write_text("\n".join(dump(history, Scraping())) + "\n")
+    (result,) = read_histories([path], Window())
+    check(history, result, Scraping())
+
+
+@pytest.mark.parametrize("what", ["prometheus down", "target missing", "controller restart"])
+@pytest.mark.parametrize("step_s", [5.0, 15.0, 30.0, 60.0])
+def test_silence_is_no_outage_and_no_health(what: str, step_s: float) -> None:
+    """Whatever the step: nothing is counted, and what was not watched is no exposure."""
+    acts = [Act(what, 2_000.0 * place, (2,), 900.0) for place in range(1, 4)]
+    history = happened(World(), acts, SEED, 8_000.0)
+    result = read(history, Scraping(step_s=step_s))
+    assert not result.outages
+    assert not any(seen.events for seen in result.seen.values())
+    silent_s = sum((gap.end - gap.start).total_seconds() for gap in result.gaps)
+    targets = {"prometheus down": 6, "target missing": 1, "controller restart": 0}[what]
+    # Targets begin to be scraped one after the other.
+    assert silent_s <= 3 * targets * (900.0 + 3.0 * step_s) + 6 * step_s
+    # Answers go on for five minutes after the last sample, and do not show which of them are old.
+    lookback_s = 300.0 if what == "prometheus down" else 0.0
+    assert silent_s >= 3 * targets * (900.0 - lookback_s - 3.0 * step_s)
+
+
+def test_hundreds_of_outages_are_read_rightly() -> None:
+    """Forty of each kind in half a month, every 15 s."""
+    history = busy(World(), 40)
+    judged = check(history, read(history, Scraping()), Scraping())
+    assert sum(judged.found[kind] for kind in AWAY) > 700
