@@ -89,11 +89,12 @@ def series_of(
     """Yield a series, and what its labels say: the version, or the zone where the target stands."""
     if key[2] is Metric.VERSION:
         values = np.where(np.isnan(values), np.nan, version_of(labels) or np.nan)
-    yield Series(*key, times, values, label_text(labels))
+    text = label_text(labels)
+    yield Series(*key, times, values, text)
     zone = zone_of(labels) if key[2] is Metric.UP else None
     if zone is not None:
-        held = np.where(np.isnan(values), np.nan, zone)
-        yield Series(*key[:2], Metric.ZONE, times, held, label_text(labels))
+        in_zone = np.where(np.isnan(values), np.nan, zone)
+        yield Series(*key[:2], Metric.ZONE, times, in_zone, text)
 
 
 def label_text(labels: Mapping[str, Any]) -> str:

@@ -52,6 +52,7 @@ from advisor.learning.metric_outages import history_of
 from advisor.learning.transitions import (
     ENOUGH_GAPS,
     JOINED,
+    MOST_TIMES_COMMON,
     RESOLUTIONS,
     Runs,
     Samples,
@@ -67,8 +68,6 @@ _LONGEST_GAP_S = 99_999
 _NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
 """What Spark and Arrow read as no value."""
 _NAMED = 3
-# Beyond it a step is taken for gaps: where a target answers once an hour.
-_MOST_TIMES_COMMON = 5
 
 
 # Runs
@@ -422,7 +421,10 @@ def samples_of_rows(
     if not len(rows.series):
         raise nothing_read(where)
     common = _common_step(rows, steps, where)
-    steps = np.where((steps == 0) | (steps > _MOST_TIMES_COMMON * common), common, steps)
+    is_rare = steps > MOST_TIMES_COMMON * common
+    if is_rare.any():
+        rows, steps = _taken_apart(rows, steps, is_rare)
+    steps = np.where((steps == 0) | (steps > MOST_TIMES_COMMON * common), common, steps)
     metrics = {metric.value: metric for metric in Metric}
     pieces = []
     # Days of one series with one step are a piece.
@@ -434,6 +436,24 @@ def samples_of_rows(
         step = float(steps[places[0]])
         pieces.append(Runs(cluster, key.target, metrics[key.metric], step, *runs))
     return samples_of_runs(pieces, where)
+
+
+def _taken_apart(rows: Rows, steps: Numbers, is_rare: NDArray[np.bool_]) -> tuple[Rows, Numbers]:
+    """Make runs of samples that are far apart runs of one again: between them nothing was seen."""
+    times = np.where(is_rare, rows.counts, 1)
+    owners = np.repeat(np.arange(len(times)), times)
+    numbers = np.arange(len(owners)) - np.repeat(np.cumsum(times) - times, times)
+    apart = (rows.lasts - rows.firsts) // np.maximum(rows.counts - 1, 1)
+    whole, rare = rows.at(owners), is_rare[owners]
+    firsts = whole.firsts + numbers * apart[owners]
+    return (
+        whole._replace(
+            firsts=firsts,
+            lasts=np.where(rare, firsts, whole.lasts),
+            counts=np.where(rare, 1, whole.counts),
+        ),
+        steps[owners],
+    )
 
 
 def _common_step(rows: Rows, steps: Numbers, where: str) -> int:
@@ -530,7 +550,7 @@ def read_in_stages(
         Files that cannot be read, after all others are done; or nothing to learn from.
     """
     _prepare(work)
-    tasks, wrong = _planned(sources)
+    tasks, wrong = _planned(sources, Path(work).resolve())
     with progress_bar(len(tasks), "part", "reading samples") as advance:
         for sentence in engine(partial(read_task, work), tasks):
             wrong += filter(None, [sentence])
@@ -578,7 +598,7 @@ def _prepare(work: str) -> None:
         raise InputError(f"{work}: no folder can be made there ({error.strerror}).") from None
 
 
-def _planned(sources: Sequence[Any]) -> tuple[list[Task], list[str]]:
+def _planned(sources: Sequence[Any], work: Path) -> tuple[list[Task], list[str]]:
     """Cut all files into tasks; also what is wrong with those that are none."""
     tasks: list[Task] = []
     wrong: list[str] = []
@@ -589,6 +609,9 @@ def _planned(sources: Sequence[Any]) -> tuple[list[Task], list[str]]:
             wrong.append(str(error))
             continue
         for path, labels in files:
+            # Data sets may be in the folder that is read.
+            if work in Path(path).resolve().parents:
+                continue
             try:
                 tasks += tasks_of(path, labels)
             except InputError as error:

@@ -258,7 +258,7 @@ def test_a_broken_output_is_refused_with_its_line(old, new, said):
     with pytest.raises(InputError, match=said) as caught:
         parse_describe(GOOD.replace(old, new, 1), "x.txt")
     assert "\n" not in str(caught.value)
-    assert "kafka-topics.sh --describe" in str(caught.value) or "keep one" in str(caught.value)
+    assert "--describe" in str(caught.value) or "keep one" in str(caught.value)
 
 
 ODD = ["\n", "\t", "\r", "none", "-1", "N/A", "Isr: ", "Topic: ", "Elr: ", "#", ",", "1", "\u0663"]
