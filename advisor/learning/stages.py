@@ -24,6 +24,7 @@ from hashlib import sha256
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from time import time
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -65,6 +66,7 @@ from advisor.progress import progress_bar
 STAGES = ("runs", "rejects", "transitions", "outages", "mechanisms", "counts", "fits")
 DAY_MS = 86_400_000
 _LONGEST_GAP_S = 99_999
+_SURELY_DEAD_S = 3600.0
 _NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
 """What Spark and Arrow read as no value."""
 _NAMED = 3
@@ -594,6 +596,10 @@ def _prepare(work: str) -> None:
             raise InputError(f"{work} has other files; name an empty or new folder for data sets.")
         for stage in STAGES[:2]:
             (folder / stage).mkdir(parents=True, exist_ok=True)
+        # What was being written when an earlier call was killed; another may be at work now.
+        for path in folder.rglob(".*.parquet.*.part"):
+            if time() - path.stat().st_mtime > _SURELY_DEAD_S:
+                path.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{work}: no folder can be made there ({error.strerror}).") from None
 

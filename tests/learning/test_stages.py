@@ -294,6 +294,10 @@ def test_what_was_killed_goes_on(tmp_path: Path, survive: int) -> None:
         return results
 
     done: list[Any] = []
+    half = tmp_path / "killed" / "runs" / ".a.parquet.0123.part"
+    half.parent.mkdir(parents=True)
+    half.touch()
+    os.utime(half, (0, 0))
     read_in_stages([folder], str(tmp_path / "whole"), run_here)
     try:
         read_in_stages([folder], str(tmp_path / "killed"), killed)
@@ -303,6 +307,7 @@ def test_what_was_killed_goes_on(tmp_path: Path, survive: int) -> None:
     read_in_stages([folder], str(tmp_path / "killed"), run_here)
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
     assert finished.items() <= contents(tmp_path / "killed").items()
+    assert not half.exists()
 
 
 def test_a_damaged_part_is_read_anew(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ _PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
 # Confluent's tool prints offline replicas and observers in columns of their own (5.4 the latter as
 # LiveObservers): https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion
 _CONFLUENT = ("Offline", "Observers", "LiveObservers")
+_ON_EACH = ("Offline", "LiveObservers")
 _OBSERVER_COUNTS = re.compile(r'"observers":\[(.*?)\]')
 _COUNT = re.compile(r'"count":(\d{1,3})\b')
 _OTHERS = (
@@ -188,6 +189,7 @@ def _described(text: str, source: str) -> _Described:
             f"{headers[empty[0]].where}: topic {empty[0]} has no line of a partition, nor has any "
             "other, as with --topics-with-overrides; leave that out: kafka-topics.sh --describe"
         )
+    _check_offline_columns([line for lines in partitions.values() for line in lines])
     topics = tuple(
         _topic(name, headers.get(name), lines) for name, lines in partitions.items() if lines
     )
@@ -418,8 +420,28 @@ def _copies(line: _Line, stated_observers: int) -> tuple[tuple[int, ...], tuple[
     return (replicas, observers) if replicas else (listed, ())
 
 
-def _check_elr_columns(lines: list[_Line]) -> None:
+def _check_offline_columns(lines: list[_Line]) -> None:
+    """Refuse lines without what others have and Confluent's tool prints on each."""
     for line in lines:
+        columns = line.values.keys() ^ lines[0].values.keys()
+        lacking = [label for label in _ON_EACH if label in columns]
+        if lacking:
+            raise InputError(
+                f"{line.where}: some lines have {lacking[0]} and others do not; {_RETRY}"
+            )
+
+
+def _check_elr_columns(lines: list[_Line]) -> None:
+    """Refuse lines of which some lack a column that others have: those are cut."""
+    for line in lines:
+        lacking = [
+            name for name in _CONFLUENT if (name in line.values) != (name in lines[0].values)
+        ]
+        if lacking:
+            raise InputError(
+                f"{line.where}: some lines of topic {line.topic} have {lacking[0]} and others do "
+                f"not; {_RETRY}"
+            )
         if line.has_elr != lines[0].has_elr:
             raise InputError(
                 f"{line.where}: some lines of topic {line.topic} have Elr and others do not; "

@@ -18,7 +18,8 @@ LINE_PREFIX = re.compile(
 _RECORD = re.compile(r"(?<!\S)topic:", re.IGNORECASE)
 _LABELS = (
     *("TopicId", "PartitionCount", "ReplicationFactor", "Configs", "MarkedForDeletion"),
-    *("Partition", "Leader", "Replicas", "Isr", "Elr", "LastKnownElr", "Offline", "Observers"),
+    *("Partition", "Leader", "Replicas", "Isr", "Elr", "LastKnownElr", "Offline"),
+    *("Observers", "LiveObservers"),
     *("Adding Replicas", "Removing Replicas"),
 )
 _LABEL = re.compile(rf"(?<!\S)(?:{'|'.join(_LABELS)}):", re.IGNORECASE)

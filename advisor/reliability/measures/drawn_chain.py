@@ -363,15 +363,14 @@ class DrawnChain:
     @cached_property
     def has_gaps(self) -> NDArray[np.bool_]:
         """Whether any record can be in a gap."""
-        there: NDArray[np.bool_] = self.gap_hours.any(axis=0)
-        return there
+        return np.asarray(self.gap_hours.any(axis=0))
 
     @cached_property
     def longest_gap_hours(self) -> Vector:
         """Mean hours of writes in a gap, in the state where it is longest."""
         there = np.maximum(self.pi[_gaps_of(self.chain).state], 1e-300)
         longest = (self.gap_hours / there).max(axis=0, initial=0.0) + self.unflushed
-        return np.minimum(longest, self.retention_hours)
+        return np.asarray(np.minimum(longest, self.retention_hours))
 
     @cached_property
     def all_out(self) -> Vector:
@@ -545,17 +544,17 @@ class DrawnChain:
         """As `SolvedChain` bounds them: truncation, lumping, rounding and inversion."""
         missing, away = self.truncation, np.array([max(drawn.failovers) for drawn in parameters])
         first, in_gaps = parameters[0], self.lossy_flux[self.moves.in_gaps].sum(axis=0)
-        lost = times(first.retained_records, missing.totals) + missing.losses * (
+        lost: Vector = times(first.retained_records, missing.totals) + missing.losses * (
             first.records_per_hour * self.longest_gap_hours + 2.0 * first.tail_records
         )
         unavailable = missing.unwritable(away)
-        bounds = {
+        bounds: dict[str, Vector] = {
             "loss_events_per_year": (missing.losses + self.accuracy * in_gaps) * HOURS_PER_YEAR,
             "acked_records_lost_per_year": lost * HOURS_PER_YEAR,
             "write_unavailability": unavailable,
             "read_unavailability": unavailable,
         }
-        inverted = self.accuracy * self.has_gaps
+        inverted: Vector = np.asarray(self.accuracy * self.has_gaps, dtype=np.float64)
         return self._with_rounding(bounds, values, {"acked_records_lost_per_year": inverted})
 
     def _with_rounding(

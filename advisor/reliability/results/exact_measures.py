@@ -141,7 +141,7 @@ class ExactMeasures(WithErrors, AboveFloor):
         return self.truncated_entries_per_year
 
     @property
-    def again(self) -> Callable[[FailureModel], ExactMeasures]:
+    def again(self) -> Any:
         """Former name of ``reevaluate``, for one release."""
         return self.reevaluate
 

@@ -14,6 +14,7 @@ from advised import MODEL, described
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
+from advisor.formatting import significant
 from advisor.learning import learn
 from advisor.pipeline.simulate import simulate
 from advisor.present import plot_recommendation, plot_reliability, write_report
@@ -388,7 +389,7 @@ def test_a_learned_card_is_said_to_be_learned() -> None:
     for said in (
         "2 in 36 broker-years",
         "0.1 (0.01 to 1)",
-        str(learned.model.quantities[row.number]),
+        f"{significant(row.posterior.value)} ({significant(row.posterior.low)} to",
     ):
         assert said in section
     assert "which is ours with what this cluster has seen" in page
