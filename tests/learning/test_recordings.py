@@ -7,7 +7,7 @@ import pytest
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory
 from metric_histories import Kind
-from metric_judge import AWAY, judge
+from metric_judge import judge
 from recorded_metrics import SCRAPE_S, dump_of, history_of, recorded_versions, truth_of
 
 VERSIONS = recorded_versions()
@@ -41,14 +41,29 @@ def test_there_are_recordings_of_both_versions() -> None:
 def test_what_really_happened_is_found_and_nothing_else(
     version: str, keep_every: int, tmp_path: Path
 ) -> None:
-    """Every outage of brokers and of the quorum; silence of Prometheus or of a target is none."""
+    """Every outage, none called wrongly; silence of Prometheus or of a target is none."""
     history, result = history_of(version), read(version, keep_every, tmp_path)
     judged = judge(history, result.outages, SCRAPE_S * keep_every + 15.0)
     assert not judged.false_rows
     assert not judged.misnamed
-    for kind in (*AWAY, Kind.QUORUM):
+    for kind in Kind:
         assert judged.found[kind] == len(history.of(kind)), kind
-    assert judged.named[Kind.QUORUM] == 1
+    for kind in (Kind.HALF_DEAD, Kind.QUORUM):
+        assert judged.named[kind] == 1, kind
+
+
+def test_what_coarser_scrapes_tell_of_restarts(tmp_path: Path) -> None:
+    """States of 4.x tell a restart while a scrape falls into it; at a minute none does."""
+    history = history_of("4.3")
+    named = [
+        judge(history, read("4.3", every, tmp_path).outages, SCRAPE_S * every + 15.0).named
+        for every in (1, 3, 6, 12)
+    ]
+    restarts = [by_kind[Kind.RESTART] for by_kind in named]
+    assert restarts[0] == len(history.of(Kind.RESTART)) == 4
+    assert restarts == sorted(restarts, reverse=True)
+    assert restarts[-1] == 0
+    assert all(by_kind[Kind.CRASH] == 0 for by_kind in named)
 
 
 @EACH
