@@ -554,7 +554,7 @@ class DrawnChain:
             "write_unavailability": unavailable,
             "read_unavailability": unavailable,
         }
-        inverted = self.accuracy * self.has_gaps
+        inverted: Vector = np.asarray(self.accuracy * self.has_gaps, dtype=np.float64)
         return self._with_rounding(bounds, values, {"acked_records_lost_per_year": inverted})
 
     def _with_rounding(
