@@ -206,7 +206,7 @@ def compute_intervals(results: Iterable[Any]) -> None:
         if not each.intervals:
             card = id(each.model), uncertainty.draws(each.states, each.load.partitions)
             together[card][id(each)] = each
-    for group in (list(some.values()) for some in together.values()):
+    for group in (list(by_card.values()) for by_card in together.values()):
         drawn = _of_draws(group)
         for place, result in enumerate(group):
             sample = [row[place] for row in drawn]
