@@ -82,6 +82,7 @@ fuzz: $(READY)
 
 bench: $(READY)
 	$(PY) bench/compare.py
+	$(PY) bench/learn.py
 
 lock: $(READY)
 	@$(PIP) uv

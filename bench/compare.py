@@ -5,11 +5,11 @@ Ratios travel between machines; seconds do not. Run it with ``make bench``.
 
 from __future__ import annotations
 
+import audit
 import decision
 import exact
 import redraw
 import sampling
-from audit import judged
 from stopwatch import seconds
 
 from advisor import Config
@@ -37,7 +37,7 @@ def search() -> tuple[str, float, str, float]:
 def main() -> None:
     """Print a line for each comparison."""
     exact.main()
-    for compare in (*sampling.COMPARED, *decision.COMPARED, search, judged):
+    for compare in (*sampling.COMPARED, *decision.COMPARED, search, *audit.COMPARED):
         ours, taken, peer, other = compare()
         print(
             f"{ours}: {taken * 1e6:,.1f} us; {peer}: {other * 1e6:,.1f} us; "

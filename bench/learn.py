@@ -49,31 +49,39 @@ NAMES = {
 COLUMNS = ["timestamp", "value", "metric", "instance", "cluster"]
 # One sample in about two thousand differs from the one before.
 RESTARTS_PER_DAY = 0.25
+DOWN_SCRAPES = 8
+
+
+def restarts_of(cluster: int, broker: int) -> np.ndarray:
+    """The scrapes at which a broker goes down, in all eight months, well apart."""
+    rng = np.random.default_rng([cluster, broker])
+    places = np.sort(rng.integers(10, DAYS * SCRAPES, rng.poisson(RESTARTS_PER_DAY * DAYS)))
+    return places[np.diff(places, prepend=0) > 5 * DOWN_SCRAPES]
 
 
 def write_file(path: Path, cluster: int, day: int, days: int) -> int:
     """Write the samples of a cluster for some days, series by series; return how many."""
     rng = np.random.default_rng([cluster, day])
-    count = days * SCRAPES
+    first, count = day * SCRAPES, days * SCRAPES
+    scrapes = first + np.arange(count)
     times, values, metrics, instances = [], [], [], []
     for broker in range(BROKERS):
-        moment = int(rng.integers(0, STEP_S * 1000))
-        scrapes = BEGIN_MS + 86_400_000 * day + moment + 1000 * STEP_S * np.arange(count)
-        jitter = rng.integers(0, 5, count)
-        begun = START_S + 86_400 * day
-        starts = np.sort(rng.integers(10, count - 20, rng.poisson(RESTARTS_PER_DAY * days)))
+        late = 2_417 * (broker + 1) + rng.integers(0, 5, count)
+        moments = BEGIN_MS + 1000 * STEP_S * scrapes + late
+        begun = np.full(count, float(START_S))
+        is_down = np.zeros(count, dtype=bool)
+        for place in restarts_of(cluster, broker):
+            is_down |= (scrapes >= place) & (scrapes < place + DOWN_SCRAPES)
+            begun[scrapes >= place + DOWN_SCRAPES] = START_S + STEP_S * place
         for number, (name, usual) in enumerate(NAMES.items()):
             row = np.full(count, usual)
             if name.endswith("activecontrollercount") and broker == 0:
                 row[:] = 1.0
             if name.startswith("process"):
                 row[:] = begun
-                for start in starts:
-                    row[start + 8 :] = begun + STEP_S * start
-            for start in starts:
-                row[start : start + 8] = 0.0 if name == "up" else np.nan
+            row[is_down] = 0.0 if name == "up" else np.nan
             is_there = ~np.isnan(row)
-            times.append((scrapes + jitter)[is_there])
+            times.append(moments[is_there])
             values.append(row[is_there])
             metrics.append(np.full(is_there.sum(), number, dtype=np.int32))
             instances.append(np.full(is_there.sum(), broker, dtype=np.int32))
@@ -122,7 +130,15 @@ def learn_here(files: list[str], work: str, engine: str) -> None:
     )
 
 
-def measure(files: list[Path], folder: Path, engine: str, samples: int) -> None:
+def restarts_until(days: int) -> int:
+    """How many brokers went down and returned, all clusters together."""
+    brokers = ((cluster, broker) for cluster in range(CLUSTERS) for broker in range(BROKERS))
+    return sum(
+        int((restarts_of(*names) + DOWN_SCRAPES < days * SCRAPES).sum()) for names in brokers
+    )
+
+
+def measure(files: list[Path], folder: Path, engine: str, samples: int, days: int) -> None:
     """Print a line about some files."""
     start, cpu = time.perf_counter(), time.process_time()
     rows = scan(files)
@@ -132,13 +148,17 @@ def measure(files: list[Path], folder: Path, engine: str, samples: int) -> None:
         command = [sys.executable, __file__, "--child"]
         run = subprocess.run(command, input=names, capture_output=True, text=True, check=True)
     took = json.loads(run.stdout)
+    times = took["seconds"] / bare if engine == "spark" else took["cpu"] / bare_cpu
+    # Of Spark only the process that waits would be counted.
+    of_processor = "" if engine == "spark" else f" ({took['cpu']:.1f} s of processor)"
     print(
-        f"{rows / 1e6:8.1f} M samples: {took['seconds']:7.1f} s, {took['cpu']:.1f} s of processor; "
-        f"{took['cpu'] / bare_cpu:.1f} times a bare scan ({bare:.1f} s, {bare_cpu:.1f} s of "
-        f"processor); {took['megabytes']:.0f} MB, {took['outages']} outages",
+        f"{rows / 1e6:8.1f} M samples: {took['seconds']:7.1f} s{of_processor}; {times:.1f} times "
+        f"a bare scan ({bare:.1f} s, {bare_cpu:.1f} s of processor); {took['megabytes']:.0f} MB, "
+        f"{took['outages']} outages",
         flush=True,
     )
     assert rows == samples
+    assert took["outages"] == restarts_until(days)
 
 
 def measure_texts(folder: Path) -> None:
@@ -189,8 +209,9 @@ def main() -> None:
         size = sum(path.stat().st_size for path in files)
         print(f"{len(files)} files, {size / 1e6:.0f} MB; load {os.getloadavg()[0]:.1f}", flush=True)
         for share in (4, 2, 1):
-            chosen = files[: len(files) // share]
-            measure(chosen, folder, engine, sum(samples[path] for path in chosen))
+            chosen = files[: len(files) // (share * CLUSTERS) * CLUSTERS]
+            until = min(days, len(chosen) // CLUSTERS * length)
+            measure(chosen, folder, engine, sum(samples[path] for path in chosen), until)
         measure_texts(folder)
 
 

@@ -47,7 +47,7 @@ CONTROLLERS = (*MORE_CONTROLLERS, CONTROLLER)
 EXPORTERS = {"3.9": "0.20.0", "4.3": "1.0.1"}
 PARTITIONS, MIN_ISR = 20, 2
 EXPORTER_PORT, SCRAPE_S = 7071, 5
-REST_S, DONE_WITHIN_S, LOOK_EVERY_S = 75.0, 240.0, 0.1
+REST_S, DONE_WITHIN_S, LOOK_EVERY_S = 65.0, 240.0, 0.1
 TIMEOUTS = ClusterTimeouts(session_timeout_ms=9_000, replica_lag_time_max_ms=15_000)
 SETTINGS = {
     "auto.leader.rebalance.enable": "true",

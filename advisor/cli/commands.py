@@ -208,7 +208,7 @@ def audit(
     The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
-    from advisor.cluster.formats.sources import DESCRIBE
+    from advisor.cluster.completeness import DESCRIBE
 
     path = None if sarif is None else files.check_sarif_path(Path(sarif))
     accepted = "" if baseline is None else files.read_baseline(Path(baseline))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from advisor.cluster.topic import Partition, Topic
 from advisor.formatting import counted
 
-_ALL = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
+DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
+"""What shows all of a cluster, and what to run in place of a text that has no replicas."""
 
 
 def part_shown(
@@ -33,7 +34,7 @@ def part_shown(
     if missing:
         return (
             f"This is a part of the cluster ({missing}): nothing is concluded about what does not "
-            f"occur in it; give the output of {_ALL}."
+            f"occur in it; give the output of {DESCRIBE}."
         )
     if len(topics) > 1:
         return ""

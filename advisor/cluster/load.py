@@ -12,11 +12,12 @@ from typing import Any
 
 from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
+from advisor.cluster.completeness import DESCRIBE
 from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.formats.additions import Addition, added, of_deployment
 from advisor.cluster.formats.describe import looks_like_describe
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.formats.sources import BEGINNING, DESCRIBE, Source, not_read, source_of
+from advisor.cluster.formats.sources import BEGINNING, Source, not_read, source_of
 from advisor.cluster.live.reader import read_live
 from advisor.cluster.managed_services import EVENT_HUBS, EVENT_HUBS_WORDS, service_of
 from advisor.cluster.model import Cluster

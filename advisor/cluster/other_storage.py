@@ -47,7 +47,7 @@ def observers_words(topics: Sequence[Topic]) -> str:
     more = f" and {len(brokers) - _MOST_NAMES:,} more" if len(brokers) > _MOST_NAMES else ""
     more_topics = f" and {len(observed) - 1:,} more topics" if len(observed) > 1 else ""
     return (
-        f"Observers of {observed[0].name}{more_topics} (brokers "
+        f"Observers of {observed[0].name}{more_topics} (broker{'s' * (len(brokers) > 1)} "
         f"{', '.join(map(str, brokers[:_MOST_NAMES]))}{more}) are asynchronous copies: outside the "
         "ISR by design, they neither acknowledge nor are elected, and do not count as replicas. If "
         "they are promoted, writes stop for less time than said here: no other setting is weighed."

@@ -24,8 +24,8 @@ import numpy as np
 from advisor.errors import InputError, shown
 from advisor.formatting import HOURS_PER_YEAR
 from advisor.learning.evidence import ClusterHistory, Gap, Outage, Refused, Seen
+from advisor.learning.metric_causes import of_quorum, stopping_one, stopping_several
 from advisor.learning.metric_names import Metric, metric_of
-from advisor.learning.metric_outages import of_quorum, stopping_one, stopping_several
 from advisor.learning.posterior import Lengths
 from advisor.learning.prometheus import Array, Series
 from advisor.learning.transitions import Samples, runs_of, samples_of_runs, step_of

@@ -31,7 +31,7 @@ from advisor.formatting import HOURS_PER_YEAR, as_given
 from advisor.learning.cloudwatch import CloudWatch, cloudwatch_of, histories_of, is_cloudwatch
 from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
 from advisor.learning.metric_files import DUMPS, is_parquet, is_samples
-from advisor.learning.metric_outages import history_of
+from advisor.learning.metric_outages import brokers_of, history_of
 from advisor.learning.prometheus import (
     MOST_DUMP_BYTES,
     Answer,
@@ -175,9 +175,11 @@ def _cut(series: Series, window: Window) -> Series:
 
 
 def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterHistory]:
+    # Exporters of hosts may lack the label of the cluster, and make none of their own.
+    own = [samples for samples in all_samples if brokers_of(samples)] or all_samples
     return [
         replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
-        for samples in all_samples
+        for samples in own
     ]
 
 

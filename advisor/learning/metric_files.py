@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,7 @@ _FIRST_BYTES = 200
 _ROWS_OF_TASK = 16_000_000
 _ROWS_OF_BATCH = 1 << 20
 _CHARACTERS_OF_PIECE = 32_000_000
-_FEW_PLACES = 1_000_000
+_FEW_TIMES, _FEW_PLACES = 1_000, 1_000_000
 _MOST_SERIES = 1_000_000
 _MOST_REJECTS = 10_000
 _MOST_BAD_LINES = 0.01
@@ -178,6 +179,8 @@ def tasks_of(path: str, labels: tuple[tuple[str, str], ...]) -> list[Task]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no such path"
         raise InputError(f"{path}: cannot be read ({why}).") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path}: it is no regular file.")
     stamp = f"{status.st_size} {status.st_mtime_ns}"
     if Path(path).suffix.lower() not in PARQUET:
         return [Task(path, 0, 0, labels, stamp)]
@@ -364,7 +367,7 @@ def _in_parquet(task: Task, rejects: Rejects) -> Iterator[Sampled]:
                     f"{task.path}: it has more than {_MOST_SERIES:,} series; export the brokers' "
                     "only."
                 )
-    except (arrow().ArrowException, OSError) as error:
+    except (arrow().ArrowException, OSError, UnicodeDecodeError) as error:
         raise _torn(task.path, error) from None
 
 
@@ -441,14 +444,14 @@ def _milliseconds(column: Any) -> tuple[Numbers, NDArray[np.bool_]]:
     if pa.types.is_floating(column.type):
         has_time = has_time & np.isfinite(numbers)
         numbers = np.where(has_time, numbers, 0.0)
-    largest = float(np.abs(numbers[has_time]).max(initial=0))
-    # Seconds, milliseconds, microseconds or nanoseconds.
+    # Seconds, milliseconds, microseconds or nanoseconds, by what is usual.
+    usual = float(np.median(numbers[:: len(numbers) // _FEW_TIMES + 1])) if len(numbers) else 0.0
     factor = 1000.0
-    while largest > _SECONDS:
-        largest, factor = largest / 1000.0, factor / 1000.0
+    while usual > _SECONDS:
+        usual, factor = usual / 1000.0, factor / 1000.0
     if np.issubdtype(numbers.dtype, np.integer) and factor <= 1.0:
         return (numbers // round(1.0 / factor)).astype(np.int64, copy=False), has_time
-    return np.rint(numbers * factor).astype(np.int64), has_time
+    return np.rint(np.clip(numbers * factor, -1.0, YEAR_9999_MS)).astype(np.int64), has_time
 
 
 def _floats(column: Any) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+from zlib import crc32
 
 from advisor.rendering import one_line
 
@@ -57,6 +58,14 @@ class Metric(Enum):
     """Every controller's: brokers that are registered and not fenced."""
     SHUTTING_DOWN = "shutting_down"
     """Every controller's: brokers in controlled shutdown."""
+    ZONE = "zone"
+    """A number that stands for the zone or rack that a target's labels say."""
+    SCRAPE_SECONDS = "scrape_seconds"
+    """How long a scrape took; Prometheus' own. A host that is there refuses at once."""
+    HOST_BOOT = "host_boot"
+    """When the host began; node_exporter's."""
+    HOST_ROOM = "host_room"
+    """Bytes that are free on a disk of the host; node_exporter's, a series for each disk."""
     REGISTRATION = "registration"
     """Every controller's, a series for each broker: 10 fenced, 20 stops, 30 active."""
 
@@ -91,6 +100,9 @@ _EXAMPLES = "jmx_exporter/examples/kafka-2_0_0.yml"
 SPELLINGS = (
     Spelling(Metric.UP, "up", "Prometheus", whole=True),
     Spelling(Metric.START, "process_start_time_seconds", "client_java, in jmx_exporter"),
+    Spelling(Metric.SCRAPE_SECONDS, "scrape_duration_seconds", "Prometheus", whole=True),
+    Spelling(Metric.HOST_BOOT, "node_boot_time_seconds", "node_exporter", whole=True),
+    Spelling(Metric.HOST_ROOM, "node_filesystem_avail_bytes", "node_exporter", whole=True),
     Spelling(Metric.VERSION, "app_info", "kafka.server:type=app-info, label version"),
     Spelling(Metric.VERSION, "app_info_version", "the same; Koperator's rules"),
     Spelling(Metric.BROKER_STATE, "KafkaServer_BrokerState", "kafka.server:type=KafkaServer"),
@@ -130,8 +142,18 @@ _BEANS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _TARGETS = ("pod", "kubernetes_pod_name", "instance")
 """Labels that name a target: a pod keeps its name when its address changes."""
 _CLUSTERS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
-_SUBJECTS = ("broker", "broker_id", "brokerid")
-"""Labels that say which broker a controller speaks of."""
+_SUBJECTS = {
+    Metric.REGISTRATION: ("broker", "broker_id", "brokerid"),
+    Metric.HOST_ROOM: ("mountpoint",),
+}
+"""Labels that say of what a target speaks, where it speaks of several."""
+OF_HOSTS = (Metric.HOST_BOOT, Metric.HOST_ROOM)
+"""Metrics of a host, whose target is the host's exporter."""
+_ZONES = (
+    *("topology_kubernetes_io_zone", "failure_domain_beta_kubernetes_io_zone"),
+    *("availability_zone", "zone", "rack"),
+)
+"""Labels that a scrape configuration may keep of where a target stands."""
 
 
 def plain(text: Any) -> str:
@@ -182,11 +204,14 @@ def key_of(labels: Mapping[str, Any]) -> tuple[str, str, Metric] | None:
     What a controller says of a broker has both in its target.
     """
     metric = metric_of(labels)
-    target = next((one_line(labels[key]) for key in _TARGETS if key in labels), "")
+    # The pod of a host's exporter says nothing about the host.
+    named = ("instance",) if metric in OF_HOSTS else _TARGETS
+    target = next((one_line(labels[key]) for key in named if key in labels), "")
     if metric is None or not target:
         return None
-    if metric is Metric.REGISTRATION:
-        subject = next((one_line(labels[key]) for key in _SUBJECTS if key in labels), "")
+    if metric in _SUBJECTS:
+        names = _SUBJECTS[metric]
+        subject = next((one_line(labels[key]) for key in names if key in labels), "")
         if not subject:
             return None
         target = f"{target} of {subject}"
@@ -207,12 +232,31 @@ def version_of(labels: Mapping[str, Any]) -> float | None:
     return float(10_000 * major + 100 * minor + patch)
 
 
+def host_of(target: str) -> str:
+    """Return the host of a target, which its exporters have in common.
+
+    >>> host_of("broker-1.example.org:9404")
+    'broker-1.example.org'
+    """
+    return target.partition(" of ")[0].rpartition(":")[0] or target.partition(" of ")[0]
+
+
+def zone_of(labels: Mapping[str, Any]) -> float | None:
+    """Return a number that stands for the zone that labels say; None if they say none.
+
+    >>> zone_of({"zone": "a"}) == zone_of({"zone": "a", "pod": "x"}) != zone_of({"zone": "b"})
+    True
+    """
+    zone = next((str(labels[key]) for key in _ZONES if key in labels), None)
+    return None if zone is None else float(crc32(zone.encode()))
+
+
 def name_pattern() -> str:
     """Return a regular expression of the names that Kafka's metrics have in Prometheus.
 
     Those of which the MBean's name is in a label are found by `bean_pattern`.
     """
-    beans = (row.end for row in SPELLINGS if row.metric not in (Metric.UP, Metric.START))
+    beans = (row.end for row in SPELLINGS if row.metric not in _OWN or _is_version(row))
     ends = sorted({_spaced(bean) for bean in beans})
     afterwards = "|".join(AFTERWARDS)
     return f"(?i).*({'|'.join(ends)})(_?({afterwards}))*"
@@ -229,7 +273,12 @@ def bean_pattern() -> str:
     return f"({'|'.join(sorted(bean for bean in beans if '.' not in bean))})(PerSec)?"
 
 
-_OWN = (Metric.UP, Metric.START, Metric.VERSION)
+_OWN = (Metric.UP, Metric.START, Metric.VERSION, Metric.SCRAPE_SECONDS, *OF_HOSTS)
+"""Metrics that are not an MBean's with a name."""
+
+
+def _is_version(row: Spelling) -> bool:
+    return row.metric is Metric.VERSION
 
 
 def _spaced(bean: str) -> str:

@@ -3,30 +3,48 @@
 A broker was down where its process began anew afterwards (`process_start_time_seconds`). A target
 that did not answer and went on with the same process was not watched, and so was everything while
 Prometheus itself was silent: that time is taken off the exposure, and is no outage. What stopped a
-broker (a crash, its host, a planned restart) and why several stopped together is in no metric at
-usual scrape intervals: such outages are listed, and the card keeps its numbers for them. That
-nothing happened is proved for all of them.
+broker is told by `metric_causes`, where it can be told. A mechanism is counted where nearly all
+events that may have been of it are told; else the card keeps its numbers for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from advisor.errors import InputError
 from advisor.formatting import HOURS_PER_YEAR, counted
-from advisor.learning.evidence import ClusterHistory, Gap, Outage, Refused, Seen
+from advisor.learning.evidence import (
+    ClusterHistory,
+    Gap,
+    Outage,
+    Refused,
+    Seen,
+    Teaches,
+    evidence_of,
+    length_key,
+)
+from advisor.learning.metric_causes import (
+    Causes,
+    Down,
+    Event,
+    of_quorum,
+    stopping_one,
+    stopping_several,
+)
+from advisor.learning.metric_causes import mechanism as mechanism_of
 from advisor.learning.metric_names import Metric
-from advisor.learning.posterior import Lengths
+from advisor.learning.posterior import Lengths, Share
 from advisor.learning.prometheus import Array
 from advisor.learning.transitions import Samples
+from advisor.reliability.failures.mechanism import per_hour
 from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, table
 
-BROKER_DOWN, SEVERAL_DOWN = "broker down", "several brokers down"
-"""What outages are called whose mechanism metrics do not say."""
 # With longer steps two brokers that are restarted one after the other look as if down together.
 _LONGEST_STEP = 60.0
 # A controller that fails over is away for seconds, and for up to a session with ZooKeeper.
@@ -37,42 +55,8 @@ _SAME_PROCESS = 1.0
 _EDGE_SECONDS = 300.0
 # Of all partitions, that brokers which are scraped lead; with less, some are not scraped.
 _MOST_LED = 0.98
-
-
-def stopping_one() -> list[str]:
-    """The mechanisms that stop the process of one broker."""
-    stops = (BrokerEvent.CRASH, BrokerEvent.POWER, BrokerEvent.STOP)
-    return [e.name for e in table().with_effect(*stops) if e.scope is Scope.BROKER]
-
-
-def stopping_several() -> list[str]:
-    """The mechanisms by which one cause stops the processes of several brokers."""
-    stops = table().with_effect(BrokerEvent.CRASH)
-    return [entry.name for entry in stops if entry.scope is Scope.CLUSTER]
-
-
-def of_quorum() -> str:
-    """The mechanism that takes the controller quorum."""
-    return next(entry.name for entry in table().entries if entry.effect.of_quorum)
-
-
-@dataclass(frozen=True)
-class Down:
-    """A broker that was down.
-
-    Attributes
-    ----------
-    target : str
-    first, last : int
-        First and last interval in which it was down, `last` before `first` if no scrape saw it
-        down; of one that did not return, the last of all.
-    returned : bool
-    """
-
-    target: str
-    first: int
-    last: int
-    returned: bool
+_MOST_UNTOLD = 0.2
+"""Share of the events that may have been of a mechanism, of which it is not told whether."""
 
 
 @dataclass(frozen=True)
@@ -156,22 +140,22 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     name : str
         What to call the cluster.
     """
-    watches = {broker: watch(samples, broker) for broker in _brokers(samples)}
+    watches = {broker: watch(samples, broker) for broker in brokers_of(samples)}
     if not watches:
         raise InputError(f"{name}: no target reports what brokers do, such as LeaderCount.")
     downs = [down for watched in watches.values() for down in watched.downs]
-    together = _together(samples, watches)
-    counts = _Counts(samples, {}, {}, [])
-    counts.count_single(watches, downs)
-    counts.count_together(watches)
+    events = Causes(samples, downs, sorted(watches)).events()
+    counts = _Counts(samples, watches, events)
+    counts.count_events()
     lost = counts.count_quorum_losses(name)
     refused = _refused(samples, watches)
     if not counts.seen and refused is None:
         counts.notes.append("Nothing that a card holds is proved by these metrics.")
-    outages = [*_outages(samples, downs, together, name), *lost]
+    outages = [*(_outage(event, name) for event in events), *lost]
     return ClusterHistory(
         name=name,
         brokers=len(watches),
+        racks=counts.zones or None,
         years=_years(samples.seconds.sum()),
         seen=counts.seen,
         outages=tuple(sorted(outages, key=lambda outage: outage.start)),
@@ -193,9 +177,11 @@ class _Counts:
     """Mechanisms of which metrics prove how often they happened, filled one after the other."""
 
     samples: Samples
-    seen: dict[str, Seen]
-    exposures: dict[str, float]
-    notes: list[str]
+    watches: Mapping[str, Watch]
+    events: Sequence[Event]
+    seen: dict[str, Seen] = field(default_factory=dict)
+    exposures: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def _count(self, mechanism: str, seen: Seen, seconds: float) -> None:
         if seconds > 0.0:
@@ -205,31 +191,122 @@ class _Counts:
     def _seconds(self, marks: np.ndarray) -> float:
         return float(self.samples.seconds[marks].sum())
 
-    def count_single(self, watches: Mapping[str, Watch], downs: Sequence[Down]) -> None:
-        """Enter that no broker was down, if so."""
-        if downs:
+    @cached_property
+    def zones(self) -> int:
+        """In how many zones brokers stand; 0 if labels do not say it of all."""
+        rows = [self.samples.of(Metric.ZONE, broker) for broker in self.watches]
+        zones = {float(np.nanmax(row)) for row in rows if not np.isnan(row).all()}
+        return len(zones) if all(not np.isnan(row).all() for row in rows) else 0
+
+    def count_events(self) -> None:
+        """Enter how often brokers stopped or lagged, also that they never did."""
+        each = sum(self._seconds(watched.seen) for watched in self.watches.values())
+        whole = self._seconds(np.logical_and.reduce([w.seen for w in self.watches.values()]))
+        untold: dict[int, list[str]] = {}
+        if self._stops_are_seen():
+            for mechanism in stopping_one():
+                self._enter(mechanism, each, untold)
+            if len(self.watches) > 1 and self._is_fine([*stopping_several()]):
+                for mechanism in stopping_several():
+                    self._enter(mechanism, whole, untold)
+                if self.zones > 1:
+                    rack = mechanism_of(BrokerEvent.POWER, Scope.RACK)
+                    self._enter(rack, whole * self.zones, untold)
+        if self._has((Metric.ISR_SHRINKS, Metric.UNDER_REPLICATED, Metric.UNDER_MIN_ISR)):
+            for effect in (BrokerEvent.LAG, BrokerEvent.LIMP):
+                self._enter(mechanism_of(effect, Scope.BROKER), each, untold)
+        for number, mechanisms in untold.items():
             self.notes.append(
-                f"Metrics show {counted(len(downs), 'outage')} of brokers and not what stopped "
-                f"them: {', '.join(stopping_one())} stay as they were; count them by hand."
+                f"Metrics show {counted(number, 'event')} that may have been of "
+                f"{', '.join(mechanisms)} and do not tell which: they stay as they were; count "
+                "them by hand."
             )
+        self._note_overlaps()
+
+    def _enter(self, name: str, seconds: float, untold: dict[int, list[str]]) -> None:
+        """Count a mechanism, if nearly all events that may have been of it are told."""
+        own = [event for event in self.events if event.may_be == (name,)]
+        unsure = sum(name in event.may_be and len(event.may_be) > 1 for event in self.events)
+        if unsure > _MOST_UNTOLD * (len(own) + unsure):
+            untold.setdefault(unsure, []).append(name)
             return
-        if not self._has_starts(watches):
+        if unsure:
             self.notes.append(
-                "Without process_start_time_seconds of every broker no outage is proved: "
-                f"{', '.join([*stopping_one(), *stopping_several()])} stay as they were."
+                f"{name}: {counted(unsure, 'event')} besides the {len(own)} that were counted may "
+                "have been of it; the time that counts is shortened by as much."
             )
-            return
-        moved = self._that_come_or_go(watches)
+            seconds *= len(own) / (len(own) + unsure)
+        self._count(name, self._added_up(name, own), seconds)
+
+    def _added_up(self, name: str, events: Sequence[Event]) -> Seen:
+        entry = table()[name]
+        lengths: dict[str, tuple[list[float], list[float]]] = {}
+        shares: dict[str, Share] = {}
+        for event in events:
+            key = length_key(entry, event.variant)
+            if key:
+                last = self.samples.end if event.end is None else event.end
+                both = lengths.setdefault(key, ([], []))
+                hours = max(last - event.start, self.samples.step_seconds / 2.0) / 3600.0
+                both[event.end is None].append(hours * per_hour(key))
+            for share, happened in event.shares.items():
+                before = shares.get(share, Share(0, 0))
+                shares[share] = Share(before.happened + happened, before.of + 1)
+        # Which restarts ended hard is told of some more easily than of others.
+        told = {
+            key: share
+            for key, share in shares.items()
+            if evidence_of(entry).get(key) is Teaches.SHARE_OF_DEATHS
+            or share.of >= (1.0 - _MOST_UNTOLD) * len(events)
+        }
+        is_each = Teaches.EACH_BROKER in evidence_of(entry).values()
+        return Seen(
+            len(events),
+            {key: Lengths(tuple(ended), tuple(on)) for key, (ended, on) in lengths.items()},
+            told,
+            tuple((len(e.brokers), len(self.watches)) for e in events) if is_each else (),
+        )
+
+    def _note_overlaps(self) -> None:
+        restart = mechanism_of(BrokerEvent.STOP, Scope.BROKER)
+        own = [event for event in self.events if event.may_be == (restart,)]
+        overlaps = sum(
+            a.end is None or b.start < a.end
+            for a, b in pairwise(sorted(own, key=lambda event: event.start))
+        )
+        if overlaps:
+            self.notes.append(
+                f"{counted(overlaps, 'restart')} of {len(own)} began before the broker before was "
+                f"back in sync: that is what {restart} has a number for, {_overlap_key()}."
+            )
+
+    def _stops_are_seen(self) -> bool:
+        """Whether an outage of any broker would have been seen."""
+        stay = f"{', '.join([*stopping_one(), *stopping_several()])} stay as they were."
+        if not self._has((Metric.START,)):
+            self.notes.append(
+                "Without process_start_time_seconds of every broker no outage is proved: " + stay
+            )
+            return False
+        moved = self._that_come_or_go(self.watches)
         if moved:
             self.notes.append(
                 f"{moved[0]} is not there from the first to the last time, as after an outage from "
-                "which a broker returns with another address: "
-                f"{', '.join([*stopping_one(), *stopping_several()])} stay as they were."
+                f"which a broker returns with another address: {stay}"
             )
-            return
-        seconds = sum(self._seconds(watched.seen) for watched in watches.values())
-        for mechanism in stopping_one():
-            self._count(mechanism, Seen(0), seconds)
+        return not moved
+
+    def _is_fine(self, several: Sequence[str]) -> bool:
+        if self.samples.step_seconds <= _LONGEST_STEP:
+            return True
+        self.notes.append(
+            f"At a step of {self.samples.step_seconds:g} s it cannot be told whether brokers "
+            f"were down together: {', '.join(several)} stay as they were."
+        )
+        return False
+
+    def _has(self, metrics: Sequence[Metric]) -> bool:
+        return all(set(self.watches) <= set(self.samples.targets_of(m)) for m in metrics)
 
     def _that_come_or_go(self, watches: Mapping[str, Watch]) -> list[str]:
         """Brokers that were not seen at the beginning or the end, while others were scraped."""
@@ -239,30 +316,6 @@ class _Counts:
         edge = _EDGE_SECONDS + self.samples.step_seconds
         ends = (awake & (since < edge), awake & (until > until[-1] - edge))
         return [b for b, watched in watches.items() if not all(watched.seen[e].any() for e in ends)]
-
-    def _has_starts(self, watches: Mapping[str, Watch]) -> bool:
-        return set(watches) <= set(self.samples.targets_of(Metric.START))
-
-    def count_together(self, watches: Mapping[str, Watch]) -> None:
-        """Enter that no two brokers were down together, if so."""
-        stay = f"{', '.join(stopping_several())} stay as they were"
-        whole = self._has_starts(watches) and not self._that_come_or_go(watches)
-        if len(watches) < 2 or not whole:
-            return
-        if self.samples.step_seconds > _LONGEST_STEP:
-            self.notes.append(
-                f"At a step of {self.samples.step_seconds:g} s it cannot be told whether brokers "
-                f"were down together: {stay}."
-            )
-        elif _together(self.samples, watches, self.samples.step_seconds):
-            self.notes.append(
-                "Metrics show several brokers down at once, or nearly, and not why: "
-                f"{stay}; count them by hand."
-            )
-        else:
-            all_seen = np.logical_and.reduce([watched.seen for watched in watches.values()])
-            for mechanism in stopping_several():
-                self._count(mechanism, Seen(0), self._seconds(all_seen))
 
     def count_quorum_losses(self, name: str) -> list[Outage]:
         """Enter the times without an active controller, and return them."""
@@ -317,8 +370,8 @@ def _gaps(samples: Samples, watches: Mapping[str, Watch]) -> Iterator[Gap]:
             yield Gap(broker, _moment(samples.times[first]), _end(samples, last))
 
 
-def _brokers(samples: Samples) -> list[str]:
-    """Targets that report what only brokers do."""
+def brokers_of(samples: Samples) -> list[str]:
+    """Return the targets that report what only brokers do."""
     kinds = (Metric.UNDER_REPLICATED, Metric.UNDER_MIN_ISR, Metric.LEADERS)
     return sorted({target for kind in kinds for target in samples.targets_of(kind)})
 
@@ -330,47 +383,20 @@ def _runs(marks: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-def _together(
-    samples: Samples, watches: Mapping[str, Watch], around_seconds: float = 0.0
-) -> list[tuple[float, float]]:
-    """Times in which two brokers or more were down, or may have been between two scrapes."""
-    spans = {broker: _spans(samples, w.downs, around_seconds) for broker, w in watches.items()}
-    edges = np.unique(np.concatenate([*spans.values()]))
-    down = np.zeros(len(edges))
-    for own in spans.values():
-        is_down = np.zeros(len(edges), dtype=bool)
-        for start, end in own:
-            is_down[(edges >= start) & (edges < end)] = True
-        down += is_down
-    return [(float(edges[first]), float(edges[last + 1])) for first, last in _runs(down >= 2)]
+def _outage(event: Event, name: str) -> Outage:
+    return Outage(
+        mechanism=event.name,
+        brokers=event.brokers,
+        start=_moment(event.start),
+        end=None if event.end is None else _moment(event.end),
+        evidence=f"{', '.join(event.brokers)}: {event.evidence}".removeprefix(": "),
+        cluster=name,
+    )
 
 
-def _spans(samples: Samples, downs: Sequence[Down], around_seconds: float) -> Array:
-    """Starts and ends of outages, shape (n, 2), in seconds since 1970."""
-    starts = [samples.times[down.first] - around_seconds for down in downs]
-    ends = [_end_seconds(samples, down.last) + around_seconds for down in downs]
-    return np.array([starts, ends], dtype=np.float64).T
-
-
-def _outages(
-    samples: Samples, downs: list[Down], together: list[tuple[float, float]], name: str
-) -> list[Outage]:
-    rows = []
-    for down, (start, end) in zip(downs, _spans(samples, downs, 0.0), strict=True):
-        shared = any(first < end and start < last for first, last in together)
-        rows.append(
-            Outage(
-                mechanism=SEVERAL_DOWN if shared else BROKER_DOWN,
-                brokers=(down.target,),
-                start=_moment(samples.times[down.first]),
-                end=_end(samples, down.last) if down.returned else None,
-                evidence=f"{down.target}: no answer, then another process_start_time_seconds"
-                if down.returned
-                else f"{down.target}: up is 0 to the end, and other brokers lack its replicas",
-                cluster=name,
-            )
-        )
-    return rows
+def _overlap_key() -> str:
+    overlaps = table()[mechanism_of(BrokerEvent.STOP, Scope.BROKER)].overlaps
+    return "" if overlaps is None else overlaps.key
 
 
 def _end(samples: Samples, last: int) -> datetime:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import InputError, shown
-from advisor.learning.metric_names import Metric, key_of, version_of
+from advisor.learning.metric_names import Metric, key_of, version_of, zone_of
 
 Array = NDArray[np.float64]
 
@@ -80,16 +80,21 @@ def _series(results: Sequence[Any], where: str) -> Iterator[Series]:
         key = key_of(labels)
         if key is not None:
             times, values = _numbers(result.get("values"), f"{where}: series {number}")
-            yield series_of(key, labels, times, values)
+            yield from series_of(key, labels, times, values)
 
 
 def series_of(
     key: tuple[str, str, Metric], labels: Mapping[str, Any], times: Array, values: Array
-) -> Series:
-    """Return a series; that of a version, which is in a label, with the version as its number."""
+) -> Iterator[Series]:
+    """Yield a series, and what its labels say: the version, or the zone where the target stands."""
     if key[2] is Metric.VERSION:
-        values = np.full(len(times), version_of(labels) or np.nan)
-    return Series(*key, times, values, label_text(labels))
+        values = np.where(np.isnan(values), np.nan, version_of(labels) or np.nan)
+    text = label_text(labels)
+    yield Series(*key, times, values, text)
+    zone = zone_of(labels) if key[2] is Metric.UP else None
+    if zone is not None:
+        in_zone = np.where(np.isnan(values), np.nan, zone)
+        yield Series(*key[:2], Metric.ZONE, times, in_zone, text)
 
 
 def label_text(labels: Mapping[str, Any]) -> str:
@@ -142,14 +147,14 @@ def dump_of(text: str, where: str, bad_lines: list[str] | None = None) -> Answer
             keys[name] = key_of(all_labels[name])
         if keys[name] is not None:
             rows.setdefault(name, []).append((time, value))
-    dumped = []
+    dumped: list[Series] = []
     for name, pairs in rows.items():
         key = keys[name]
         if key is not None:
             numbers = np.array(sorted(pairs))
             # Dumps of blocks have milliseconds, OpenMetrics has seconds.
             seconds = numbers[:, 0] / (1000.0 if numbers[-1, 0] > _MILLISECONDS else 1.0)
-            dumped.append(series_of(key, all_labels[name], seconds, numbers[:, 1]))
+            dumped.extend(series_of(key, all_labels[name], seconds, numbers[:, 1]))
     return Answer(tuple(dumped))
 
 

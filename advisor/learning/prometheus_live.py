@@ -21,10 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import InputError
-from advisor.learning.metric_names import Metric, bean_pattern, key_of, metric_of, name_pattern
+from advisor.learning.metric_names import (
+    OF_HOSTS,
+    SPELLINGS,
+    Metric,
+    bean_pattern,
+    host_of,
+    key_of,
+    metric_of,
+    name_pattern,
+)
 from advisor.learning.prometheus import Answer, Array, Series, answer_of
 from advisor.learning.prometheus_api import MOST_POINTS, Server, TooMuchError
-from advisor.learning.transitions import Runs, runs_of, step_of
+from advisor.learning.transitions import Runs, rounded, runs_of, step_of
 
 Hours = NDArray[np.bool_]
 
@@ -44,6 +53,8 @@ _SLOW_MS = 30_000.0
 _STEP_LOOK = 1200.0
 _USUAL_STEP = 30.0
 """Between scrapes, where the server does not say when they were."""
+_NO_DISKS = "tmpfs|devtmpfs|ramfs|squashfs|overlay|iso9660"
+"""File systems whose free space says nothing of a broker's disks."""
 _BEFORE_NEXT = 0.01
 _MISSED = 1.5
 """Scrapes that an hour may lack: its ends fall between two."""
@@ -63,31 +74,41 @@ class _Asked:
     Attributes
     ----------
     server : Server
-    beans : mapping of str to str
-        By the name of a metric in Prometheus: the matcher of the MBeans that are read, or "".
+    matchers : mapping of str to str
+        By the name of a metric in Prometheus: which of its series are read.
     names : mapping of Metric to set of str
         The names that a metric has.
-    labels : str
-        The matchers of the jobs and of what was asked for.
     begin : float
         Seconds since 1970.
+    clusters : mapping of str to str
+        By host: the cluster of the broker on it.
     """
 
     server: Server
-    beans: Mapping[str, str]
+    matchers: Mapping[str, str]
     names: Mapping[Metric, frozenset[str]]
-    labels: str
     begin: float
+    clusters: Mapping[str, str]
 
     def selector(self, name: str) -> str:
         """The series of one name."""
-        return f"{{__name__={_quoted(name)},{self.beans[name]}{self.labels}}}"
+        return f"{{__name__={_quoted(name)},{self.matchers[name]}}}"
 
     def selectors(self) -> list[str]:
         """The series of all names, in as few selectors as possible."""
-        plain = "|".join(re.escape(name) for name, bean in self.beans.items() if not bean)
-        rest = [self.selector(name) for name, bean in self.beans.items() if bean]
-        return [f"{{__name__=~{_quoted(plain)},{self.labels}}}", *rest]
+        alike: dict[str, list[str]] = {}
+        for name, matchers in self.matchers.items():
+            alike.setdefault(matchers, []).append(re.escape(name))
+        return [
+            f"{{__name__=~{_quoted('|'.join(names))},{matchers}}}"
+            for matchers, names in alike.items()
+        ]
+
+    def placed(self, series: Series) -> Series:
+        """A series of a host in the cluster of its broker, whose labels the host may not have."""
+        if series.metric not in OF_HOSTS:
+            return series
+        return replace(series, cluster=self.clusters.get(host_of(series.target), series.cluster))
 
 
 def runs_at(server: Server, since: float | None, until: float) -> list[Runs]:
@@ -139,31 +160,41 @@ def _discovered(server: Server, since: float | None, until: float) -> _Asked:
     beans: dict[str, str] = {}
     names: dict[Metric, set[str]] = {}
     jobs: set[str] = set()
+    clusters: dict[str, str] = {}
     first = np.inf
     for query in patterns:
         for labels, times in _labels_and_times(server, query, begin, until, step):
-            metric = metric_of(labels)
-            if metric is None or not len(times):
+            key = key_of(labels)
+            if key is None or not len(times):
                 continue
-            bean = f"name=~{_quoted(bean_pattern())}," if "name" in labels else ""
-            beans.setdefault(labels["__name__"], bean)
-            names.setdefault(metric, set()).add(labels["__name__"])
+            name = str(labels["__name__"])
+            in_label = metric_of({"__name__": name}) is None
+            beans.setdefault(name, f"name=~{_quoted(bean_pattern())}," if in_label else "")
+            names.setdefault(key[2], set()).add(name)
             jobs.add(str(labels.get("job", "")))
+            clusters[host_of(str(labels.get("instance", "")))] = key[0]
             first = min(first, times[0])
     if not beans:
         raise InputError(
             f"{server.where}: no series of a Kafka broker, such as "
             "kafka_server_replicamanager_underminisrpartitioncount, in that time."
         )
-    for metric, name in ((Metric.UP, "up"), (Metric.START, "process_start_time_seconds")):
-        beans[name] = ""
-        names[metric] = {name}
+    for row in SPELLINGS:
+        if row.metric in (Metric.UP, Metric.START, Metric.SCRAPE_SECONDS):
+            beans[row.end], names[row.metric] = "", {row.end}
+    job = f"job=~{_quoted('|'.join(map(re.escape, sorted(jobs))))}{own}"
+    matchers = {name: f"{bean}{job}" for name, bean in beans.items()}
+    hosts = "|".join(re.escape(host) for host in sorted(clusters) if host)
+    for row in SPELLINGS if hosts else ():
+        if row.metric in OF_HOSTS:
+            disks = f",fstype!~{_quoted(_NO_DISKS)}" if row.metric is Metric.HOST_ROOM else ""
+            matchers[row.end] = f"instance=~{_quoted(f'({hosts})(:[0-9]+)?')}{disks}"
     return _Asked(
         server,
-        beans,
+        matchers,
         {metric: frozenset(spelled) for metric, spelled in names.items()},
-        f"job=~{_quoted('|'.join(map(re.escape, sorted(jobs))))}{own}",
         max(begin, float(first) - step),
+        clusters,
     )
 
 
@@ -283,7 +314,7 @@ def _by_the_hour(asked: _Asked, marks: Array, quiet: Hours, step: float) -> Iter
     """Runs of what held in quiet hours: what was said at their ends."""
     for query in asked.selectors():
         answer = _answer(asked, query, float(marks[1]), float(marks[-1]), _HOUR)
-        for series in answer.series:
+        for series in map(asked.placed, answer.series):
             places = np.round((series.times - marks[1]) / _HOUR).astype(np.int64)
             is_quiet = quiet[places] & ~np.isnan(series.values)
             if not is_quiet.any():
@@ -305,7 +336,9 @@ def _by_the_hour(asked: _Asked, marks: Array, quiet: Hours, step: float) -> Iter
 
 def _in_quiet(metric: Metric, values: Array) -> Array:
     """What held in quiet hours: of what never stands still, that it was small."""
-    return np.zeros(len(values)) if metric is Metric.APPLIED_LAG_MS else values
+    if metric is Metric.APPLIED_LAG_MS:
+        return np.zeros(len(values))
+    return rounded(metric, values)
 
 
 def _spans(marks: Array, chosen: Hours) -> Iterator[tuple[float, float]]:
@@ -351,10 +384,10 @@ def _scrapes(
     numbers = 0
     for query in asked.selectors():
         answer = _answer(asked, query, start, end, step)
-        for entry in answer.series:
+        for entry in map(asked.placed, answer.series):
             numbers += len(entry.times)
             times = moments.get((entry.cluster, entry.target.partition(" of ")[0]))
-            if not has_times:
+            if not has_times or entry.metric in OF_HOSTS:
                 series.append(entry)
             elif times is not None:
                 series.append(_at_scrapes(entry, times, start, step))
@@ -386,4 +419,4 @@ def _at_scrapes(entry: Series, moments: Array, start: float, step: float) -> Ser
     scraped = moments[places]
     before = np.where(places > 0, moments[np.maximum(places - 1, 0)], np.nan)
     is_new = ~np.isnan(scraped) & ~(scraped == before)
-    return Series(entry.cluster, entry.target, entry.metric, scraped[is_new], entry.values[is_new])
+    return replace(entry, times=scraped[is_new], values=entry.values[is_new])

@@ -24,6 +24,7 @@ from hashlib import sha256
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from time import time
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -52,6 +53,7 @@ from advisor.learning.metric_outages import history_of
 from advisor.learning.transitions import (
     ENOUGH_GAPS,
     JOINED,
+    MOST_TIMES_COMMON,
     RESOLUTIONS,
     Runs,
     Samples,
@@ -64,11 +66,10 @@ from advisor.progress import progress_bar
 STAGES = ("runs", "rejects", "transitions", "outages", "mechanisms", "counts", "fits")
 DAY_MS = 86_400_000
 _LONGEST_GAP_S = 99_999
+_SURELY_DEAD_S = 3600.0
 _NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
 """What Spark and Arrow read as no value."""
 _NAMED = 3
-# Beyond it a step is taken for gaps: where a target answers once an hour.
-_MOST_TIMES_COMMON = 5
 
 
 # Runs
@@ -422,7 +423,10 @@ def samples_of_rows(
     if not len(rows.series):
         raise nothing_read(where)
     common = _common_step(rows, steps, where)
-    steps = np.where((steps == 0) | (steps > _MOST_TIMES_COMMON * common), common, steps)
+    is_rare = steps > MOST_TIMES_COMMON * common
+    if is_rare.any():
+        rows, steps = _taken_apart(rows, steps, is_rare)
+    steps = np.where((steps == 0) | (steps > MOST_TIMES_COMMON * common), common, steps)
     metrics = {metric.value: metric for metric in Metric}
     pieces = []
     # Days of one series with one step are a piece.
@@ -434,6 +438,24 @@ def samples_of_rows(
         step = float(steps[places[0]])
         pieces.append(Runs(cluster, key.target, metrics[key.metric], step, *runs))
     return samples_of_runs(pieces, where)
+
+
+def _taken_apart(rows: Rows, steps: Numbers, is_rare: NDArray[np.bool_]) -> tuple[Rows, Numbers]:
+    """Make runs of samples that are far apart runs of one again: between them nothing was seen."""
+    times = np.where(is_rare, rows.counts, 1)
+    owners = np.repeat(np.arange(len(times)), times)
+    numbers = np.arange(len(owners)) - np.repeat(np.cumsum(times) - times, times)
+    apart = (rows.lasts - rows.firsts) // np.maximum(rows.counts - 1, 1)
+    whole, rare = rows.at(owners), is_rare[owners]
+    firsts = whole.firsts + numbers * apart[owners]
+    return (
+        whole._replace(
+            firsts=firsts,
+            lasts=np.where(rare, firsts, whole.lasts),
+            counts=np.where(rare, 1, whole.counts),
+        ),
+        steps[owners],
+    )
 
 
 def _common_step(rows: Rows, steps: Numbers, where: str) -> int:
@@ -530,7 +552,7 @@ def read_in_stages(
         Files that cannot be read, after all others are done; or nothing to learn from.
     """
     _prepare(work)
-    tasks, wrong = _planned(sources)
+    tasks, wrong = _planned(sources, Path(work).resolve())
     with progress_bar(len(tasks), "part", "reading samples") as advance:
         for sentence in engine(partial(read_task, work), tasks):
             wrong += filter(None, [sentence])
@@ -574,11 +596,15 @@ def _prepare(work: str) -> None:
             raise InputError(f"{work} has other files; name an empty or new folder for data sets.")
         for stage in STAGES[:2]:
             (folder / stage).mkdir(parents=True, exist_ok=True)
+        # What was being written when an earlier call was killed; another may be at work now.
+        for path in folder.rglob(".*.parquet.*.part"):
+            if time() - path.stat().st_mtime > _SURELY_DEAD_S:
+                path.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{work}: no folder can be made there ({error.strerror}).") from None
 
 
-def _planned(sources: Sequence[Any]) -> tuple[list[Task], list[str]]:
+def _planned(sources: Sequence[Any], work: Path) -> tuple[list[Task], list[str]]:
     """Cut all files into tasks; also what is wrong with those that are none."""
     tasks: list[Task] = []
     wrong: list[str] = []
@@ -589,6 +615,9 @@ def _planned(sources: Sequence[Any]) -> tuple[list[Task], list[str]]:
             wrong.append(str(error))
             continue
         for path, labels in files:
+            # Data sets may be in the folder that is read.
+            if work in Path(path).resolve().parents:
+                continue
             try:
                 tasks += tasks_of(path, labels)
             except InputError as error:

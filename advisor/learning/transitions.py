@@ -27,13 +27,20 @@ _Key = tuple[Metric, str]
 
 JOINED = 1.5
 """Steps between two samples beyond which something is missing between them."""
-RESOLUTIONS = {Metric.APPLIED_LAG_MS: 10_000.0}
+RESOLUTIONS = {
+    Metric.APPLIED_LAG_MS: 10_000.0,
+    Metric.SCRAPE_SECONDS: 2.0,
+    Metric.HOST_BOOT: 60.0,
+    Metric.HOST_ROOM: 2.0**26,
+}
 """Of metrics that never stand still: the steps by which they are held, rounded down."""
 _SAME_SCRAPE = 0.25
 """Of a step, between changes that were seen in one scrape of a target."""
 _MOST_OFF = 0.01
 """Share of the gaps between samples that may be no multiple of a step."""
 ENOUGH_GAPS = 10
+MOST_TIMES_COMMON = 5
+"""Of the step of a cluster, beyond which a step is taken for gaps: a target that hardly answers."""
 _MOST_POINTS = 100_000_000
 # Prometheus began in 2012; more is a clock that was wrong for a time, or another unit.
 _MOST_YEARS = 30.0
@@ -95,7 +102,11 @@ def runs_of(series: Series, step_seconds: float) -> Runs:
 def rounded(metric: Metric, values: Array) -> Array:
     """Return values as they are held: exact, but for metrics that never stand still."""
     resolution = RESOLUTIONS.get(metric)
-    return values if resolution is None else np.floor(values / resolution) * resolution
+    if resolution is None:
+        return values
+    held: Array = np.floor(values / resolution) * resolution
+    # Of a disk only counts whether it has room.
+    return np.minimum(held, resolution) if metric is Metric.HOST_ROOM else held
 
 
 class _Held(NamedTuple):
@@ -181,9 +192,7 @@ def _with_steps(members: Sequence[Series], where: str) -> list[Runs]:
     if not len(everywhere):
         raise InputError(f"{where}: no series has two times; ask for a longer time.")
     common = step_of(everywhere)
-    steps = {
-        key: step_of(own) if len(own) >= ENOUGH_GAPS else common for key, own in joined.items()
-    }
+    steps = {key: _own_step(own, common) for key, own in joined.items()}
     off = sum(int(_is_off(own / steps[key]).sum()) for key, own in joined.items())
     if off > _MOST_OFF * len(everywhere):
         raise InputError(
@@ -191,6 +200,11 @@ def _with_steps(members: Sequence[Series], where: str) -> list[Runs]:
             "and starts that are multiples of it."
         )
     return [runs_of(entry, steps[entry.metric, entry.target]) for entry in members]
+
+
+def _own_step(gaps: Array, common: float) -> float:
+    own = step_of(gaps) if len(gaps) >= ENOUGH_GAPS else common
+    return own if own <= MOST_TIMES_COMMON * common else common
 
 
 def _is_off(gaps_in_steps: Array) -> NDArray[np.bool_]:

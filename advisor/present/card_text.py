@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor import catalog
 from advisor.catalog import Evidence
-from advisor.formatting import capital, counted, span
+from advisor.formatting import capital, counted, significant, span
 from advisor.learning.fit import learned_numbers
 from advisor.present.labels import as_given_in_words, short
 from advisor.reliability.failures.failure_model import FailureModel, Quantity
@@ -72,11 +72,16 @@ def learned_in_words(model: FailureModel) -> dict[str, Any]:
                 "path": row.number,
                 "seen": row.seen,
                 "before": f"{row.before} {unit_of(row.number)}".rstrip(),
-                "now": f"{model.quantities[row.number]} {unit_of(row.number)}".rstrip(),
+                "now": f"{_brief(model.quantities[row.number])} {unit_of(row.number)}".rstrip(),
             }
             for row in numbers
         ],
     }
+
+
+def _brief(number: Quantity) -> str:
+    value, low, high = map(significant, (number.value, number.low, number.high))
+    return f"{value} ({low} to {high})"
 
 
 def unit_of(path: str) -> str:

@@ -11,8 +11,6 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
 from advisor.formatting import significant
@@ -25,6 +23,7 @@ from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.measures.draws import (
     AVERAGED,
     FEW_REPLICAS,
+    OF_PRODUCERS,
     SUMMED,
     TOO_ROUGH,
     TRUNCATED,
@@ -219,17 +218,20 @@ class Reevaluation:
             return result
         return _answer(self.case.roughly(model, own_states=True), self.first_losses)
 
-    def draws(self, cards: Sequence[FailureModel]) -> DrawnMeasures:
-        """Measure several cards at once, without causes and intervals.
+    def draws(self, cards: Sequence[FailureModel], producers: bool = False) -> DrawnMeasures:
+        """Measure several cards at once, without causes.
 
-        A measure that is not among `DRAWN` is evaluated card by card when one reads it.
+        producers: whether to compute what depends on the producers' timeouts, too: stalled writes,
+            failed sends, dropped records. Left out, they are computed when one reads them.
         """
-        results = measure_draws(self.case, cards, self.first_losses)
-        return replace(results, values=_WithOthers(results.values, self, tuple(cards)))
+        drawn = measure_draws(self.case, cards, self.first_losses, producers)
+        if producers:
+            return drawn
+        return replace(drawn, values=_WithOthers(drawn.values, self, tuple(cards)))
 
 
 class _WithOthers(dict[str, Any]):
-    """Measures of several cards, each an array; those that are missing are evaluated when asked."""
+    """Measures of several cards, each an array; those that are missing are computed when asked."""
 
     def __init__(
         self, values: Mapping[str, Any], reevaluate: Reevaluation, cards: Sequence[FailureModel]
@@ -238,8 +240,10 @@ class _WithOthers(dict[str, Any]):
         self._reevaluate, self._cards = reevaluate, cards
 
     def __missing__(self, measure: str) -> Any:
-        values = [getattr(self._reevaluate(card), measure) for card in self._cards]
-        self[measure] = np.array(values, dtype=np.float64)
+        if measure not in OF_PRODUCERS:
+            raise KeyError(measure)
+        drawn = self._reevaluate.draws(self._cards, producers=True)
+        self.update({name: drawn.values[name] for name in OF_PRODUCERS})
         return self[measure]
 
 

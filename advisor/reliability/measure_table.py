@@ -36,6 +36,8 @@ class Measure:
     compared: whether tables that compare settings have a column for it.
     wait: what a time of it is, after the time; "" for a share of time that has availability as its
         rest.
+    weighed: what the decision weighs of it, in few words; "" for measures that it does not weigh.
+    between: the measure that tells the time between the same events; "" for none.
     read: from a result to its value; by default the attribute of its name.
     """
 
@@ -49,6 +51,8 @@ class Measure:
     shown: bool = False
     compared: bool = False
     wait: str = ""
+    weighed: str = ""
+    between: str = ""
     read: Callable[[Any], Any] | None = field(default=None, compare=False)
 
     @property
@@ -110,6 +114,8 @@ _ENTRIES = (
         brief_goal="losses",
         shown=True,
         compared=True,
+        weighed="losses",
+        between="mean_years_to_loss",
     ),
     Measure("loss_events_per_year", EVENTS, "data losses", "Data losses", _records),
     Measure(
@@ -138,6 +144,7 @@ _ENTRIES = (
         brief_goal="writes",
         shown=True,
         compared=True,
+        weighed="time without writes",
     ),
     Measure(
         "read_unavailability",
@@ -205,6 +212,16 @@ def computed(*units: str) -> tuple[str, ...]:
 def goals() -> tuple[str, ...]:
     """Return the names of the measures that can be limited by a goal."""
     return tuple(name for name, entry in _current.items() if entry.goal)
+
+
+def weighed() -> tuple[Measure, ...]:
+    """Return the measures that the decision weighs against each other."""
+    return tuple(entry for entry in _current.values() if entry.weighed)
+
+
+def weighed_as_times() -> tuple[Measure, ...]:
+    """Return the same, or what tells the time between their events: with a scale in charts."""
+    return tuple(_current[entry.between] if entry.between else entry for entry in weighed())
 
 
 def measure(name: str) -> Measure:

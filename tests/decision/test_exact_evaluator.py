@@ -137,6 +137,29 @@ def test_the_choice_is_the_same_for_1_12_and_120_partitions(least: int) -> None:
     assert max(prices) < 10 * min(prices)
 
 
+@pytest.mark.parametrize("card", ["three_az_cloud", "managed_service", "spot_instances"])
+def test_one_partition_that_runs_with_min_isr_1_is_set_to_2(card: str) -> None:
+    """By the rule: min ISR 1 costs more than the best by ten minutes, and by 10 % of its own.
+
+    The cost of each above the floor is added up by hand; with more partitions it is only larger.
+    """
+    cluster, model = advisor.Cluster.uniform(6, racks=3), advisor.load_model(card)
+    evaluator, load = ExactEvaluator(cluster, model, 0), advisor.Workload(partitions=1)
+    settings = [
+        Setting(advisor.Config(replication_factor=3, min_insync_replicas=least))
+        for least in (1, 2, 3)
+    ]
+    asked = TopicQuestion("one", settings[0], load, cluster.brokers, lambda _: None)
+    action = decide_topic(asked, evaluator, Requirements(), depth=Depth(False, False, False))
+    amounts = [evaluator.middle(setting, load) for setting in settings]
+    least_losses, least_minutes = (min(a[name] for a in amounts) for name in (LOSSES, MINUTES))
+    costs = [a[MINUTES] - least_minutes + 10_080 * (a[LOSSES] - least_losses) for a in amounts]
+    assert min(costs) == costs[1]
+    assert costs[0] - costs[1] >= max(10.0, 0.1 * costs[0])
+    assert action.set_to is not None
+    assert action.set_to.key == (3, 2, "all", False)
+
+
 def test_the_verdict_on_a_result_is_reached_through_the_registry() -> None:
     """Results name what they are; the setting that was evaluated counts as today's."""
     config = advisor.Config(replication_factor=3, min_insync_replicas=3)

@@ -33,10 +33,9 @@ def watched(name: str, rates: Rates, years: float, rng: np.random.Generator) -> 
 
 
 @DAYS
-@pytest.mark.parametrize("name", ["three_az_cloud", "bare_metal_racks"])
-def test_intervals_of_one_cluster_cover(name: str, years: float) -> None:
+def test_intervals_of_one_cluster_cover(years: float) -> None:
     """Rates drawn from a card, 200 clusters, by the way that users take."""
-    card, rng = load_model(name), np.random.default_rng(21)
+    card, rng = load_model("bare_metal_racks"), np.random.default_rng(21)
     inside = []
     for truth in list(card.draws(256, seed=9))[:200]:
         rates = {path: truth[path] for path in paths_of(card)}
@@ -51,7 +50,7 @@ def test_intervals_of_clusters_that_differ_cover(years: float) -> None:
     """Ten clusters, each with a rate around its fleet's: the centre's intervals, and each one's."""
     card, rng = load_model("three_az_cloud"), np.random.default_rng(22)
     centre, own = [], []
-    for truth in list(card.draws(64, seed=9))[:40]:
+    for truth in list(card.draws(32, seed=9))[:20]:
         clusters: list[dict[str, float]] = [{} for _ in range(10)]
         for path in paths_of(card):
             shape = (rng.normal() * BETWEEN_CLUSTERS) ** -2.0
@@ -63,6 +62,6 @@ def test_intervals_of_clusters_that_differ_cover(years: float) -> None:
         for path, rate in fitted.fleets.items():
             for name, number in rate.of_clusters("").items():
                 own.append(number.low <= fleet[name][path] <= number.high)
-    assert len(own) == 10 * len(centre) == 400 * len(paths_of(card))
+    assert len(own) == 10 * len(centre) == 200 * len(paths_of(card))
     assert 0.92 <= np.mean(centre) <= 0.98
     assert 0.92 <= np.mean(own) <= 0.98

@@ -10,6 +10,7 @@ import pytest
 import advisor
 from advisor.errors import AdvisorError, InputError
 from advisor.learning import Learned
+from advisor.learning.fit import learned_numbers
 from advisor.reliability.failures.card import Quantity
 from advisor.reliability.failures.distributions import range_of
 from advisor.reliability.failures.failure_model import FailureModel
@@ -349,3 +350,23 @@ def test_an_empty_list_is_refused() -> None:
     """There must be something to learn from."""
     with pytest.raises(InputError, match="nothing to learn"):
         advisor.learn([], prior=CARD)
+
+
+def test_a_card_says_itself_what_was_learned(tmp_path: Path) -> None:
+    """Read back from its file it names each number, what was seen, and the card before."""
+    counts = {
+        "brokers": 12,
+        "years": 3,
+        "events": {"broker.power": 4, "broker.gray": 0, "cluster.crash": [{"minutes": 40}]},
+    }
+    learned = advisor.learn(counts, prior="three_az_cloud")
+    learned.to_toml(tmp_path / "my_card.toml")
+    said = learned_numbers(advisor.load_model(tmp_path / "my_card.toml"))
+    rows = {row.number: row for row in learned.numbers}
+    assert {row.number for row in said} == set(rows)
+    for row in said:
+        assert row.seen == rows[row.number].evidence
+        assert row.card == "three_az_cloud"
+        assert row.before == str(learned.prior.quantities[row.number])
+    again = advisor.learn(counts, prior=advisor.load_model(tmp_path / "my_card.toml"))
+    assert {row.card for row in learned_numbers(again.model)} == {"my_card"}

@@ -13,8 +13,8 @@ import advisor
 from advisor.errors import InputError
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory
+from advisor.learning.metric_causes import BROKER_DOWN, SEVERAL_DOWN
 from advisor.learning.metric_names import Metric, bean_pattern, metric_of, name_pattern, version_of
-from advisor.learning.metric_outages import BROKER_DOWN, SEVERAL_DOWN
 from advisor.reliability.failures.mechanisms import Scope
 
 STEP, BEGIN, SAMPLES = 30, 1_735_689_600, 2880
@@ -165,7 +165,8 @@ def test_several_brokers_down_at_once_are_listed_and_not_counted() -> None:
     scraped.restart(BROKERS[0], 100, 108)
     scraped.restart(BROKERS[1], 101, 110)
     history = scraped.history()
-    assert [outage.mechanism for outage in history.outages] == [SEVERAL_DOWN] * 2
+    (outage,) = history.outages
+    assert (outage.mechanism, outage.brokers) == (SEVERAL_DOWN, BROKERS[:2])
     assert events(history) == QUORUM
     between = Scraped()
     between.restart(BROKERS[0], 100, 100)
@@ -173,14 +174,19 @@ def test_several_brokers_down_at_once_are_listed_and_not_counted() -> None:
     assert events(between.history()) == QUORUM
 
 
-def test_rolling_restarts_are_not_together() -> None:
-    """One broker after the other is down; the cluster never is."""
+def test_rolling_restarts_are_told_by_their_pattern() -> None:
+    """All brokers stop one after the other, each once: nothing else does that."""
     scraped = Scraped()
     for place, broker in enumerate(BROKERS):
         scraped.restart(broker, 100 + 20 * place, 108 + 20 * place)
     history = scraped.history()
-    assert [outage.mechanism for outage in history.outages] == [BROKER_DOWN] * 3
-    assert events(history) == TOGETHER | QUORUM
+    assert [outage.mechanism for outage in history.outages] == ["broker.restart"] * 3
+    assert events(history) == SINGLE | TOGETHER | QUORUM | {"broker.restart": 3}
+    assert history.seen["broker.restart"].lengths["minutes"].ended == (4.0, 4.0, 4.0)
+    twice = Scraped()
+    for place, broker in enumerate((BROKERS[0], BROKERS[1], BROKERS[0])):
+        twice.restart(broker, 100 + 20 * place, 108 + 20 * place)
+    assert [outage.mechanism for outage in twice.history().outages] == [BROKER_DOWN] * 3
 
 
 def test_long_steps_do_not_show_what_is_together() -> None:

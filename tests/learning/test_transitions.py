@@ -153,3 +153,12 @@ def test_what_changes_at_every_sample_is_refused(monkeypatch: pytest.MonkeyPatch
     row = [float(place) for place in range(SCRAPES)]
     with pytest.raises(InputError, match="more than can be held"):
         samples_of([series_of(Metric.LEADERS, "b1", row)], "here")
+
+
+def test_a_target_that_hardly_answers_is_a_gap_between() -> None:
+    """Once an hour, among others each 30 s: an hour without a sample is no hour of health."""
+    rare = Series("", "b9", Metric.UP, BEGIN + 3600.0 * np.arange(24.0), np.ones(24))
+    usual = Series("", "b1", Metric.UP, BEGIN + STEP * np.arange(2880.0), np.ones(2880))
+    (samples,) = samples_of([rare, usual], "here")
+    up = samples.of(Metric.UP, "b9")
+    assert samples.seconds[up == 1.0].sum() == pytest.approx(24 * STEP)

@@ -95,15 +95,15 @@ _CUT = r"may be cut|missing line|not in it"
 _LOSS = r"may be|may not|not in it|was not read|stood there twice"
 
 
+# A list of these is no list of lines: one may be gone without a trace.
+_STRUCTURE = r"^(apiVersion|kind|services|controller|topics):|^Proposed "
+
+
 def is_structured(text: str) -> bool:
     """Whether lines of a text are parts of values, so that one may be gone without a trace."""
     opens = sum(line.rstrip().endswith(("{", "[", "(")) for line in text.splitlines())
     begins = text.lstrip().startswith(("[", "{"))
-    return (
-        opens >= 2
-        or begins
-        or re.search(r"^(apiVersion|kind):|^Proposed ", text, re.MULTILINE) is not None
-    )
+    return opens >= 2 or begins or re.search(_STRUCTURE, text, re.MULTILINE) is not None
 
 
 def mutated(

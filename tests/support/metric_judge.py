@@ -80,10 +80,18 @@ def _causes(history: History, row: Outage, late_s: float) -> list[TrueOutage]:
         outage
         for outage in history.outages
         if outage.start - late_s <= start <= outage.end + late_s
-        and (not outage.brokers or own & set(outage.brokers))
-        and (bool(outage.brokers) or row.mechanism == outage.kind.value)
+        and (own & set(outage.brokers) or _names(row, outage))
     ]
     return sorted(near, key=lambda outage: abs(outage.start - start))
+
+
+def _names(row: Outage, outage: TrueOutage) -> bool:
+    """Whether a row calls an outage by its mechanism where one of both has no brokers.
+
+    Which follower lagged is not always known.
+    """
+    without = not outage.brokers or not row.brokers
+    return without and row.mechanism == outage.kind.value
 
 
 def _numbers(row: Outage) -> set[int | str]:

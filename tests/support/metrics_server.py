@@ -96,7 +96,8 @@ class Metrics:
             return np.where(count > 0, count, np.nan)
         places = [np.searchsorted(changes[:, 0], t, "right") for t in (times - window, times)]
         if function == "changes":
-            return (places[1] - np.maximum(places[0], 1)).astype(float)
+            moved: np.ndarray = (places[1] - np.maximum(places[0], 1)).astype(float)
+            return moved
         assert function == "max_over_time", function
         return np.array(
             [
@@ -122,14 +123,16 @@ class Metrics:
     def _scrapes_until(self, target: str, times: np.ndarray) -> np.ndarray:
         def count(until: np.ndarray) -> np.ndarray:
             inside = np.clip(until, self.begin, self.end)
-            return np.floor((inside - self._moment(target)) / self.step) + 1.0
+            scrapes: np.ndarray = np.floor((inside - self._moment(target)) / self.step) + 1.0
+            return scrapes
 
         total = count(times)
         for first, until in self.asleep:
             total = total - (
                 count(np.clip(times, first, until)) - count(np.full_like(times, first))
             )
-        return np.maximum(total, 0.0)
+        counted: np.ndarray = np.maximum(total, 0.0)
+        return counted
 
 
 def _at(changes: np.ndarray, times: np.ndarray) -> np.ndarray:

@@ -324,6 +324,32 @@ def test_the_small_arrows_of_a_number_change_the_answer(explored: Page, key: str
     put_back(field, before)
 
 
+def test_what_the_cluster_has_seen_is_typed_by_keyboard(explored: Page) -> None:
+    """The fold opens, a count is answered in a line, what is none is marked; no cell is lost."""
+    explored.locator(".ae-seen summary").focus()
+    explored.keyboard.press("Enter")
+    years, crashes = (
+        explored.locator(f".ae-row [id$='-seen.{key}']") for key in ("years", "broker.destroyed")
+    )
+    years.focus()
+    explored.keyboard.type("9")
+    explored.keyboard.press("Tab")
+    crashes.focus()
+    explored.keyboard.type(SHORTCUTS)
+    explored.keyboard.press("Enter")
+    explored.locator(".ae-refusal:not(:empty)").wait_for(timeout=WAIT_MS)
+    assert crashes.get_attribute("aria-invalid") == "true"
+    assert years.get_attribute("aria-invalid") is None
+    crashes.fill("0")
+    crashes.press("Enter")
+    explored.locator(".ae-moved", has_text="9 years of 3 brokers").wait_for(timeout=WAIT_MS)
+    assert serious(explored, ".ae-controls") == []
+    for field in (crashes, years):
+        put_back(field, "")
+    explored.locator(".ae-moved:empty").wait_for(state="attached", timeout=WAIT_MS)
+    assert len(cells_of(explored)) == len(CELLS)
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
 def test_axe_finds_nothing_serious_in_jupyterlab(explored: Page, theme: str) -> None:
     """The explorer's colours have enough contrast in both themes, and its controls have names."""

@@ -16,11 +16,11 @@ from functools import cache
 
 from advisor import catalog
 from advisor.formatting import percent
+from advisor.reliability import measure_table
 from advisor.reliability.failures.mechanisms import words
 from advisor.reliability.results.reliability import Reliability
 
 _FILE = "remedies.csv"
-_NAMES = {"loss_probability_per_year": "losses", "write_unavailability": "time without writes"}
 _UNKNOWN = "unknown"
 # What makes less than that of a measure needs no sentence.
 _LEAST_SHARE = 0.1
@@ -54,7 +54,9 @@ class Way:
 @cache
 def ways() -> Mapping[str, Mapping[str, tuple[Way, ...]]]:
     """Measure to mechanism to what reduces it, in the order of ``data/remedies.csv``."""
-    table: dict[str, dict[str, tuple[Way, ...]]] = {measure: {} for measure in _NAMES}
+    table: dict[str, dict[str, tuple[Way, ...]]] = {
+        entry.name: {} for entry in measure_table.weighed()
+    }
     with catalog.data_path(_FILE).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             way = Way(
@@ -88,9 +90,13 @@ class Help:
     causes: tuple[str, ...]
     share: float
 
+    @property
+    def _weighed(self) -> str:
+        return measure_table.measure(self.measure).weighed
+
     def __str__(self) -> str:
         return (
-            f"{percent(self.share)} of the remaining {_NAMES[self.measure]} come from "
+            f"{percent(self.share)} of the remaining {self._weighed} come from "
             f"{words(self.causes[0])}; what helps: {self.what}."
         )
 

@@ -343,7 +343,7 @@ def _inherited(cluster: Cluster) -> Cluster:
     values = {key: v for key, v in cluster.broker_settings.items() if key in _FOLLOWED}
     if not values:
         return cluster
-    topics, contradicting = [], {}
+    topics, contradicting = [], dict[str, str]()
     for topic in (*cluster.topics, *cluster.set_aside):
         missing = {key: value for key, value in values.items() if key not in topic.configs}
         if cluster.layout is None or topic.topic_id is None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from advisor.cluster.formats.pasted import LINE_PREFIX
 from advisor.cluster.formats.rows import Row, Rows, ids_of, number_of, partition_of
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
@@ -25,6 +26,7 @@ _TITLE = re.compile(
 _COUNT = re.compile(r"^[>\s|]*Partition ?Count\s*[:|]\s*(\d+)")
 _NAME = re.compile(r"^[>\s]*\|\s*Name\s*\|\s*([A-Za-z0-9._-]+)\s*\|\s*$")
 _RULE = re.compile(r"^[>\s|]*[-+|:\s]+$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
 _AGAIN = "save the whole output of the Confluent CLI again"
 
 
@@ -37,7 +39,8 @@ class _Line(NamedTuple):
 
 def is_confluent_table(beginning: str) -> bool:
     """Whether a text has a table of partitions, or of replicas, in columns between bars."""
-    return any("|" in line and _is_head(_cells(line)) for line in beginning.splitlines())
+    lines = (LINE_PREFIX.sub("", line) for line in beginning.splitlines())
+    return any("|" in line and _is_head(_cells(line)) for line in lines)
 
 
 def parse_confluent_cli(text: str, source: str) -> Cluster:
@@ -75,14 +78,14 @@ def _table_lines(text: str, source: str) -> Iterator[tuple[str, str | None, _Lin
     """Yield the lines of the tables, each with its topic and the count of that one's partitions."""
     topic, count = "", None
     head: Sequence[str] = ()
-    for number, line in enumerate(text.splitlines(), start=1):
-        where = f"{source}:{number}"
+    for number, raw in enumerate(text.splitlines(), start=1):
+        where, line = f"{source}:{number}", LINE_PREFIX.sub("", raw)
         if match := _TITLE.match(line):
             if not line.rstrip().endswith("Configuration"):
                 topic, count, head = match[1], match[2], ()
         elif match := _COUNT.match(line):
             count = match[1]
-        elif not line.strip():
+        elif not line.strip() or _FENCE.match(line):
             head = ()
         elif _RULE.match(line):
             continue

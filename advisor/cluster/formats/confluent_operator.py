@@ -70,7 +70,9 @@ def _cluster(
 ) -> Cluster:
     kafka = _only(resources, "Kafka")
     if kafka is None:
-        raise InputError("there are no brokers; add the Kafka resource")
+        raise InputError(
+            "there are no brokers; add the Kafka resource: kubectl get kafka,kafkatopic -o yaml"
+        )
     spec = nested(kafka, "spec")
     stated = nested(kafka, "metadata", "annotations").get(_OFFSET)
     first = 0 if stated is None else integer(stated, f"Kafka: {_OFFSET}")

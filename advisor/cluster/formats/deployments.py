@@ -9,12 +9,13 @@ Charts: Bitnami's kafka and Confluent's cp-kafka.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from advisor.cluster.formats.kubernetes import (
+    cut_note,
     documents_in,
     node_count,
     settings_of,
@@ -77,11 +78,17 @@ def parse_compose(text: str, source: str) -> Cluster:
             nodes.append((str(name), image, options))
             if "env_file" in service:
                 notes.append(f"{name} has an env_file, which was not read.")
-    return _started(nodes, source, notes)
+    cluster = _started(nodes, source, [*notes, *cut_note(text)])
+    if cut_note(text) and any("are assumed" in note for note in cluster.notes):
+        raise InputError(
+            f"{source}: the text ends without a line end, and a broker has no id: it may be cut; "
+            "give the whole file"
+        )
+    return cluster
 
 
 def _started(
-    nodes: list[tuple[str, str, Mapping[str, str]]], source: str, notes: list[str]
+    nodes: Sequence[tuple[str, str, Mapping[str, str]]], source: str, notes: list[str]
 ) -> Cluster:
     brokers: dict[int, str | None] = {}
     settings: list[Mapping[str, str]] = []
@@ -183,6 +190,7 @@ def parse_helm(text: str, source: str, racks: Mapping[int, str | None]) -> Clust
         check_partitions(sum(len(placed.partitions) for placed in topics))
     if topics:
         notes.append(PLACEMENT_NOTE.format(", ".join(topic.name for topic in topics)))
+    notes += cut_note(text)
     image = chart.get("image")
     tag = (
         str(image.get("tag", "")) if isinstance(image, Mapping) else str(chart.get("imageTag", ""))

@@ -31,6 +31,7 @@ _PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
 # Confluent's tool prints offline replicas and observers in columns of their own (5.4 the latter as
 # LiveObservers): https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion
 _CONFLUENT = ("Offline", "Observers", "LiveObservers")
+_ON_EACH = ("Offline", "LiveObservers")
 _OBSERVER_COUNTS = re.compile(r'"observers":\[(.*?)\]')
 _COUNT = re.compile(r'"count":(\d{1,3})\b')
 _OTHERS = (
@@ -60,6 +61,10 @@ _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
 _TO_FILE = "run kafka-topics.sh --bootstrap-server HOST:9092 --describe > FILE"
 _RETRY = "save the whole output of kafka-topics.sh --describe again"
+_DAMAGED = (
+    "if kafka-topics.sh --bootstrap-server HOST:9092 --describe > FILE shows the same, the "
+    "cluster's metadata is damaged: see the log of the controller"
+)
 
 
 class _Line(NamedTuple):
@@ -184,6 +189,7 @@ def _described(text: str, source: str) -> _Described:
             f"{headers[empty[0]].where}: topic {empty[0]} has no line of a partition, nor has any "
             "other, as with --topics-with-overrides; leave that out: kafka-topics.sh --describe"
         )
+    _check_offline_columns([line for lines in partitions.values() for line in lines])
     topics = tuple(
         _topic(name, headers.get(name), lines) for name, lines in partitions.items() if lines
     )
@@ -277,18 +283,20 @@ def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | N
     if not is_tool_line or line.startswith("#"):
         return None
     if labels[0] != "Topic":
-        raise InputError(f"{where}: this line has {labels[0]} but no Topic before it; {_RETRY}")
+        raise InputError(f"{where}: this line has {labels[0]} but no Topic before it; {_TO_FILE}")
     ends = [match.start() for match in matches[1:]] + [len(line)]
     values: dict[str, str] = {}
     for label, match, end in zip(labels, matches, ends, strict=True):
         if label in values:
-            raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
+            raise InputError(f"{where}: this line has {label} twice; {_TO_FILE}")
         values[label] = line[match.end() : end].strip()
     _check_labels(values, where, is_last)
     if _LABEL.search(values.get("Configs", "")):
-        raise InputError(f"{where}: another line runs into the Configs of this one; {_RETRY}")
+        raise InputError(f"{where}: another line runs into the Configs of this one; {_TO_FILE}")
     if not TOPIC_NAME.fullmatch(values["Topic"]):
-        raise InputError(f"{where}: {shown(values['Topic'])} is not the name of a topic; {_RETRY}")
+        raise InputError(
+            f"{where}: {shown(values['Topic'])} is not the name of a topic; {_TO_FILE}"
+        )
     return _Line(source, number, values["Topic"], values, has_elr="Elr" in values)
 
 
@@ -391,7 +399,7 @@ def _outside(line: _Line, observers: int) -> str:
         if broker not in replicas:
             return (
                 f"{line.where}: partition {_number(line, 'Partition')} has broker {broker} as "
-                f"{label} but not in its Replicas {line.values['Replicas']}; {_RETRY}"
+                f"{label} but not in its Replicas {line.values['Replicas']}; {_DAMAGED}"
             )
     return ""
 
@@ -412,12 +420,32 @@ def _copies(line: _Line, stated_observers: int) -> tuple[tuple[int, ...], tuple[
     return (replicas, observers) if replicas else (listed, ())
 
 
-def _check_elr_columns(lines: list[_Line]) -> None:
+def _check_offline_columns(lines: list[_Line]) -> None:
+    """Refuse lines without what others have and Confluent's tool prints on each."""
     for line in lines:
+        columns = line.values.keys() ^ lines[0].values.keys()
+        lacking = [label for label in _ON_EACH if label in columns]
+        if lacking:
+            raise InputError(
+                f"{line.where}: some lines have {lacking[0]} and others do not; {_RETRY}"
+            )
+
+
+def _check_elr_columns(lines: list[_Line]) -> None:
+    """Refuse lines of which some lack a column that others have: those are cut."""
+    for line in lines:
+        lacking = [
+            name for name in _CONFLUENT if (name in line.values) != (name in lines[0].values)
+        ]
+        if lacking:
+            raise InputError(
+                f"{line.where}: some lines of topic {line.topic} have {lacking[0]} and others do "
+                f"not; {_RETRY}"
+            )
         if line.has_elr != lines[0].has_elr:
             raise InputError(
                 f"{line.where}: some lines of topic {line.topic} have Elr and others do not; "
-                f"{_RETRY}"
+                f"{_TO_FILE}"
             )
 
 
@@ -430,7 +458,7 @@ def _check_replication_factor(header: _Line, partitions: tuple[Partition, ...]) 
     if stated not in factors:
         raise InputError(
             f"{header.where}: topic {header.topic} says ReplicationFactor {stated} but its "
-            f"partitions have {partitions[0].replication_factor} replicas; {_RETRY}"
+            f"partitions have {partitions[0].replication_factor} replicas; {_TO_FILE}"
         )
 
 
@@ -470,14 +498,14 @@ def _partition(line: _Line, stated_observers: int) -> Partition:
     if partition.leader is not None and not partition.isr:
         raise InputError(
             f"{line.where}: partition {partition.index} has the leader {partition.leader} and an "
-            f"empty Isr, which cannot be; {_RETRY}"
+            f"empty Isr, which cannot be; {_DAMAGED}"
         )
     return partition
 
 
 def _located(error: InputError, where: str) -> InputError:
     text = str(error)
-    return error if text.startswith(where) else InputError(f"{where}: {text}; {_RETRY}")
+    return error if text.startswith(where) else InputError(f"{where}: {text}; {_TO_FILE}")
 
 
 def _number(line: _Line, label: str) -> int:
@@ -485,7 +513,7 @@ def _number(line: _Line, label: str) -> int:
     if number is None:
         said = shown(line.values[label])
         wrong = _too_large(line.values[label]) or "is not a number"
-        raise InputError(f"{line.where}: {label} {said} {wrong}; {_RETRY}")
+        raise InputError(f"{line.where}: {label} {said} {wrong}; {_TO_FILE}")
     return number
 
 
@@ -497,7 +525,7 @@ def _id_list(line: _Line, label: str) -> tuple[int, ...]:
         wrong = "is not a list of broker ids"
         for part in text.split(","):
             wrong = _too_large(part) or wrong
-        raise InputError(f"{line.where}: {label} {shown(text)} {wrong}; {_RETRY}")
+        raise InputError(f"{line.where}: {label} {shown(text)} {wrong}; {_TO_FILE}")
     return ids
 
 
@@ -542,7 +570,7 @@ def parse_configs(text: str, where: str) -> dict[str, str]:
         key, equals, value = part.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]+", key.strip()):
             raise InputError(
-                f"{where}: Configs has {shown(part)}, which is not key=value; {_RETRY}"
+                f"{where}: Configs has {shown(part)}, which is not key=value; {_TO_FILE}"
             )
         configs[key.strip()] = value.strip()
     return configs

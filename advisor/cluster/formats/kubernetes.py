@@ -94,9 +94,9 @@ class _Nodes:
         self._anchors: dict[str, Any] = {}
         self._taken = 0
 
-    def under(self, anchor: str) -> Any:
+    def under(self, anchor: str | None) -> Any:
         """Return the value that an alias stands for."""
-        if not self._aliases or anchor not in self._anchors:
+        if not self._aliases or anchor is None or anchor not in self._anchors:
             raise ValueError("an alias (*) is not supported")
         self._taken += len(repr(self._anchors[anchor]))
         if self._taken > _MOST_CHARACTERS:

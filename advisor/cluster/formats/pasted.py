@@ -10,10 +10,16 @@ from __future__ import annotations
 
 import re
 
+LINE_PREFIX = re.compile(
+    r"^(> ?|[\w.-]{0,60}-\d{1,6} {1,30}\| |\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) [FP] )"
+)
+"""What a quote, docker compose or a container's log puts before every line."""
+
 _RECORD = re.compile(r"(?<!\S)topic:", re.IGNORECASE)
 _LABELS = (
     *("TopicId", "PartitionCount", "ReplicationFactor", "Configs", "MarkedForDeletion"),
-    *("Partition", "Leader", "Replicas", "Isr", "Elr", "LastKnownElr", "Offline", "Observers"),
+    *("Partition", "Leader", "Replicas", "Isr", "Elr", "LastKnownElr", "Offline"),
+    *("Observers", "LiveObservers"),
     *("Adding Replicas", "Removing Replicas"),
 )
 _LABEL = re.compile(rf"(?<!\S)(?:{'|'.join(_LABELS)}):", re.IGNORECASE)
@@ -30,6 +36,8 @@ _UNUSUAL = re.compile(
     r"^(?![ \t]*[Tt]opic:)[ \t]*[^\s#]|[Tt]opic:[^\n]*\s[Tt]opic:|\\t|\|[ \t]*$", re.MULTILINE
 )
 _LOG_FIELDS = re.compile(r"\\n\",\s*\"(stream|time)\".*")
+# An item of a list of lines, as Ansible shows them: "\\tTopic: a\\tPartition: 0 ...",
+_LISTED = re.compile(r'^[ \t]*"((?:\\t|[ \t])*topic:[^"\n]*(?:\\"[^"\n]*)*)",?[ \t]*$', re.I | re.M)
 _QUOTE = re.compile(r"^(?:[ \t]*>)+[ \t]?")
 _GLUED = re.compile(r"(?<=[:|>\])+\"'])(?=topic:\s)", re.IGNORECASE)
 # A second record in one line.
@@ -56,6 +64,8 @@ def rejoined(text: str) -> str:
     >>> rejoined("Topic: t Partition: 0 Leader: 1 Replicas: 1,12 Isr: 1\n2,1\n")
     'Topic: t Partition: 0 Leader: 1 Replicas: 1,12 Isr: 12,1\n\n'
     """
+    if _LISTED.search(text):
+        text = _LISTED.sub(lambda line: line[1].replace('\\"', '"').replace("\\t", "\t"), text)
     if "\\tPartition" in text:
         # A log driver has written tabs and line ends as JSON does.
         text = _LOG_FIELDS.sub("", text).replace("\\t", "\t").replace("\\n", "\n")

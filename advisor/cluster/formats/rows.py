@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from advisor.cluster.completeness import part_shown
+from advisor.cluster.completeness import DESCRIBE, part_shown
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import Partition, Topic, check_partitions
@@ -70,7 +70,10 @@ class Rows:
         """
         by_topic = self._by_topic()
         if not by_topic:
-            raise InputError(f"{source}: no partition can be read from this output of {self.tool}")
+            raise InputError(
+                f"{source}: no partition can be read from this output of {self.tool}; print every "
+                f"topic with its partitions, or run {DESCRIBE}"
+            )
         check_partitions(len(self.rows))
         topics = tuple(self._topic(name, rows) for name, rows in by_topic.items())
         mentioned = sorted(set().union(*(topic.brokers() for topic in topics)))
@@ -160,7 +163,7 @@ def partition_of(
             offline=offline,
         )
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error}; print it again, whole, or run {DESCRIBE}") from None
     if partition.leader is not None and partition.leader not in partition.isr:
         raise InputError(
             f"{where}: partition {partition.index} has the leader {partition.leader}, which is not "

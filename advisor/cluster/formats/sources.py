@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from advisor.cluster.completeness import DESCRIBE
 from advisor.cluster.formats.additions import (
     Addition,
     read_api_versions,
@@ -28,6 +29,7 @@ from advisor.cluster.formats.deployments import parse_compose, parse_helm
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
 from advisor.cluster.formats.json_format import parse_json
 from advisor.cluster.formats.kcat import HEADING, parse_kcat
+from advisor.cluster.formats.pasted import LINE_PREFIX
 from advisor.cluster.formats.printed_objects import (
     looks_like_objects,
     parse_kcat_json,
@@ -51,13 +53,6 @@ BEGINNING = 200_000
 """Characters that a text is recognised by: one of 100 MB is not searched several times."""
 
 _WIDTH = 500
-# What a quote, docker compose or a container's log puts before every line.
-_PREFIX = re.compile(
-    r"^(> ?|[\w.-]{0,60}-\d{1,6} {1,30}\| |\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) [FP] )"
-)
-
-DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
-"""What to run in place of a text that has no replicas."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,7 @@ def has(pattern: str) -> Callable[[str], bool]:
 @lru_cache(maxsize=2)  # all entries look at the same text
 def _narrow(text: str) -> str:
     """Cut long lines, which could take the square of their length to search, and prefixes."""
-    return "\n".join(_PREFIX.sub("", line[:_WIDTH]) for line in text.splitlines())
+    return "\n".join(LINE_PREFIX.sub("", line[:_WIDTH]) for line in text.splitlines())
 
 
 def _is_json(beginning: str) -> bool:

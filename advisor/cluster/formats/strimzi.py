@@ -132,7 +132,10 @@ def _nodes(
     """Return brokers, voters (None without a pool of controllers) and notes; no rack is known."""
     if not pools:
         if "replicas" not in spec:
-            raise InputError("there are no brokers; add the KafkaNodePool resources")
+            raise InputError(
+                "there are no brokers; add the KafkaNodePool resources: kubectl get "
+                "kafka,kafkanodepool,kafkatopic -o yaml"
+            )
         return dict.fromkeys(range(node_count(spec["replicas"], "Kafka"))), None, []
     stated = [_stated_ids(pool) for pool in pools]
     taken = {node for nodes in stated for node in nodes}

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
-from advisor.cluster.formats.kubernetes import documents_in, integer, nested
+from advisor.cluster.formats.kubernetes import cut_note, documents_in, integer, nested
 from advisor.cluster.model import Cluster
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.topic import check_partitions
@@ -182,7 +183,8 @@ def parse_topic_lists(text: str, source: str, racks: Mapping[int, str | None]) -
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
     rows = [row for document in documents for row in _rows(document)]
-    return _placed(topics_in(rows, source), source, racks)
+    cluster = _placed(topics_in(rows, source), source, racks)
+    return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
 
 
 def _rows(document: Any) -> list[Any]:

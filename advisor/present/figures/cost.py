@@ -15,9 +15,10 @@ from advisor.formatting import years
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
 from advisor.present.labels import bracketed_interval, once_in_years, short, time_per_year_label
+from advisor.reliability import measure_table
 from advisor.reliability.results.reliability import Reliability
 
-_LOSS, _REFUSED = "mean_years_to_loss", "write_unavailability"
+_LOSS, _REFUSED = (entry.name for entry in measure_table.weighed_as_times())
 # A tick says where it is, a value how often something happens.
 _TICKS: dict[str, Callable[[float], str]] = {_LOSS: years, _REFUSED: time_per_year_label}
 _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator
 from advisor.formatting import counted
 from advisor.learning import Learned
 from advisor.learning.evidence import ClusterHistory, Outage
-from advisor.learning.metric_outages import BROKER_DOWN
+from advisor.learning.metric_causes import BROKER_DOWN
 from advisor.present.figures import style
 from advisor.present.figures.chart import ShownFigure, shown_figure
 from advisor.reliability.failures.mechanisms import Scope, table, words

@@ -16,6 +16,7 @@ from advisor.present.figures.chart import shown_figure
 from advisor.present.labels import per_year, time_per_year_label
 from advisor.present.nines_axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
+from advisor.reliability import measure_table
 from advisor.tables import MOST_ROWS, more_rows
 
 _MISSED = style.BEST
@@ -23,7 +24,7 @@ _MOST_NAMES = 8
 # Beside the marker, else above or below, else askew.
 _BESIDE = ((8, 0, 0.0), (-8, 0, 1.0), (0, 13, 0.5), (0, -14, 0.5))
 _OFFSETS = (*_BESIDE, (7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0))
-_DRAWN = ("loss_probability_per_year", "write_unavailability")
+_DRAWN = tuple(entry.name for entry in measure_table.weighed())
 _WELL, _TROUBLE = ("o", style.DURABILITY), ("D", _MISSED)
 _GREY = ("s", style.MUTED, "grey area: worse than a goal allows")
 Place = tuple[float, float]

@@ -13,22 +13,24 @@ from advisor.formatting import one_in, significant
 from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.present.labels import once_in_years, short, time_per_year_label
+from advisor.present.labels import short, time_per_year_label
+from advisor.present.outcome import in_brief
 from advisor.reliability import measure_table
-from advisor.reliability.measure_table import FRACTION
+from advisor.reliability.measure_table import (
+    EVENTS,
+    FRACTION,
+    PROBABILITY,
+    weighed,
+    weighed_as_times,
+)
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado
 
 MOST_BARS = 10
 _MOST_IN_A_TABLE = 3
 _LEAST_PERCENT = 0.999e-3
-_CHANCES = ("loss_events_per_year", "loss_probability_per_year")
-"""Measures that are shown as chances a year: rare enough that rate and probability are one."""
-
-_MEASURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("mean_years_to_loss", "Acknowledged records lost", once_in_years),
-    ("write_unavailability", "Writes refused", time_per_year_label),
-)
+_CHANCES = (EVENTS, PROBABILITY)
+"""Units that are shown as chances a year: rare enough that rate and probability are one."""
 
 
 def largest_swings(result: Reliability) -> list[dict[str, str]]:
@@ -44,14 +46,14 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
         return []
     return [
         {
-            "title": title,
+            "title": entry.title,
             "path": row.path,
             "range": range_in_words(row.path, row.low, row.high),
-            "low": say(row.result_at_low),
-            "high": say(row.result_at_high),
+            "low": in_brief(time, row.result_at_low),
+            "high": in_brief(time, row.result_at_high),
         }
-        for measure, title, say in _MEASURES
-        for row in result.tornado(measure).rows[:_MOST_IN_A_TABLE]
+        for entry, time in zip(weighed(), weighed_as_times(), strict=True)
+        for row in result.tornado(time.name).rows[:_MOST_IN_A_TABLE]
         if row.factor > 1.005
     ]
 
@@ -104,9 +106,10 @@ def _in_words(row: Swing, tornado: Tornado) -> str:
 
 def _say(measure: str) -> Callable[[float], str]:
     """Return how to word a measure: time a year, a chance a year, or a number."""
-    if measure in _CHANCES:
+    unit = measure_table.measure(measure).unit
+    if unit in _CHANCES:
         return _chance
-    return time_per_year_label if measure_table.measure(measure).unit == FRACTION else short
+    return time_per_year_label if unit == FRACTION else short
 
 
 def _chance(rate: float) -> str:
@@ -119,7 +122,7 @@ def _chance(rate: float) -> str:
 
 
 def _axis(tornado: Tornado) -> str:
-    if tornado.measure in _CHANCES:
+    if tornado.unit in _CHANCES:
         return "chance a year"
     return "time a year" if tornado.unit == FRACTION else tornado.unit
 

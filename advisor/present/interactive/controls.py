@@ -227,8 +227,9 @@ def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str
     if versions:
         lacks.append("other Kafka versions with other topics or failure models")
     return (
-        f"Not on this page: {'; '.join(lacks)}. Each failure model has intervals for the setting "
-        f"shown first. {_NOT_COUNTED}"
+        f"Not on this page: {'; '.join(lacks)}. How sure it is stands with the setting shown "
+        "first, also of other failure models, and with what it should be set to; elsewhere the "
+        f"verdict is the one at the middle values. {_NOT_COUNTED}"
     )
 
 

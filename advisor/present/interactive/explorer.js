@@ -513,10 +513,14 @@ function mount(root, data, ask, tell) {
       return;
     }
     var tone = said.severity === "ok" && said.confidence === "depends" ? "unsure" : said.severity;
-    badge.className = "ae-badge ae-" + (said.known ? tone : "open");
-    badge.textContent = !said.known ? said.severity + " at the card's middle values" :
-      { critical: "✗ ", warning: "! ", ok: "✓ " }[said.severity] + said.severity +
-      (said.confidence ? "; how sure: " + data.confidence[said.confidence] : "");
+    // A page without a kernel learns no more: what is wrong at the middle values has its colour
+    // there, and only what is well waits for how sure that is.
+    var coloured = said.known || (!ask && said.severity !== "ok");
+    badge.className = "ae-badge ae-" + (coloured ? tone : "open");
+    badge.textContent =
+      (coloured ? { critical: "✗ ", warning: "! ", ok: "✓ " }[said.severity] : "") + said.severity +
+      (!said.known ? " at the card's middle values" :
+        said.confidence ? "; how sure: " + data.confidence[said.confidence] : "");
     headline.textContent = text(said.headline);
     verdict.textContent = text(said.text);
     said.goals.forEach(function (goal) { el(goals, "li", {}, text(goal)); });

@@ -275,8 +275,9 @@ class Explorer(anywidget.AnyWidget):
         then other processes have computed most of the rest, which is left out.
         """
         explorer_model = self._explorer_model
-        if not explorer_model.has_intervals(explorer_model.chosen):
-            yield with_intervals(explorer_model.chosen)
+        for values in explorer_model.looked_at_first():
+            if not explorer_model.has_intervals(values):
+                yield with_intervals(values)
         for offered in explorer_model.offered():
             missing = [each for each in offered if not explorer_model.is_answered(each)]
             if missing:

@@ -352,8 +352,17 @@ class ExplorerModel:
             for values in curve:
                 self.setting(values)
             yield curve
-        self.setting(self.chosen, intervals=True)
-        yield [self.chosen]
+        for values in self.looked_at_first():
+            self.setting(values, intervals=True)
+            yield [values]
+
+    def looked_at_first(self) -> Iterator[dict[str, str]]:
+        """Yield the start, and what its verdict would set; on a page these get intervals."""
+        yield self.chosen
+        verdicts = self.setting(self.chosen).get("verdicts", {})
+        better = verdicts.get(self.chosen[PRICE], {}).get("better")
+        if better is not None:
+            yield {**self.chosen, **better["values"]}
 
     def page(self, elsewhere: Sequence[Values] = (), only_choices: bool = False) -> dict[str, Any]:
         """Return a page without a kernel, with what was computed so far.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import product
@@ -9,8 +10,9 @@ from itertools import product
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError
 from advisor.present.interactive.controls import EVERY_ACKS, NEW_TOPIC, SMALL_REPLICAS
-from advisor.present.interactive.explorer_model import ExplorerModel
+from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 from advisor.present.second_process import SecondProcess
+from advisor.reliability.evaluate import forget_chains, forget_draws
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 
@@ -99,11 +101,14 @@ class Elsewhere:
         self.explorer_model = explorer_model
         self._topics, self._others = curves_elsewhere(explorer_model, topics, cards, versions, acks)
         asked = explorer_model.without_cache()
+        with_intervals = first_of_cards(explorer_model, cards)
+        by_card: dict[str, list[dict[str, str]]] = defaultdict(list)
+        for values in self._others:
+            by_card[values["card"]].append(values)
         self._second = SecondProcess(
-            [partial(asked.answer, values) for values in self._others]
-            + [
-                partial(asked.with_intervals, values)
-                for values in first_of_cards(explorer_model, cards)
+            [
+                partial(_answers, asked, settings, [v for v in with_intervals if v["card"] == card])
+                for card, settings in by_card.items()
             ]
         )
 
@@ -117,8 +122,9 @@ class Elsewhere:
         try:
             for values in self._topics:
                 self.explorer_model.answer(values)
-            for answer in self._second.results():
-                self.explorer_model.store(answer)
+            for answers in self._second.results():
+                for answer in answers:
+                    self.explorer_model.store(answer)
         finally:
             self._second.stop()
         return [*self._topics, *self._others]
@@ -126,6 +132,17 @@ class Elsewhere:
     def stop(self) -> None:
         """End the second process."""
         self._second.stop()
+
+
+def _answers(
+    asked: ExplorerModel, settings: Sequence[Values], with_intervals: Sequence[Values]
+) -> list[Answer]:
+    """Compute curves, and settings with intervals, of one card; then free its chains."""
+    answers = [asked.answer(values) for values in settings]
+    answers += [asked.with_intervals(values) for values in with_intervals]
+    forget_draws()
+    forget_chains()
+    return answers
 
 
 def _start(explorer_model: ExplorerModel) -> dict[str, str]:

@@ -58,7 +58,8 @@ def grid(others: Elsewhere) -> dict[str, Any]:
     """
     explorer_model = others.explorer_model
     start = explorer_model.chosen
-    explorer_model.setting(start, intervals=True)
+    for values in explorer_model.looked_at_first():
+        explorer_model.setting(values, intervals=True)
     for offered in explorer_model.offered() if others.any else ():
         first = offered[0]
         if all(first[name] == start[name] for name in _AS_TODAY):

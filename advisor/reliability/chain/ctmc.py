@@ -44,6 +44,8 @@ from advisor.reliability.statespace.state_index import met_in_order
 
 # With four replicas 30,000 states are left out, and 300,000 transitions lead to them.
 _COUNTS, _EFFECTS = np.int8, np.int16
+# Chains of three replicas take 10 MB each, of four 40; what is gone is read from disk again.
+_MOST_STRUCTURES = 32
 _KINDS: dict[str, Any] = {"waits": _COUNTS, "effects": _EFFECTS}
 
 
@@ -144,7 +146,8 @@ class Structure:
             effects=self.effects[~quiet],
             gap_map=self.gap_map[~quiet],
             restarts=sparse.csr_array((self.weight[quiet], where), shape=size),
-            uncondensed=self,
+            # A copy, so that no two chains refer to each other: memory is free as soon as one goes.
+            uncondensed=replace(self),
         )
 
     def with_effect(self, effect: Effect) -> NDArray[np.bool_]:
@@ -216,7 +219,7 @@ class Structure:
         )
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=_MOST_STRUCTURES)
 def structure(
     constants: ChainConstants, environment: fault_processes.FaultEnvironment, *guides: NominalRates
 ) -> Structure:

@@ -67,11 +67,12 @@ class DrawnTruncation(NamedTuple):
 
     Attributes
     ----------
-    losses, hours, events : arrays
-        Loss events; hours; and failures and ends of outages.
+    losses, totals, hours, events : arrays
+        Loss events; total losses; hours; and failures and ends of outages.
     """
 
     losses: Vector
+    totals: Vector
     hours: Vector
     events: Vector
 
@@ -118,12 +119,12 @@ def truncation_of_draws(
     rare = left_out.rare
     _gathered(chain, rare, kinds.of_state[chain.target[rare]], pi, name_rates, stopping)
     soon = unflushed_hours * (stopping * power).sum(axis=0)
-    losses, hours, events = (
-        times(entered, bound).sum(axis=0) for bound in _bounds(chain, kinds, rates, unflushed_hours)
+    losses, totals, hours, events = (
+        times(entered, bound).sum(axis=0) / (1.0 - PRECISION)
+        for bound in _bounds(chain, kinds, rates, unflushed_hours)
     )
-    share = 1.0 - PRECISION
     third = _third_failures(chain, power, name_rates, stops, often)
-    return DrawnTruncation((losses + soon) / share + third, hours / share, events / share)
+    return DrawnTruncation(losses + soon / (1.0 - PRECISION) + third, totals, hours, events)
 
 
 def _third_failures(
@@ -158,8 +159,8 @@ def _bounds(
     kinds: _Kinds,
     rates: Sequence[Mapping[str, float]],
     unflushed_hours: Vector,
-) -> tuple[Vector, Vector, Vector]:
-    """Losses, hours and events of an excursion, by kind; each of shape (kinds, draws)."""
+) -> tuple[Vector, ...]:
+    """Losses, totals, hours and events of an excursion, by kind; shape (kinds, draws)."""
     racks, voters = chain.environment.racks, bool(chain.environment.voters)
     found = []
     for drawn, unflushed in zip(rates, unflushed_hours, strict=True):
@@ -169,9 +170,8 @@ def _bounds(
         early = unflushed * strikes_per_hour(drawn, racks, power=True)
         stops = times(strikes, most.hours) + most.deaths
         losses = most.losses + times(early, stops) + unflushed * strikes * most.deaths
-        found.append((losses, most.hours, most.events))
-    losses, hours, events = (np.stack(bound, axis=1) for bound in zip(*found, strict=True))
-    return losses, hours, events
+        found.append((losses, most.totals, most.hours, most.events))
+    return tuple(np.stack(bound, axis=1) for bound in zip(*found, strict=True))
 
 
 def _dying_hosts(rates: Sequence[Mapping[str, float]]) -> Vector:

@@ -97,6 +97,13 @@ _SEVERITY = {
 _DOWN = 3
 
 
+class Sign(Enum):
+    """What metrics show beside the brokers that an event stops, where events look alike."""
+
+    FULL_DISK = "their disks have no room"
+    NEW_VERSION = "they have just got another version"
+
+
 class Number(NamedTuple):
     """A number that a card gives for a mechanism.
 
@@ -192,6 +199,7 @@ class Mechanism:
     with_zookeeper: its rate in clusters with ZooKeeper, instead of the usual one.
     by_hand: someone has to come and end it: its repairs wait where the card limits the crews.
     outlasted: producers are expected to retry for longer than it lasts (finding KRA402).
+    sign: what tells it from others with the same effect in metrics.
     prolonged: of an entry made for the second stage of its outages; see `Table.prolonged`.
     """
 
@@ -217,6 +225,7 @@ class Mechanism:
     with_zookeeper: Number | None = None
     by_hand: bool = False
     outlasted: bool = False
+    sign: Sign | None = None
     prolonged: bool = False
 
     @cached_property

@@ -28,6 +28,7 @@ from advisor.reliability.failures.mechanism import (
     Mechanism,
     Number,
     Scope,
+    Sign,
     Strikes,
     Variant,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "Mechanism",
     "Number",
     "Scope",
+    "Sign",
     "Strikes",
     "Table",
     "Transition",
@@ -328,6 +330,7 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
+        sign=Sign.NEW_VERSION,
     ),
     Mechanism(
         "cluster.disk_full",
@@ -345,6 +348,7 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
+        sign=Sign.FULL_DISK,
     ),
     Mechanism(
         "cluster.wiped",

@@ -7,7 +7,8 @@ leader) is found once for a chain; a draw only fills in numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from advisor.reliability.case import ChainParameters
+from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.drawn_truncation import DrawnTruncation, truncation_of_draws
+from advisor.reliability.chain.loss_bound import times
 from advisor.reliability.common_cause.drawn_losses import (
     DrawnLosses,
     DrawnRates,
@@ -26,14 +28,19 @@ from advisor.reliability.common_cause.drawn_losses import (
     losses_of_draws,
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import transitions
-from advisor.reliability.measures import records_lost, struck_alone
+from advisor.reliability.failures.mechanisms import HANGING, table, transitions
+from advisor.reliability.measures import ack_stalls, struck_alone
 from advisor.reliability.measures.late_losses import REMAINS, late_moves
 from advisor.reliability.measures.loss_events import lost_gaps, second_difference
-from advisor.reliability.measures.records_lost import CHERNOFF_EXPONENT, hours_limited
+from advisor.reliability.measures.records_lost import (
+    ACCURACY,
+    CHERNOFF_EXPONENT,
+    ROUGH_ACCURACY,
+    hours_limited,
+)
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
-from advisor.reliability.solver.generator import ROUGH, IntArray, Vector, adds_up
+from advisor.reliability.solver.generator import EXACT, ROUGH, IntArray, Vector, adds_up
 from advisor.reliability.solver.many_draws import (
     Connected,
     Elimination,
@@ -42,11 +49,14 @@ from advisor.reliability.solver.many_draws import (
     follow,
 )
 from advisor.reliability.solver.once_per_chain import once_per_chain
+from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.statespace.lumping import lumping_error
 
 _ROUNDING = 1e-12
 _MOST_STEPS = 200
+# Nine tenths of the memory of a chain whose draws are solved.
+_OF_MOVES = ("rate", "flux", "lossy_rate", "lossy_flux", "all_out", "gap_hours", "windows")
 
 
 class _Moves(NamedTuple):
@@ -210,6 +220,15 @@ def _sets_of(chain: Structure) -> _Sets:
     )
 
 
+@once_per_chain
+def truncated_moves(chain: Structure) -> sparse.csr_array:
+    """How many transitions of each name lead from a state to truncated ones: (states, names)."""
+    truncated = chain.with_effect(Effect.TRUNCATED)
+    where = chain.source[truncated], chain.rate[truncated]
+    size = chain.states, len(chain.rate_names)
+    return sparse.csr_array((chain.weight[truncated], where), shape=size)
+
+
 @dataclass(frozen=True)
 class DrawnSet:
     """Measures of one partition on one replica set, each with a value for each draw.
@@ -261,21 +280,45 @@ class DrawnChain:
         self.rates = [dict(drawn.rates_per_hour) for drawn in parameters]
         self.moves, draws = moves_of(chain), len(parameters)
         self.name_rates = rates_of(chain, parameters)
-        self.rate: Vector = self.name_rates[chain.rate] * chain.weight[:, None]
         assert chain.restarts is not None
         self.restarts: Vector = chain.restarts @ self.name_rates
-        self.nowhere = np.zeros((chain.states, draws))
-        cycles = self.cycles(self.rate, self.nowhere)
+        cycles = self.cycles(self.rate, np.zeros((chain.states, draws)))
         self.out = cycles.out
         hours = cycles.visits()
         self.pi: Vector = hours / hours.sum(axis=0)
         self.unflushed = np.array([drawn.unflushed_hours for drawn in parameters])
         self.retention_hours = parameters[0].retention_hours
-        self.flux: Vector = self.pi[chain.source] * self.rate
-        self.lossy_flux = self.flux[self.moves.lossy]
-        self.lossy_rate = self.rate[self.moves.lossy]
+        self.rough = parameters[0].precision > EXACT
+        self.accuracy = ROUGH_ACCURACY if self.rough else ACCURACY
         self.totals_per_hour = self.lossy_flux[self.moves.total].sum(axis=0)
         self.written: Vector = chain.writable.astype(np.float64) @ self.pi
+
+    @cached_property
+    def rate(self) -> Vector:
+        """Of each move, given its source, per hour."""
+        found: Vector = self.name_rates[self.chain.rate] * self.chain.weight[:, None]
+        return found
+
+    @cached_property
+    def flux(self) -> Vector:
+        """How often each move happens, per hour."""
+        found: Vector = self.pi[self.chain.source] * self.rate
+        return found
+
+    @cached_property
+    def lossy_rate(self) -> Vector:
+        """As `rate`, of the lossy moves."""
+        return self.rate[self.moves.lossy]
+
+    @cached_property
+    def lossy_flux(self) -> Vector:
+        """As `flux`, of the lossy moves."""
+        return self.flux[self.moves.lossy]
+
+    def _forget_moves(self) -> None:
+        """Free what has a number for each move or gap and draw: it is filled in again quickly."""
+        for name in _OF_MOVES:
+            self.__dict__.pop(name, None)
 
     def cycles(self, rate: Vector, absorbed: Vector) -> ManyCycles:
         """The cycles of the chain with other rates of its moves."""
@@ -318,6 +361,18 @@ class DrawnChain:
         return found
 
     @cached_property
+    def has_gaps(self) -> NDArray[np.bool_]:
+        """Whether any record can be in a gap."""
+        return np.asarray(self.gap_hours.any(axis=0))
+
+    @cached_property
+    def longest_gap_hours(self) -> Vector:
+        """Mean hours of writes in a gap, in the state where it is longest."""
+        there = np.maximum(self.pi[_gaps_of(self.chain).state], 1e-300)
+        longest = (self.gap_hours / there).max(axis=0, initial=0.0) + self.unflushed
+        return np.asarray(np.minimum(longest, self.retention_hours))
+
+    @cached_property
     def all_out(self) -> Vector:
         """Rate out of each state, moves that lead back to it included."""
         left: Vector = adds_up(self.chain.source, self.chain.states) @ self.rate
@@ -340,11 +395,12 @@ class DrawnChain:
         weighing = order.with_totals(rates, exits)
         with np.errstate(all="ignore"):
             hours, weighted = unlimited.forward(source), weighing.forward(source)
-            beyond = np.exp(-CHERNOFF_EXPONENT) * weighted > records_lost.ACCURACY / 2.0 * hours
+            beyond = np.exp(-CHERNOFF_EXPONENT) * weighted > self.accuracy / 2.0 * hours
         limited = unlimited.singular | weighing.singular | beyond.any(axis=0)
         for draw in np.flatnonzero(limited).tolist():
             into = order.into(rates[:, draw])
-            hours[:, draw] = hours_limited(into, out[:, draw], ages, source[:, draw], retention)
+            asked = into, out[:, draw], ages, source[:, draw], retention
+            hours[:, draw] = hours_limited(*asked, self.rough)
         return hours
 
     def _with_record(self, records_per_hour: float) -> Vector:
@@ -476,31 +532,132 @@ class DrawnChain:
         }
         if partitions != 1.0:
             chances = self.chances(records * partitions, tails * partitions)
-        return DrawnSet(
-            values,
-            self._errors(values, parameters),
-            self._losses(chances),
-            self.chain.states,
+        measured = DrawnSet(
+            values, self._errors(values, parameters), self._losses(chances), self.chain.states
         )
+        self._forget_moves()
+        return measured
 
     def _errors(
         self, values: dict[str, Vector], parameters: Sequence[ChainParameters]
     ) -> dict[str, Vector]:
+        """As `SolvedChain` bounds them: truncation, lumping, rounding and inversion."""
         missing, away = self.truncation, np.array([max(drawn.failovers) for drawn in parameters])
-        relative = (
-            missing.hours + lumping_error(self.chain.constants, self.chain.environment) + _ROUNDING
+        first, in_gaps = parameters[0], self.lossy_flux[self.moves.in_gaps].sum(axis=0)
+        lost: Vector = times(first.retained_records, missing.totals) + missing.losses * (
+            first.records_per_hour * self.longest_gap_hours + 2.0 * first.tail_records
         )
-        in_gaps = self.lossy_flux[self.moves.in_gaps].sum(axis=0)
-        bounds = {
-            "loss_events_per_year": (missing.losses + records_lost.ACCURACY * in_gaps)
-            * HOURS_PER_YEAR,
-            "write_unavailability": missing.unwritable(away),
+        unavailable = missing.unwritable(away)
+        bounds: dict[str, Vector] = {
+            "loss_events_per_year": (missing.losses + self.accuracy * in_gaps) * HOURS_PER_YEAR,
+            "acked_records_lost_per_year": lost * HOURS_PER_YEAR,
+            "write_unavailability": unavailable,
+            "read_unavailability": unavailable,
         }
+        inverted: Vector = np.asarray(self.accuracy * self.has_gaps, dtype=np.float64)
+        return self._with_rounding(bounds, values, {"acked_records_lost_per_year": inverted})
+
+    def _with_rounding(
+        self,
+        bounds: Mapping[str, Vector],
+        values: Mapping[str, Vector],
+        further: Mapping[str, Vector],
+    ) -> dict[str, Vector]:
+        """Bounds with errors that are a share of a value; of nothing they are nothing."""
+        lumping = lumping_error(self.chain.constants, self.chain.environment)
+        relative = self.truncation.hours + lumping + _ROUNDING
         with np.errstate(invalid="ignore"):
             return {
-                name: bound + np.where(values[name] > 0.0, relative * values[name], 0.0)
+                name: bound
+                + np.where(
+                    values[name] > 0.0, (relative + further.get(name, 0.0)) * values[name], 0.0
+                )
                 for name, bound in bounds.items()
             }
+
+    def of_producers(
+        self,
+        parameters: Sequence[ChainParameters],
+        stalls: Sequence[IsrStalls],
+        timeouts: ProducerTimeouts,
+    ) -> tuple[dict[str, Vector], dict[str, Vector]]:
+        """What producers wait for and give up, and the error bounds of both.
+
+        Parameters
+        ----------
+        parameters : sequence of ChainParameters
+            Of each draw, as for `measures`.
+        stalls : sequence of IsrStalls
+            Of each draw.
+        timeouts : ProducerTimeouts
+        """
+        chain, names = self.chain, self.chain.rate_names
+        stalling = ack_stalls.stalling(chain)
+        lags = {entry.name for entry in table().with_effect(*HANGING)}
+        mechanisms = [entry.mechanism.name for entry in transitions(names)]
+        dead, hung = (
+            np.array([getattr(drawn, which) for drawn in stalls])
+            for which in ("dead_hours", "hung_hours")
+        )
+        hours = np.where(np.isin(mechanisms, list(lags))[:, None], hung, dead)
+        often = self.moves.by_name @ (self.flux * stalling[:, None])
+        values = {
+            "write_stalled": (often * hours).sum(axis=0),
+            "records_refused_per_year": self._refused(parameters, stalls, timeouts, stalling),
+        }
+        from_writable, others = self.truncated_per_hour
+        missing, records = self.truncation, parameters[0].records_per_hour
+        longest = np.maximum(dead, hung)
+        patience = timeouts.outage_hours if math.isfinite(timeouts.outage_hours) else 0.0
+        most = np.array(
+            [ack_stalls.max_refused_hours(frozenset(mechanisms), s, timeouts) for s in stalls]
+        )
+        unwritable = missing.unwritable(np.array([max(drawn.failovers) for drawn in parameters]))
+        refused_hours = unwritable + others * patience + times(most, missing.events + from_writable)
+        bounds = {
+            "write_stalled": times(longest, missing.events + from_writable + others),
+            "records_refused_per_year": refused_hours * records * HOURS_PER_YEAR,
+        }
+        errors = self._with_rounding(bounds, values, {})
+        self._forget_moves()
+        return values, errors
+
+    def _refused(
+        self,
+        parameters: Sequence[ChainParameters],
+        stalls: Sequence[IsrStalls],
+        timeouts: ProducerTimeouts,
+        stalling: NDArray[np.bool_],
+    ) -> Vector:
+        """Records that time out a year; how long outages last is found draw by draw."""
+        chain, budget_hours = self.chain, timeouts.outage_hours
+        refused = np.zeros(len(parameters))
+        if math.isinf(budget_hours):
+            return refused
+        absorbed, writable = np.zeros(chain.states), chain.writable
+        within = writable[chain.source] & writable[chain.target]
+        for draw, drawn in enumerate(parameters):
+            alone = self._generator(self.rate[:, draw], absorbed, draw)
+            outage = SojournTime(alone, ~writable)
+            hours = float(self.pi[:, draw] @ outage.after(budget_hours))
+            beyond = np.maximum(drawn.failovers.by_name(chain.rate_names) - budget_hours, 0.0)
+            flux = self.flux[:, draw]
+            for number, change in enumerate((Effect.FAILOVER, Effect.HANDOVER)):
+                some = within & chain.with_effect(change)
+                hours += float(flux[some] @ beyond[chain.rate[some], number])
+            if max(stalls[draw]) > 0.0:
+                given_up = ack_stalls.refused_hours(chain, stalling, outage, stalls[draw], timeouts)
+                hours += float(flux @ given_up)
+            refused[draw] = hours * drawn.records_per_hour * HOURS_PER_YEAR
+        return refused
+
+    @cached_property
+    def truncated_per_hour(self) -> tuple[Vector, Vector]:
+        """Entries into truncated states: from writable states, and from the others."""
+        entries = truncated_moves(self.chain.whole)
+        flux = self.pi * (entries @ self.name_rates)
+        writable = self.chain.writable
+        return flux[writable].sum(axis=0), flux[~writable].sum(axis=0)
 
     def _losses(self, chances: _Chances) -> DrawnLosses:
         """Losses of partitions on the same replicas, which count as one."""

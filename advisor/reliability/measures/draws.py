@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.errors import NotComputedError
 from advisor.reliability import measure_table
 from advisor.reliability.case import Case, ChainParameters
 from advisor.reliability.chain import ctmc
@@ -35,9 +36,10 @@ from advisor.reliability.measures.first_losses import (
     chances_along,
     picks,
 )
-from advisor.reliability.measures.replica_set import as_if_acknowledged, nominal
+from advisor.reliability.measures.replica_set import as_if_acknowledged, ends_soonest, nominal
 from advisor.reliability.measures.solved_chain import SetMeasures
 from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.solver.sojourn_time import TooManyStepsError
 
 Pattern = tuple[int, ...]
 Guides = tuple[NominalRates, ...]
@@ -54,9 +56,13 @@ DRAWN = (
     "mean_years_to_loss",
 )
 """What is computed of each draw: what a decision needs."""
+OF_PRODUCERS = ("write_stalled", "records_refused_per_year", "records_dropped_per_year")
+"""What depends on how long producers wait as well: how long outages last takes longest."""
 TRUNCATED = ("loss_events_per_year", "write_unavailability")
 # A draw is solved on more states if one of these may be off by more than this share.
 TOO_ROUGH = 0.02
+# What there is of each move in each draw takes 16 MB then, and a dozen such arrays are needed.
+_MOST_NUMBERS = 2**21
 FEW_REPLICAS = 3
 """With more, states of a draw's own take too long, and the stated error says what is missing."""
 
@@ -68,9 +74,10 @@ class DrawnMeasures:
     Attributes
     ----------
     values : mapping of str to array, shape (cards,)
-        Every measure of `DRAWN`.
+        Every measure of `DRAWN`, and of `OF_PRODUCERS` if they were asked for.
     errors : mapping of str to array, shape (cards,)
-        By how much states that are left out may have changed those of `TRUNCATED`.
+        By how much the states that are left out, rounding and inversion may have changed each;
+        that of ``loss_probability_per_year`` does not hold what sets share and is approximated.
     states : array of int, shape (cards,)
         States of the chains that were solved.
     """
@@ -115,7 +122,10 @@ class DrawnMeasures:
 
 
 def measure_draws(
-    case: Case, cards: Sequence[FailureModel], first_losses: FirstLosses
+    case: Case,
+    cards: Sequence[FailureModel],
+    first_losses: FirstLosses,
+    producers: bool = False,
 ) -> DrawnMeasures:
     """Measure a case under other cards.
 
@@ -126,16 +136,17 @@ def measure_draws(
     cards : sequence of FailureModel
     first_losses : callable
         How the losses of the replica sets are combined.
+    producers : bool
+        Whether to compute the measures of `OF_PRODUCERS`, too.
     """
     cases = [case.roughly(card) for card in cards]
-    near = measured_together(case, cases, (), first_losses)
+    near = measured_together(case, cases, (), first_losses, producers)
     far = np.flatnonzero(near.far).tolist()
     if not far or (case.config.replication_factor or 0) > FEW_REPLICAS:
         return near
     guides = tuple(dict.fromkeys(_own_rates(case, cards[number]) for number in far))
-    return near.replaced(
-        far, measured_together(case, [cases[n] for n in far], guides, first_losses)
-    )
+    some = [cases[number] for number in far]
+    return near.replaced(far, measured_together(case, some, guides, first_losses, producers))
 
 
 def _own_rates(case: Case, card: FailureModel) -> NominalRates:
@@ -143,7 +154,11 @@ def _own_rates(case: Case, card: FailureModel) -> NominalRates:
 
 
 def measured_together(
-    case: Case, cases: Sequence[Case], guides: Guides, first_losses: FirstLosses
+    case: Case,
+    cases: Sequence[Case],
+    guides: Guides,
+    first_losses: FirstLosses,
+    producers: bool = False,
 ) -> DrawnMeasures:
     """Measure draws, all of the same chain together; nearly always all of them have the same one.
 
@@ -160,23 +175,42 @@ def measured_together(
     for number, drawn in enumerate(cases):
         chain = drawn.chain
         chains[chain.constants, chain.mechanisms, nominal(chain)].append(number)
-    parts = [
-        (rows, _measured(case, [cases[row] for row in rows], guides, first_losses))
-        for rows in chains.values()
-    ]
+    parts = []
+    for of_chain in chains.values():
+        together = _together(case, cases[of_chain[0]].chain, guides)
+        for first in range(0, len(of_chain), together):
+            rows = of_chain[first : first + together]
+            asked = [cases[row] for row in rows]
+            parts.append((rows, _measured(case, asked, guides, first_losses, producers)))
     found = parts[0][1].resized(len(cases))
     for rows, part in parts:
         found = found.replaced(rows, part)
     return found
 
 
-def _measured(
-    case: Case, cases: Sequence[Case], guides: Guides, first_losses: FirstLosses
-) -> DrawnMeasures:
-    together, unacknowledged = case.partitions_together, case.config.acks == 0
-    sets = {
-        pattern: _measured_set(pattern, [drawn.chain for drawn in cases], guides, together)
+def _together(case: Case, parameters: ChainParameters, guides: Guides) -> int:
+    """How many draws of a chain are solved together: a number for each of its moves and draw."""
+    moves = max(
+        len(_structure(pattern, as_if_acknowledged(parameters), guides).condensed.source)
         for pattern in case.patterns
+    )
+    return max(_MOST_NUMBERS // max(moves, 1), 1)
+
+
+def _structure(pattern: Pattern, parameters: ChainParameters, guides: Guides) -> Structure:
+    environment = parameters.environment(pattern)
+    return ctmc.structure(parameters.constants, environment, nominal(parameters), *guides)
+
+
+def _measured(
+    case: Case,
+    cases: Sequence[Case],
+    guides: Guides,
+    first_losses: FirstLosses,
+    producers: bool,
+) -> DrawnMeasures:
+    sets = {
+        pattern: _measured_set(pattern, case, cases, guides, producers) for pattern in case.patterns
     }
     counts = {pattern: members.partitions for pattern, members in case.patterns.items()}
     values, errors = (
@@ -190,13 +224,32 @@ def _measured(
         if name in values:
             values[name] = np.minimum(values[name], 1.0)
     losses = {pattern: found.losses for pattern, found in sets.items()}
-    probability, values["mean_years_to_loss"] = _first_of_draws(cases, losses, first_losses)
+    first, values["mean_years_to_loss"] = _first_of_draws(cases, losses, first_losses)
     lost = values["acked_records_lost_per_year"]
-    values["loss_probability_per_year"] = np.minimum(probability, lost)
-    if unacknowledged:
+    values["loss_probability_per_year"] = np.minimum(first, lost)
+    lists = sum(members.lists for members in case.patterns.values())
+    errors["loss_probability_per_year"] = (
+        errors["loss_events_per_year"] * (1 if lists == 1 else 3)
+        + first
+        - values["loss_probability_per_year"]
+    )
+    if producers:
+        _add_dropped(values, errors, case.config.acks == 0)
+    if case.config.acks == 0:
         values["acked_records_lost_per_year"] = np.zeros(len(cases))
+        errors["acked_records_lost_per_year"] = np.zeros(len(cases))
     states = sum(found.states for found in sets.values())
     return DrawnMeasures(values, errors, np.full(len(cases), states))
+
+
+def _add_dropped(
+    values: dict[str, Vector], errors: dict[str, Vector], unacknowledged: bool
+) -> None:
+    """With acks=0 what is lost or refused is dropped; otherwise nothing is."""
+    dropped, parts = "records_dropped_per_year", ("acked_records_lost_per_year", OF_PRODUCERS[1])
+    for amounts in (values, errors):
+        whole = sum((amounts[name] for name in parts), np.zeros_like(amounts[parts[0]]))
+        amounts[dropped] = whole if unacknowledged else np.zeros_like(whole)
 
 
 def _first_of_draws(
@@ -247,13 +300,22 @@ def _transposed(by_set: Mapping[Pattern, Mapping[str, Vector]]) -> dict[str, dic
 
 
 def _measured_set(
-    pattern: Pattern, drawn: Sequence[ChainParameters], guides: Guides, together: float
+    pattern: Pattern, case: Case, cases: Sequence[Case], guides: Guides, producers: bool
 ) -> DrawnSet:
     """Measure one replica set in each draw."""
-    parameters = [as_if_acknowledged(chain) for chain in drawn]
+    parameters = [as_if_acknowledged(drawn.chain) for drawn in cases]
     first = parameters[0]
-    space = ctmc.structure(first.constants, first.environment(pattern), nominal(first), *guides)
-    return _solved(space.condensed, parameters).measures(parameters, together)
+    solved = _solved(_structure(pattern, first, guides).condensed, parameters)
+    measured = solved.measures(parameters, case.partitions_together)
+    if not producers:
+        return measured
+    try:
+        values, errors = solved.of_producers(
+            parameters, [drawn.stalls for drawn in cases], case.timeouts
+        )
+    except TooManyStepsError as error:
+        raise NotComputedError(f"{error}: {ends_soonest(first)}") from error
+    return replace(measured, values=measured.values | values, errors=measured.errors | errors)
 
 
 # Topics with the same settings and racks share what does not depend on their traffic; some
@@ -268,6 +330,7 @@ def _solved(chain: Structure, parameters: Sequence[ChainParameters]) -> DrawnCha
         rates_of(chain, parameters).tobytes(),
         tuple((each.unflushed_hours, each.hung_follower_hours) for each in parameters),
         parameters[0].retention_hours,
+        parameters[0].precision,
     )
     if key not in _chains:
         if len(_chains) >= _MOST_CHAINS:

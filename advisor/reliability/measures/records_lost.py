@@ -27,7 +27,8 @@ from advisor.reliability.solver.regenerative import most_sweeps, sum_of_paths
 # 2 * 12 + 1 points: about seven digits (0.6 times 12), whatever the chain.
 _TERMS = 12
 ACCURACY = 1e-6
-_ROUGH_TERMS = 5
+# Three digits (0.6 for each of the five terms), for draws of a card.
+_ROUGH_TERMS, ROUGH_ACCURACY = 5, 1e-3
 # The retention is ignored if Chernoff's bound with this exponent says that hardly any hours lie
 # beyond it, and if the series converges within _MAX_SWEEPS.
 CHERNOFF_EXPONENT = 20.0

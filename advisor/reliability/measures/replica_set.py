@@ -44,7 +44,7 @@ def compute_measures(
         solved = solve(pattern, as_if_acknowledged(parameters))
         found = solved.measures(timeouts, stalls, partitions)
     except TooManyStepsError as error:
-        raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
+        raise NotComputedError(f"{error}: {ends_soonest(parameters)}") from error
     return found.dropped if parameters.constants.acks == 0 else found
 
 
@@ -59,7 +59,7 @@ def as_if_acknowledged(parameters: ChainParameters) -> ChainParameters:
     return replace(parameters, constants=replace(parameters.constants, acks=1))
 
 
-def _ends_soonest(parameters: ChainParameters) -> str:
+def ends_soonest(parameters: ChainParameters) -> str:
     """The number of the card that ends outages soonest, and what to do about it."""
     ends = [(rate, name) for name, rate in parameters.rates_per_hour if transition(name).ends]
     rate, name = max(ends)

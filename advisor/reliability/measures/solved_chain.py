@@ -34,10 +34,8 @@ _LEADER_CHANGES = (Effect.FAILOVER, Effect.HANDOVER)
 
 # Relative error of sums of a few thousand positive terms, each accurate to 1e-16.
 _ROUNDING = 1e-12
-# A rough solution takes this many sums in turn, each to the solver's precision ...
+# A rough solution takes this many sums in turn, each to the solver's precision.
 _ROUGH_SUMS = 10.0
-# ... and inverts the transform to three digits (0.6 for each of its five terms).
-_ROUGH_INVERSION = 1e-3
 
 
 @dataclass(frozen=True)
@@ -262,7 +260,7 @@ class SolvedChain:
         }
         lumping = lumping_error(self.chain.constants, self.chain.environment)
         relative = hours + lumping + (_ROUGH_SUMS * self.precision if self.rough else _ROUNDING)
-        inversion = _ROUGH_INVERSION if self.rough else records_lost.ACCURACY
+        inversion = records_lost.ROUGH_ACCURACY if self.rough else records_lost.ACCURACY
         inverted = {"acked_records_lost_per_year": inversion * bool(self.gap_hours.any())}
         # As a share of what would be lost without a retention: at most of every loss in a gap.
         bounds["loss_events_per_year"] += inversion * self._gap_losses_per_year

@@ -23,8 +23,73 @@ from advisor.reliability.workload import Workload
 _OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
 
 
+class WithErrors:
+    """Mixin of what has measures and their errors."""
+
+    loss_probability_per_year: float
+    error_bounds: Mapping[str, float]
+    first_loss_upper: AnyLoss
+
+    def at_worst(self, name: str) -> float:
+        """Return a measure with its error, which adds to it or shortens the time to a loss.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> result.at_worst("write_unavailability") >= result.write_unavailability
+        True
+        """
+        value = float(measure_table.measure(name).of(self))
+        if name != "mean_years_to_loss":
+            off = self.error_bounds.get(name, 0.0)
+            return value + (self._off_sooner if name == "loss_probability_per_year" else off)
+        rate = 1.0 / value + self._off_sooner
+        return 1.0 / rate if rate else math.inf
+
+    @property
+    def _off_sooner(self) -> float:
+        """How far the probability may be too low; dependence between sets only makes it lower."""
+        too_high = self.loss_probability_per_year - self.first_loss_upper.probability
+        return self.error_bounds["loss_probability_per_year"] - too_high
+
+
+class DrawnResult(WithErrors):
+    """The measures under one of several cards, as attributes of their names, and their errors.
+
+    What sets share and is approximated is not computed for each card: its share of the first losses
+    is taken from the result that was asked.
+
+    Parameters
+    ----------
+    values, errors : mapping of str to float
+        By measure.
+    later, longer : float
+        Probability of a loss and mean years to it by the upper estimate, as shares of those
+        counted.
+    dependence : float
+        See `AnyLoss.error`.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, float],
+        errors: Mapping[str, float],
+        later: float,
+        longer: float,
+        dependence: float,
+    ) -> None:
+        vars(self).update(values)
+        probability, years = values["loss_probability_per_year"], values["mean_years_to_loss"]
+        self.first_loss_upper = AnyLoss(probability * later, years * longer, (0.0, 1.0))
+        apart = probability * (1.0 - later + dependence)
+        either = errors["loss_probability_per_year"] + apart
+        self.error_bounds = {**errors, "loss_probability_per_year": min(either, 1.0)}
+
+
 @dataclass(frozen=True, repr=False)
-class ExactMeasures(AboveFloor):
+class ExactMeasures(WithErrors, AboveFloor):
     """The numbers of a `Reliability`, which documents its attributes."""
 
     loss_probability_per_year: float
@@ -51,7 +116,7 @@ class ExactMeasures(AboveFloor):
     load: Workload
     cluster: Any
     cost: Cost
-    reevaluate: Callable[[FailureModel], ExactMeasures] = field(compare=False)
+    reevaluate: Any = field(compare=False)
     evaluate_card: Callable[[FailureModel], ExactMeasures] = field(compare=False)
     evaluate_topic: Callable[..., ExactMeasures] = field(compare=False)
     empty_leader_share: Callable[[], float | None] = field(compare=False)
@@ -76,7 +141,7 @@ class ExactMeasures(AboveFloor):
         return self.truncated_entries_per_year
 
     @property
-    def again(self) -> Callable[[FailureModel], ExactMeasures]:
+    def again(self) -> Any:
         """Former name of ``reevaluate``, for one release."""
         return self.reevaluate
 
@@ -122,7 +187,37 @@ class ExactMeasures(AboveFloor):
         compute_intervals([self])
         return self.intervals[measure]
 
-    def intervals_of_draws(self, drawn: Sequence[ExactMeasures]) -> dict[str, Interval]:
+    def under(self, cards: Sequence[FailureModel]) -> list[DrawnResult]:
+        """The measures under other cards, solved together to a few digits; with their errors.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> (same,) = result.under([result.model])
+        >>> round(same.write_unavailability / result.write_unavailability, 6)
+        1.0
+        """
+        if not cards:
+            return []
+        drawn = self.reevaluate.draws(cards, producers=True)
+        upper, own = self.first_loss_upper, self.loss_probability_per_year
+        later = upper.probability / own if own else 1.0
+        years = self.mean_years_to_loss
+        longer = upper.mean_years / years if 0.0 < years < math.inf else 1.0
+        return [
+            DrawnResult(
+                values={name: float(values[number]) for name, values in drawn.values.items()},
+                errors={name: float(errors[number]) for name, errors in drawn.errors.items()},
+                later=later,
+                longer=longer,
+                dependence=upper.error,
+            )
+            for number in range(len(cards))
+        ]
+
+    def intervals_of_draws(self, drawn: Sequence[DrawnResult]) -> dict[str, Interval]:
         """Every interval from draws of the card.
 
         Examples
@@ -136,14 +231,14 @@ class ExactMeasures(AboveFloor):
         """
         return {name: self._interval_of(name, drawn) for name in measure_table.names()}
 
-    def _interval_of(self, name: str, drawn: Sequence[ExactMeasures]) -> Interval:
+    def _interval_of(self, name: str, drawn: Sequence[DrawnResult]) -> Interval:
         """Interval of a measure from the results of draws of the card."""
         entry = measure_table.measure(name)
         value = float(entry.of(self))
         if not drawn:
             return (value, value)
         fit = uncertainty.fit_of(entry.is_probability)
-        low, high = fit([entry.of(result) for result in drawn])
+        low, high = fit([float(entry.of(result)) for result in drawn])
         if name in _OF_ALL_SETS:
             ends = fit([getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn])
             low, high = min(low, ends[0]), max(high, ends[1])
@@ -157,30 +252,6 @@ class ExactMeasures(AboveFloor):
             ends = fit(worst)
             low, high = min(low, ends[0]), max(high, ends[1])
         return (min(low, value), min(max(high, value), most))
-
-    def at_worst(self, name: str) -> float:
-        """Return a measure with its error, which adds to it or shortens the time to a loss.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
-        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
-        >>> result.at_worst("write_unavailability") >= result.write_unavailability
-        True
-        """
-        value = float(measure_table.measure(name).of(self))
-        if name != "mean_years_to_loss":
-            off = self.error_bounds.get(name, 0.0)
-            return value + (self._off_sooner if name == "loss_probability_per_year" else off)
-        rate = 1.0 / value + self._off_sooner
-        return 1.0 / rate if rate else math.inf
-
-    @property
-    def _off_sooner(self) -> float:
-        """How far the probability may be too low; dependence between sets only makes it lower."""
-        too_high = self.loss_probability_per_year - self.first_loss_upper.probability
-        return self.error_bounds["loss_probability_per_year"] - too_high
 
     def has_no_digit(self, measure: str) -> bool:
         """Whether a measure may be off by half of itself, or more.

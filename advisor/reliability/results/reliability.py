@@ -233,9 +233,9 @@ class Reliability(ExactMeasures, MeasureTable):
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
         """Return how far each number of the card moves a measure, one at a time from low to high.
 
-        The first call evaluates twice for each uncertain number: some seconds, more for four and
-        five replicas. These evaluations are solved to a thousandth on the card's own states; what
-        that misses is in the ``error_bounds`` of `reevaluate`.
+        The first call evaluates twice for each uncertain number, all together: a second, more for
+        four and five replicas. These evaluations are solved to a thousandth on the card's own
+        states; what that misses is in the ``error_bounds`` of `under`.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Reliability(ExactMeasures, MeasureTable):
         measure_table.measure(measure)
         if not self.swings:
             values = {entry.name: entry.of(self) for entry in measure_table.entries()}
-            self.swings.update(tornadoes(self.reevaluate, self.model, values))
+            self.swings.update(tornadoes(self.under, self.model, values))
         return self.swings[measure]
 
     def dependents(self) -> Dependents:

@@ -6,7 +6,6 @@ The second is one-at-a-time sensitivity (tornado).
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Evaluated = Callable[[FailureModel], Any]
-"""From a card to a result that has every measure as an attribute."""
+Evaluated = Callable[[Sequence[FailureModel]], Sequence[Any]]
+"""From cards to what has every measure of each as an attribute."""
 
 
 @dataclass(frozen=True)
@@ -197,71 +196,46 @@ class Tornado:
 
 
 _COLUMNS = tuple(Swing.__dataclass_fields__)
+_ENDS = ("low", "high")
 
 
 def compute_intervals(results: Iterable[Any]) -> None:
-    """Have the intervals of several `ExactMeasures` ready; those of one card share draws."""
-    together: dict[tuple[int, int], dict[int, Any]] = defaultdict(dict)
-    for each in results:
-        if not each.intervals:
-            card = id(each.model), uncertainty.draws(each.states, each.load.partitions)
-            together[card][id(each)] = each
-    for group in (list(by_card.values()) for by_card in together.values()):
-        drawn = _of_draws(group)
-        for place, result in enumerate(group):
-            sample = [row[place] for row in drawn]
+    """Have the intervals of several `ExactMeasures` ready."""
+    unknown = {id(result): result for result in results if not result.intervals}
+    with progress_bar(len(unknown), " settings", "95 % intervals") as done:
+        for result in unknown.values():
+            model, size = result.model, (result.states, result.load.partitions)
+            draws = [*uncertainty.parameter_draws(model, *size)] if model.uncertain else []
+            sample = result.under(draws)
             result.intervals.update(result.intervals_of_draws(sample))
             for entry in measure_table.entries():
                 result.samples[entry.name] = tuple(map(entry.of, sample))
-
-
-def _of_draws(group: Sequence[Any]) -> list[list[Any]]:
-    """Results for each draw of their card."""
-    first = group[0]
-    size = first.states, first.load.partitions
-    draws = [*uncertainty.parameter_draws(first.model, *size)] if first.model.uncertain else []
-    drawn = []
-    with progress_bar(len(draws), " draws", "95 % intervals") as done:
-        # Draw by draw: settings that differ only in their producers share each solution.
-        for draw in draws:
-            drawn.append([result.reevaluate(draw) for result in group])
             done(1)
-    return drawn
 
 
 def tornadoes(
-    reevaluate: Evaluated,
+    under: Evaluated,
     model: FailureModel,
     values: Mapping[str, float],
 ) -> dict[str, Tornado]:
     """Evaluate a card with each uncertain number at its low and at its high.
 
-    reevaluate: evaluates a changed card; called twice per number.
+    under: evaluates changed cards, two for each number and the card itself; values: by measure.
     """
-    # Solved as the ends are, so that a number without effect has factor 1.
-    middle = reevaluate(model)
-    ends = {}
-    with progress_bar(len(model.uncertain), " numbers", "Sensitivity") as done:
-        for path in model.uncertain:
-            ends[path] = _at_ends(reevaluate, model, path)
-            done(1)
+    paths = list(model.uncertain)
+    ends = [(path, getattr(model.quantities[path], end)) for path in paths for end in _ENDS]
+    # The card is solved as the ends are, so that a number without effect has factor 1.
+    middle, *at_ends = under([model, *(model.at(path, number) for path, number in ends)])
     by_measure = {}
     for measure, value in values.items():
         entry = measure_table.measure(measure)
+        numbers = [entry.of(result) for result in at_ends]
         rows = (
-            _swing(model, path, *map(entry.of, (low, middle, high)))
-            for path, (low, high) in ends.items()
+            _swing(model, path, low, entry.of(middle), high)
+            for path, low, high in zip(paths, numbers[::2], numbers[1::2], strict=True)
         )
         by_measure[measure] = Tornado(measure, entry.unit, value, _ordered(rows))
     return by_measure
-
-
-def _at_ends(reevaluate: Evaluated, model: FailureModel, path: str) -> tuple[Any, Any]:
-    quantity = model.quantities[path]
-    return (
-        reevaluate(model.at(path, quantity.low)),
-        reevaluate(model.at(path, quantity.high)),
-    )
 
 
 def _swing(model: FailureModel, path: str, low: float, middle: float, high: float) -> Swing:

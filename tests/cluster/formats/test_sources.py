@@ -10,6 +10,7 @@ import pytest
 import advisor
 from advisor.__main__ import main
 from advisor.cluster import Cluster, load_cluster
+from advisor.cluster.completeness import DESCRIBE
 from advisor.cluster.formats import sources
 from advisor.cluster.formats.sources import SOURCES, Source, has, source_of
 from advisor.errors import AdvisorError, InputError
@@ -120,7 +121,7 @@ def test_an_unknown_text_is_said_to_be_unknown_with_the_commands_that_help() -> 
         load_cluster("Dear all,\nthe cluster is down!\n")
     said = str(caught.value)
     assert "begins with 'Dear all,'" in said
-    assert sources.DESCRIBE in said
+    assert DESCRIBE in said
 
 
 def test_a_description_after_a_long_log_is_read() -> None:

@@ -14,6 +14,8 @@ from advised import MODEL, described
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
+from advisor.formatting import significant
+from advisor.learning import learn
 from advisor.pipeline.simulate import simulate
 from advisor.present import plot_recommendation, plot_reliability, write_report
 from advisor.present.interactive.settings_grid import verdict_at, words_at
@@ -370,3 +372,26 @@ def test_a_sample_that_disagrees_is_marked():
     row = sampled_check(near, sampled)["rows"][-1]
     assert row["words"].startswith("just outside: the sample has ")
     assert row["words"].endswith("% less")
+
+
+def test_a_learned_card_is_said_to_be_learned() -> None:
+    """At the top, and in a section with what was seen, before and now; else there is neither."""
+    card = FailureModel.from_dict(
+        {"broker": {"destroyed": {"per_year": {"value": 0.1, "low": 0.01, "high": 1}, "hours": 12}}}
+    )
+    learned = learn(
+        {"brokers": 12, "years": 3, "events": {"broker.destroyed": 2}},
+        prior=replace(card, name="ours"),
+    )
+    (row,) = learned.numbers
+    page = render_report(recommend(described(), learned.model))
+    section = page.partition('id="learned"')[2].partition("</section>")[0]
+    for said in (
+        "2 in 36 broker-years",
+        "0.1 (0.01 to 1)",
+        f"{significant(row.posterior.value)} ({significant(row.posterior.low)} to",
+    ):
+        assert said in section
+    assert "which is ours with what this cluster has seen" in page
+    assert page.count('href="#learned"') == 1
+    assert "learned" not in "".join(Page(render_report(recommend(described(), card))).ids)

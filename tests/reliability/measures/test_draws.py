@@ -13,6 +13,7 @@ from advisor.reliability.case import Case
 from advisor.reliability.chain import ctmc
 from advisor.reliability.measures.draws import (
     DRAWN,
+    OF_PRODUCERS,
     TOO_ROUGH,
     TRUNCATED,
     measure_draws,
@@ -64,10 +65,15 @@ def test_a_draw_is_what_its_card_gives(card: str, settings: dict[str, object]) -
             assert abs(value - getattr(full, name)) <= within or full is again, name
 
 
+def exactly(case: Case, card: advisor.FailureModel) -> Case:
+    """The question about a card, on the states of the case, to all digits."""
+    drawn = case.roughly(card)
+    return replace(drawn, chain=replace(drawn.chain, precision=EXACT))
+
+
 def one_by_one(case: Case, card: advisor.FailureModel, first_losses: FirstLosses) -> Measures:
     """The measures of one draw, its chains solved by themselves to all digits."""
-    drawn = case.roughly(card)
-    drawn = replace(drawn, chain=replace(drawn.chain, precision=EXACT))
+    drawn = exactly(case, card)
     chain, sets = as_if_acknowledged(drawn.chain), {}
     for pattern in drawn.patterns:
         space = ctmc.structure(chain.constants, chain.environment(pattern), nominal(chain))
@@ -102,14 +108,14 @@ def test_draws_solved_together_are_those_solved_one_by_one(
     model = advisor.load_model(name)
     case = Case.read(CLUSTER, config(**settings), model, advisor.Workload(**load))
     cards = [*model.draws(3, seed=8)]
-    cases = [case.roughly(card) for card in cards]
-    drawn = measured_together(case, cases, (), first_losses)
+    cases = [exactly(case, card) for card in cards]
+    drawn = measured_together(case, cases, (), first_losses, producers=True)
     for number, card in enumerate(cards):
         values, errors = one_by_one(case, card, first_losses)
-        for measure in DRAWN:
+        for measure in (*DRAWN, *OF_PRODUCERS):
             found = drawn.values[measure][number]
             assert found == pytest.approx(values[measure], rel=1e-9, abs=0.0), measure
-        for measure in TRUNCATED:
+        for measure in errors:
             found = drawn.errors[measure][number]
             assert found == pytest.approx(errors[measure], rel=1e-9, abs=1e-300), measure
 

@@ -1,6 +1,7 @@
 """What no setting prevents of a result, and that only who asks for it pays for it."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -105,10 +106,11 @@ def test_nothing_else_pays_for_it(strict: Reliability, asked: list[str]) -> None
 def test_texts_draw_nothing(strict: Reliability) -> None:
     """A card has ranges; repr, summary and explain do not evaluate it again."""
 
-    def again(_: Any) -> Any:
+    def again(*_: Any, **__: Any) -> Any:
         raise AssertionError("evaluated again")
 
-    lazy = replace(strict, reevaluate=again, evaluate_card=again, intervals={}, samples={})
+    draws = SimpleNamespace(draws=again)
+    lazy = replace(strict, reevaluate=draws, evaluate_card=again, intervals={}, samples={})
     assert repr(lazy).splitlines()[0] == lazy.explain().splitlines()[0] == lazy.summary
     with pytest.raises(AssertionError, match="evaluated again"):
         lazy.interval("write_unavailability")

@@ -1,6 +1,7 @@
 """Which assumption moves a measure most: the swings, their order, their words and their chart."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -63,9 +64,16 @@ def product(model: FailureModel) -> Product:
     return Product(crashes * destroyed**2 / model["broker.destroyed.hours"])
 
 
+def each(
+    formula: Callable[[FailureModel], Product],
+) -> Callable[[Sequence[FailureModel]], list[Product]]:
+    """The formula of several cards."""
+    return lambda cards: [formula(card) for card in cards]
+
+
 def test_the_swings_of_a_formula_are_the_formula() -> None:
     """The factors are (high/low), its square and its inverse, and order the rows."""
-    found = tornadoes(product, CARD, {"loss_events_per_year": 2 * 0.01 / 12})
+    found = tornadoes(each(product), CARD, {"loss_events_per_year": 2 * 0.01 / 12})
     rows = found["loss_events_per_year"].rows
     assert [(row.path, row.factor) for row in rows] == [
         ("broker.destroyed.per_year", pytest.approx(8.0**2)),
@@ -87,7 +95,7 @@ def test_a_known_product_bounds_the_swing_of_its_minutes() -> None:
         return Product(card["cluster.crash.per_year"] * card["cluster.crash.minutes"])
 
     measure = "loss_events_per_year"
-    rows = tornadoes(stopped, model, {measure: 20.0})[measure].rows
+    rows = tornadoes(each(stopped), model, {measure: 20.0})[measure].rows
     swings = {row.path: row.factor for row in rows}
     assert swings["cluster.crash.per_year"] == pytest.approx(50.0)
     assert swings["cluster.crash.minutes"] == pytest.approx(1.0)
@@ -99,7 +107,7 @@ def test_a_bend_between_the_ends_counts() -> None:
     def bent(model: FailureModel) -> Product:
         return Product(3.0 if model["broker.crash.per_year"] == 2 else 1.0)
 
-    rows = tornadoes(bent, CARD, {"loss_events_per_year": 3.0})["loss_events_per_year"]
+    rows = tornadoes(each(bent), CARD, {"loss_events_per_year": 3.0})["loss_events_per_year"]
     assert rows.rows[0].factor == pytest.approx(3.0)
 
 

@@ -1,0 +1,61 @@
+"""What is read from recordings of real brokers, judged by what was done and recorded."""
+
+from pathlib import Path
+
+import pytest
+
+from advisor.learning.counts import Window, read_histories
+from advisor.learning.evidence import ClusterHistory
+from metric_histories import Kind
+from metric_judge import AWAY, judge
+from recorded_metrics import SCRAPE_S, dump_of, history_of, recorded_versions, truth_of
+
+VERSIONS = recorded_versions()
+EVERY = pytest.mark.parametrize("keep_every", [1, 3, 6, 12], ids=["5 s", "15 s", "30 s", "60 s"])
+EACH = pytest.mark.parametrize("version", VERSIONS)
+
+
+def read(version: str, keep_every: int, folder: Path) -> ClusterHistory:
+    """What is learned from a dump that has every so many-th scrape."""
+    path = folder / "dump.txt"
+    path.write_text(dump_of(version, keep_every))
+    (result,) = read_histories([path], Window())
+    return result
+
+
+def test_there_are_recordings_of_both_versions() -> None:
+    """Each with every fault: three kinds of restart, crashes, limping, quorum, silence."""
+    assert "4.3" in VERSIONS
+    for version in VERSIONS:
+        outages = history_of(version).outages
+        kinds = [o.kind for o in outages]
+        assert kinds.count(Kind.RESTART) == 4
+        assert sum(o.hard for o in outages) == sum(o.overlaps for o in outages) == 1
+        for kind in (Kind.CRASH, Kind.TOGETHER, Kind.RACK, Kind.HALF_DEAD, Kind.QUORUM):
+            assert kinds.count(kind) == 1
+        assert [gap.target for gap in history_of(version).gaps] == [None, "broker-3"]
+
+
+@EVERY
+@EACH
+def test_what_really_happened_is_found_and_nothing_else(
+    version: str, keep_every: int, tmp_path: Path
+) -> None:
+    """Every outage of brokers and of the quorum; silence of Prometheus or of a target is none."""
+    history, result = history_of(version), read(version, keep_every, tmp_path)
+    judged = judge(history, result.outages, SCRAPE_S * keep_every + 15.0)
+    assert not judged.false_rows
+    assert not judged.misnamed
+    for kind in (*AWAY, Kind.QUORUM):
+        assert judged.found[kind] == len(history.of(kind)), kind
+    assert judged.named[Kind.QUORUM] == 1
+
+
+@EACH
+def test_refused_minutes_are_those_of_the_metadata_log(version: str, tmp_path: Path) -> None:
+    """Every five seconds: within a tenth."""
+    refused, truth = read(version, 1, tmp_path).refused, truth_of(version)
+    assert refused is not None
+    assert truth["refused_partition_minutes"] > 5.0
+    expected = pytest.approx(truth["refused_partition_minutes"], rel=0.1)
+    assert refused.partition_minutes == expected
