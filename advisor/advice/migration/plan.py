@@ -256,19 +256,9 @@ def make_plan(
         variables=tools.variables,
         warnings=first,
     )
-    return MigrationPlan(
-        lines,
-        written={
-            **files,
-            **rack_loss_files(config, cluster.brokers, tools, after),
-            **planned.files(),
-        },
-        moves=moves,
-        lowered=lowered,
-        held_back=tuple(held_back),
-        after=after,
-        crowded=crowded,
-    )
+    files |= rack_loss_files(config, cluster.brokers, tools, after)
+    files |= planned.files()
+    return MigrationPlan(lines, files, moves, lowered, tuple(held_back), after, crowded)
 
 
 def _duration(
