@@ -229,9 +229,7 @@ def make_plan(
         return _plan_for_new_topic(tools, cluster, config, load, files)
     planned = planned or PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
-    sizes = partition_bytes(chosen, load, cluster.replica_bytes)
-    is_measured = {move.topic for move in moves} <= cluster.replica_bytes.keys()
-    duration = copy_comments(moves, sizes, load, bytes_per_second, is_measured)
+    duration = _duration(cluster, moves, chosen, load, bytes_per_second)
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
@@ -258,19 +256,23 @@ def make_plan(
         variables=tools.variables,
         warnings=first,
     )
-    return MigrationPlan(
-        lines,
-        written={
-            **files,
-            **rack_loss_files(config, cluster.brokers, tools, after),
-            **planned.files(),
-        },
-        moves=moves,
-        lowered=lowered,
-        held_back=tuple(held_back),
-        after=after,
-        crowded=crowded,
-    )
+    files |= rack_loss_files(config, cluster.brokers, tools, after)
+    files |= planned.files()
+    return MigrationPlan(lines, files, moves, lowered, tuple(held_back), after, crowded)
+
+
+def _duration(
+    cluster: Cluster,
+    moves: Sequence[Move],
+    topics: Sequence[Topic],
+    load: Workload,
+    bytes_per_second: int,
+) -> Iterable[str]:
+    """How much is copied, and how long that takes, by measured bytes where all are known."""
+    measured = cluster.replica_bytes
+    sizes = partition_bytes(topics, load, measured)
+    is_measured = {move.topic for move in moves} <= measured.keys()
+    return copy_comments(moves, sizes, load, bytes_per_second, is_measured)
 
 
 def _marked(cluster: Cluster) -> str:

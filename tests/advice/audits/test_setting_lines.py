@@ -28,6 +28,8 @@ topics:
     partitions: 1
     replicationFactor: 3
   - partitions: 1
+    tags:
+    - shop
     name: orders
     replicationFactor: 3
     config:
@@ -97,7 +99,7 @@ DESCRIBED = (
     ("text", "topic", "min_isr", "factor"),
     [
         (TERRAFORM, "orders", 8, 12),
-        (LISTED, "orders", 9, 7),
+        (LISTED, "orders", 11, 9),
         (TABLE, "orders", 8, 9),
         (JULIE, "shop.bills.orders", 11, 9),
         (STRIMZI, "orders", 15, 13),
