@@ -292,9 +292,9 @@ class Case:
             return 1.0
         lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
         by_leader = exchangeable is Exchangeable.NONE or lags & self.chain.mechanisms
-        found = self.placement.replica_set_classes(exchangeable).values()
-        apart = sum(each.lists if by_leader else each.sets for each in found)
-        mean = sum(each.partitions for each in found) / apart
+        classes = self.placement.replica_set_classes(exchangeable).values()
+        apart = sum(set_class.lists if by_leader else set_class.sets for set_class in classes)
+        mean = sum(set_class.partitions for set_class in classes) / apart
         return mean if apart < _MANY_SETS else round(mean * _STEPS) / _STEPS
 
     def roughly(self, model: FailureModel, own_states: bool = False) -> Case:
@@ -364,17 +364,17 @@ def possible_mechanisms(model: FailureModel) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _possible(model: FailureModel, known: Table) -> frozenset[str]:
-    found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
-    chances = (path for entry in known.entries for path in entry.chances)
-    shaped = {entry.shape_path for entry in known.entries if model.has_stages(entry)}
+def _possible(model: FailureModel, mechanism_table: Table) -> frozenset[str]:
+    mechanisms = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
+    chances = (path for entry in mechanism_table.entries for path in entry.chances)
+    shaped = {entry.shape_path for entry in mechanism_table.entries if model.has_stages(entry)}
     deaths = {
         death_of(entry, death)
-        for entry in known.entries
+        for entry in mechanism_table.entries
         for death in entry.deaths
         if death_chance(entry, death, model) > 0
     }
-    return found | {path for path in chances if model.get(path, 0.0) > 0} | shaped | deaths
+    return mechanisms | {path for path in chances if model.get(path, 0.0) > 0} | shaped | deaths
 
 
 def _power_of_two(value: float, up: bool) -> float:

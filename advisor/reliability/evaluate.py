@@ -207,26 +207,22 @@ class Reevaluation:
 
     def __call__(self, model: FailureModel) -> Reliability:
         """Evaluate another card; on states of its own if too much were missing."""
-        found = _answer(self.case.roughly(model), self.first_losses)
+        result = _answer(self.case.roughly(model), self.first_losses)
         if (self.case.config.replication_factor or 0) > FEW_REPLICAS:
-            return found
+            return result
         missing = max(
-            found.error_bounds[name] / (getattr(found, name) or math.inf) for name in TRUNCATED
+            result.error_bounds[name] / (getattr(result, name) or math.inf) for name in TRUNCATED
         )
         # Without a bound on outages no states are enough.
         if missing <= TOO_ROUGH or math.isinf(missing):
-            return found
+            return result
         return _answer(self.case.roughly(model, own_states=True), self.first_losses)
 
     def draws(self, cards: Sequence[FailureModel], producers: bool = False) -> DrawnMeasures:
         """Measure several cards at once, without causes.
 
-        Parameters
-        ----------
-        cards : sequence of FailureModel
-        producers : bool
-            Whether to compute what depends on the producers' timeouts, too: stalled writes, failed
-            sends, dropped records. Left out, they are computed when one reads them.
+        producers: whether to compute what depends on the producers' timeouts, too: stalled writes,
+            failed sends, dropped records. Left out, they are computed when one reads them.
         """
         drawn = measure_draws(self.case, cards, self.first_losses, producers)
         if producers:
@@ -266,7 +262,7 @@ def _combine(
 ) -> Reliability:
     """Put the replica sets of a topic together."""
     classes = case.patterns
-    counts = {pattern: found.partitions for pattern, found in classes.items()}
+    counts = {pattern: measured.partitions for pattern, measured in classes.items()}
     first, upper = first_losses(case, sets)
     first_losses_of_cards = scaled_from_fewer(case, (first, upper)) or first_losses
     causes = _causes(sets, counts)
@@ -277,7 +273,7 @@ def _combine(
     causes["loss_probability_per_year"] = {
         mechanism: probability * share for mechanism, share in first.shares
     }
-    replica_lists = sum(found.lists for found in classes.values())
+    replica_lists = sum(measured.lists for measured in classes.values())
     config, cluster = case.config, case.cluster
     return Reliability(
         loss_probability_per_year=probability,
@@ -302,8 +298,8 @@ def _combine(
         truncated_entries_per_year=sum(
             sets[pattern].truncated_entries_per_year * n for pattern, n in counts.items()
         ),
-        states=sum(found.states for found in sets.values()),
-        method=_method(sets, sum(found.sets for found in classes.values()), first.left_out),
+        states=sum(measured.states for measured in sets.values()),
+        method=_method(sets, sum(measured.sets for measured in classes.values()), first.left_out),
         assumptions=assumptions(cluster, config, case.model),
         config=config,
         model=case.model,
@@ -367,8 +363,8 @@ def _error_bounds(
 
 
 def _method(sets: Mapping[Pattern, SetMeasures], replica_sets: int, left_out: float) -> str:
-    states = sum(found.states for found in sets.values())
-    how = ", ".join(sorted({found.losses[0].first.method for found in sets.values()}))
+    states = sum(measured.states for measured in sets.values())
+    how = ", ".join(sorted({measured.losses[0].first.method for measured in sets.values()}))
     chains = f"Markov chain of {states} states"
     if len(sets) > 1:
         chains = f"{len(sets)} Markov chains of {states} states, one for each rack pattern"

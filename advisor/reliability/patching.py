@@ -169,7 +169,7 @@ def _sampled(
     rows = [run_rolling_block(plan, block) for block in blocks]
     partitions, calendar = sum(plan.partitions), model.calendar
     assert calendar is not None
-    most = max(each.hours for each in plan.mechanisms.values())
+    most = max(mechanism.hours for mechanism in plan.mechanisms.values())
     most *= max(row.most_weight for row in rows)
     minute = partitions / 60.0
     # Restarts alone lose nothing that all in-sync replicas have: a loss takes a failure, too.
@@ -196,8 +196,8 @@ def _sampled(
 def _estimate(amounts: list[float], rows: list[RollingRow], most: float) -> Estimate:
     """A mean per rolling restart, of which one can add ``most`` to the sum unseen."""
     n = sum(row.restarts for row in rows)
-    found = rate(Ratio(amounts, [float(row.restarts) for row in rows], most), n)
-    return replace(found, method=found.method.replace("years", "rolling restarts"))
+    estimate = rate(Ratio(amounts, [float(row.restarts) for row in rows], most), n)
+    return replace(estimate, method=estimate.method.replace("years", "rolling restarts"))
 
 
 def alone(plan: Plan) -> Plan:
@@ -207,7 +207,7 @@ def alone(plan: Plan) -> Plan:
     """
     rolling = plan.rolling
     assert rolling is not None
-    outages = [each.hours for each in plan.mechanisms.values()]
+    outages = [mechanism.hours for mechanism in plan.mechanisms.values()]
     copying = 1.0 / plan.copies_per_hour if plan.copies_per_hour else 0.0
     run_up = 0.0 if rolling.waits else _RUN_UP_TIMES * (max(outages) + copying)
     by_chance = plan.strikes_per_year_by_chance / HOURS_PER_YEAR

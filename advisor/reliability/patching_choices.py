@@ -113,9 +113,9 @@ class Patching:
 
         Of several that the sample does not resolve, the first counts.
         """
-        ordered = sorted(self.choices, key=lambda each: each.refused_minutes.value)
+        ordered = sorted(self.choices, key=lambda choice: choice.refused_minutes.value)
         end, most = ordered[0].refused_minutes.high, ordered[-1]
-        least = next(each for each in self.choices if each.refused_minutes.low <= end)
+        least = next(choice for choice in self.choices if choice.refused_minutes.low <= end)
         brokers = "broker" if least.at_once == 1 else "brokers"
         waits = "waiting for the ISR" if least.wait_for_isr else "without waiting"
         text = f"{least.at_once} {brokers} at once, {waits}: a partition refuses writes for "
@@ -142,8 +142,12 @@ class Patching:
                 name: getattr(choice, name) for name in ("at_once", "wait_for_isr", "order", "hour")
             }
             for name in _MEASURES:
-                found: Estimate = getattr(choice, name)
-                row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+                estimate: Estimate = getattr(choice, name)
+                row |= {
+                    name: estimate.value,
+                    f"{name}_low": estimate.low,
+                    f"{name}_high": estimate.high,
+                }
             rows.append(row)
         return rows
 
@@ -267,7 +271,8 @@ def _time(minutes: Estimate) -> str:
     short = minutes.high < 1.0
     unit, size = ("seconds", 60.0) if short else ("minutes", 1.0)
     value, low, high = (
-        significant(size * each) for each in (minutes.value, minutes.low, minutes.high)
+        significant(size * end_minutes)
+        for end_minutes in (minutes.value, minutes.low, minutes.high)
     )
     if not minutes.seen:
         return f"less than {high} {unit}" if minutes.high else f"0 {unit}"

@@ -179,10 +179,13 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
     cases = [case.roughly(model) for model in drawn]
     # A range may end at zero: a draw in which nothing of the kind happens has other states.
     chains: dict[frozenset[str], dict[tuple[int, ...], SchemeChain]] = {}
-    for found in (case.roughly(result.model), *cases):
-        if found.chain.mechanisms not in chains:
-            chains[found.chain.mechanisms] = chains_that_matter(row.name, found)
-    draws = [scheme_row(row.name, found, chains[found.chain.mechanisms]) for found in cases]
+    for drawn_case in (case.roughly(result.model), *cases):
+        if drawn_case.chain.mechanisms not in chains:
+            chains[drawn_case.chain.mechanisms] = chains_that_matter(row.name, drawn_case)
+    draws = [
+        scheme_row(row.name, drawn_case, chains[drawn_case.chain.mechanisms])
+        for drawn_case in cases
+    ]
     intervals = {}
     for entry in measure_table.entries():
         value, fit = entry.of(row), uncertainty.fit_of(entry.is_probability)
@@ -229,7 +232,7 @@ def scheme_row(
     }
     events, along = dict(case.events_per_year), dict(chances_along(case))
     first = any_loss(
-        {pattern: found.losses for pattern, found in solved.items()},
+        {pattern: measured.losses for pattern, measured in solved.items()},
         lambda mechanism: events.get(mechanism, 0.0),
         placement,
         Exchangeable.ALL,

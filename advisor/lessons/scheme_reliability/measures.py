@@ -140,7 +140,7 @@ class SchemeSolution:
                 + float(self._failovers(self.outage_hours, writing=True).sum()),
                 "read_unavailability": math.fsum(self.pi[~chain.readable].tolist())
                 + float(self._failovers(self.outage_hours, writing=False).sum()),
-                "records_refused_per_year": float(sum(part.sum() for part in self._refused))
+                "records_refused_per_year": float(sum(refused.sum() for refused in self._refused))
                 * records,
             },
         )
@@ -153,21 +153,21 @@ class SchemeSolution:
     def _losses(self) -> SetLosses:
         """Losses for combining replica sets."""
         chain, flux = self.chain, self.flux
-        found = self._chances(self.case.losing_together(Exchangeable.ALL, self.tails))
-        losing = found.probability
+        chances = self._chances(self.case.losing_together(Exchangeable.ALL, self.tails))
+        losing = chances.probability
         absorbed = generator.sums(chain.source, self.rate * losing, len(chain.keys))
         until_loss = self._generator(self.rate * (1.0 - losing), absorbed)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision)
-        if not found.any_tail.any():
+        if not chances.any_tail.any():
             precision = self.parameters.precision
             flux = regenerative.stationary(until_loss.renewed, precision)[chain.source] * self.rate
         per_year = flux * HOURS_PER_YEAR
-        uncertain = per_year * (1.0 - found.at_once)
+        uncertain = per_year * (1.0 - chances.at_once)
         classes = outage_classes(chain.own, np.broadcast_to(self.pattern, chain.own.shape))
         return SetLosses(
             first,
             self._by_mechanism(per_year * losing),
-            tails=self._by_mechanism(uncertain * found.any_tail),
+            tails=self._by_mechanism(uncertain * chances.any_tail),
         ).of_transitions(
             chain,
             classes,
@@ -176,9 +176,9 @@ class SchemeSolution:
             self.destruction,
             YearlyLosses(
                 per_year,
-                per_year * found.at_once,
-                uncertain * found.window,
-                uncertain * found.any_tail,
+                per_year * chances.at_once,
+                uncertain * chances.window,
+                uncertain * chances.any_tail,
                 struck_alone.not_known(len(self.pi)),
                 float(self.pi[0]),
                 generator.sums(chain.rate, per_year, len(chain.rate_names)),

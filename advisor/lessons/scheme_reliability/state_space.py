@@ -61,19 +61,19 @@ class BrokerTransitions:
 
     def number(self, own: fault_processes.Own) -> int:
         """The number of some conditions, given at first use."""
-        found = self._numbers.get(own)
-        if found is None:
-            found = self._numbers[own] = len(self.own)
+        index = self._numbers.get(own)
+        if index is None:
+            index = self._numbers[own] = len(self.own)
             self.own.append(own)
             self.roles.append(_roles(own))
-        return found
+        return index
 
     def rate_number(self, name: str) -> int:
         """The number of a rate's name."""
-        found = self._names.setdefault(name, len(self.rate_names))
-        if found == len(self.rate_names):
+        index = self._names.setdefault(name, len(self.rate_names))
+        if index == len(self.rate_names):
             self.rate_names.append(name)
-        return found
+        return index
 
     @property
     def hangs(self) -> IntArray:
@@ -113,14 +113,14 @@ class BrokerTransitions:
         ]
 
     def _events_number(self, events: fault_processes.Events) -> int:
-        found = self._events.setdefault(events, len(self.event_sequences))
-        if found == len(self.event_sequences):
+        index = self._events.setdefault(events, len(self.event_sequences))
+        if index == len(self.event_sequences):
             self.event_sequences.append(events)
             # The second stage of an outage begins, which changes nothing for the partition.
             event, slots = events[0] if events else (None, ())
             self._hangs.append(slots[0] if event in HANGING else -1)
             self._power.append(any(event == BrokerEvent.POWER for event, _ in events))
-        return found
+        return index
 
 
 def _roles(own: fault_processes.Own) -> int:
@@ -321,7 +321,7 @@ class _Exploration:
         roles = np.array(brokers.roles, dtype=np.int64)[after]
         asked, new = self._asked_steps.of(view, events * kinds + roles)
         if len(new):
-            found = [
+            steps = [
                 self._step_number(
                     (one, seq, role), self._follow(self._views[one], self._change(seq, own))
                 )
@@ -333,7 +333,7 @@ class _Exploration:
                     strict=True,
                 )
             ]
-            self._step_of = np.concatenate([self._step_of, np.array(found, dtype=np.int64)])
+            self._step_of = np.concatenate([self._step_of, np.array(steps, dtype=np.int64)])
         return self._step_of[asked]
 
     def _change(self, seq: int, own: int) -> fault_processes.Change:
@@ -344,10 +344,10 @@ class _Exploration:
     def _follow(self, before: View, change: fault_processes.Change, early: bool = False) -> Step:
         """The rules, asked once for all that they see."""
         key = before, change.events, self._brokers.roles[self._brokers.number(change.own)], early
-        found = self._followed.get(key)
-        if found is None:
-            found = self._followed[key] = follow(self._scheme, before, change, early)
-        return found
+        followed = self._followed.get(key)
+        if followed is None:
+            followed = self._followed[key] = follow(self._scheme, before, change, early)
+        return followed
 
     def _step_number(self, key: tuple[int, int, int], step: Step) -> int:
         number = self._step_numbers.setdefault(key, len(self._steps))
@@ -359,13 +359,13 @@ class _Exploration:
 
     def _copies(self, states: IntArray) -> tuple[IntArray, IntArray]:
         """Index of the state and number of the step, for every copy that can complete."""
-        found = [
+        copies = [
             (place, step)
             for place, number in enumerate(states.tolist())
             if EMPTY in self._views[self._view[number]].levels
             for step in self._copied(number)
         ]
-        copier, step = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        copier, step = np.array(copies, dtype=np.int64).reshape(-1, 2).T
         return copier, step
 
     def _copied(self, state: int) -> Iterator[int]:
@@ -383,12 +383,12 @@ class _Exploration:
         """The states of brokers and logs, numbered at first use."""
         levels, listed = np.array(self._step_levels, dtype=np.int64)[step], list(self._levels)
         asked, new = self._asked_keys.of(after, levels)
-        found = []
+        targets = []
         for own, held in zip(after[new].tolist(), levels[new].tolist(), strict=True):
             key = _canonical(self._environment.racks, self._brokers.own[own], listed[held])
             known = self._numbers.get(key)
-            found.append(self._add(key, settle(self._scheme, *key)) if known is None else known)
-        self._number_of = np.concatenate([self._number_of, np.array(found, dtype=np.int64)])
+            targets.append(self._add(key, settle(self._scheme, *key)) if known is None else known)
+        self._number_of = np.concatenate([self._number_of, np.array(targets, dtype=np.int64)])
         return self._number_of[asked]
 
     def _early_losses(self, moves: _Moves, outages: Outages[Outage]) -> tuple[IntArray, ...]:
@@ -398,7 +398,7 @@ class _Exploration:
         """
         views, brokers = self._views, self._brokers
         view = np.array(self._view, dtype=np.int64)
-        writes = np.array([each.writable for each in views])[view]
+        writes = np.array([view_before.writable for view_before in views])[view]
         stopped = np.unique(moves.target[writes[moves.source]])
         stopped = stopped[~writes[stopped]] if self._scheme.page_cache else stopped[:0]
         owner, row = brokers.rows(np.array(self._own, dtype=np.int64)[stopped])
@@ -406,7 +406,7 @@ class _Exploration:
         owner, row = owner[power], row[power]
         both = brokers.events[row] * len(brokers.own) + brokers.after[row]
         asked, new = Pairs().of(view[stopped][owner], both)
-        found = [
+        losses = [
             early_end(
                 self._scheme,
                 views[view[stopped[owner[place]]]],
@@ -417,7 +417,7 @@ class _Exploration:
             )
             for place in new.tolist()
         ]
-        end = np.array(found, dtype=np.int64)[asked]
+        end = np.array(losses, dtype=np.int64)[asked]
         loses = end != NO_LOSS
         return stopped[owner[loses]], brokers.rate[row[loses]], end[loses]
 

@@ -272,8 +272,8 @@ def _write(state: ZooKeeper, request: Write) -> _Applied:
         return state, None, ()
     values: list[object] = []
     fired: tuple[Notification, ...] = ()
-    for part in request.writes:
-        state, value, more = _write(state, part)
+    for write in request.writes:
+        state, value, more = _write(state, write)
         values.append(value)
         fired += more
     return state, tuple(values), fired

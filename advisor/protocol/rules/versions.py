@@ -73,7 +73,7 @@ def _parsed(text: str) -> Version:
         raise ConfigError(
             f"kafka_version={shown(text)} is not a Kafka version; write it like '3.9' or '4.4'"
         )
-    version = tuple(int(part) for part in match.groups(default="0"))
+    version = tuple(int(number) for number in match.groups(default="0"))
     if version < OLDEST:
         raise ConfigError(f"kafka_version={shown(text)} has no replication; it began with 0.8.0")
     return version

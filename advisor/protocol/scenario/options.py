@@ -148,7 +148,7 @@ def _broker_ids(text: str) -> list[int]:
 def _racks(text: str | None, brokers: int) -> list[str | None]:
     if text is None:
         return [None] * brokers
-    racks: list[str | None] = [part or None for part in text.split(",")]
+    racks: list[str | None] = [rack or None for rack in text.split(",")]
     if len(racks) != brokers:
         raise InputError(f"expected racks= with {brokers} names, one a broker, found {len(racks)}")
     return racks
@@ -167,7 +167,7 @@ def broker_named(cluster: Simulation, text: str) -> Broker:
 
 def brokers_named(cluster: Simulation, text: str) -> Replicas:
     """Broker ids of a list such as ``1,2,3``, in that order."""
-    ids = tuple(broker_named(cluster, part).id for part in text.split(","))
+    ids = tuple(broker_named(cluster, name).id for name in text.split(","))
     if len(set(ids)) < len(ids):
         raise InputError(f"a broker is named twice in '{text}'")
     return ids
@@ -183,7 +183,9 @@ def topic_of(command: Command, cluster: Simulation) -> tuple[ev.CreateTopic, dic
     if "replicas" in given:
         if "partitions" in given or "replication_factor" in given:
             raise InputError("expected replicas=, or partitions= and replication_factor=, not both")
-        assignment = tuple(brokers_named(cluster, part) for part in given["replicas"].split(";"))
+        assignment = tuple(
+            brokers_named(cluster, replica_names) for replica_names in given["replicas"].split(";")
+        )
         if len({len(replicas) for replicas in assignment}) > 1:
             raise InputError("expected as many replicas for each partition")
     else:

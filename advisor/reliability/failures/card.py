@@ -206,8 +206,8 @@ def read_card(path: Path) -> Card:
         raise ModelError(f"{path}: not valid TOML: {error}.") from error
     origin = Origin(str(path), text)
     card = check_card(tables, origin)
-    cited = {path: found.evidence for path, found in card.quantities.items()}
-    cited |= {path: found.evidence for path, found in card.times.items()}
+    cited = {path: number.evidence for path, number in card.quantities.items()}
+    cited |= {path: number.evidence for path, number in card.times.items()}
     check_evidence(cited, origin, catalog.evidence())
     return card
 
@@ -218,7 +218,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     Raises ModelError: unknown section or key; a value that is not a number, negative, NaN, infinite
         or out of order; a rate without its duration or the other way round; no mechanism at all.
     """
-    found: dict[str, Quantity] = {}
+    quantities: dict[str, Quantity] = {}
     allowed = sections()
     calendar, tables = take_calendar(_table(tables, "the card", origin), origin.error)
     times = read_times(tables, origin)
@@ -230,9 +230,11 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
             if key not in allowed[section]:
                 near = nearest(key, (*allowed[section], *time_keys(section)))
                 raise origin.error(path, f"is no key of a card; {near}")
-            found[path] = _quantity(raw, path, origin, found.get(f"{section}.{MINUTES.key}"))
-    _check_partners(found, set(given), origin)
-    times.check_numbers(found, origin)
+            quantities[path] = _quantity(
+                raw, path, origin, quantities.get(f"{section}.{MINUTES.key}")
+            )
+    _check_partners(quantities, set(given), origin)
+    times.check_numbers(quantities, origin)
     ordered = (f"{section}.{key}" for section, keys in allowed.items() for key in keys)
     texts = [tables.get(key, "") for key in _TEXTS]
     for key, text in zip(_TEXTS, texts, strict=True):
@@ -246,7 +248,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     return Card(
         title=str(texts[0]),
         when_to_use=str(texts[1]).strip(),
-        quantities={path: found[path] for path in ordered if path in found},
+        quantities={path: quantities[path] for path in ordered if path in quantities},
         times=times.distributions,
         needed_for=times.needed_for,
         calendar=calendar,
@@ -440,9 +442,13 @@ def _evidence(raw: Mapping[str, object], path: str, origin: Origin) -> str:
     return one_line(evidence.strip())
 
 
-def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origin: Origin) -> None:
-    known, numbers = table(), _numbers()
-    entries = [entry for entry in known.entries if f"{entry.name}.{PER_YEAR.key}" in found]
+def _check_partners(
+    quantities: Mapping[str, Quantity], given: Collection[str], origin: Origin
+) -> None:
+    mechanism_table, numbers = table(), _numbers()
+    entries = [
+        entry for entry in mechanism_table.entries if f"{entry.name}.{PER_YEAR.key}" in quantities
+    ]
     # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours,
     # so a card may give those hours even where no broker is destroyed alone.
     # The same holds for the outages in which limping ends.
@@ -452,27 +458,29 @@ def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origi
         for key in keys:
             path = f"{section}.{key}"
             optional = path in excused or not numbers[path].required
-            if section in given and path not in found and not optional:
+            if section in given and path not in quantities and not optional:
                 raise origin.error(section, f"has no {key}{_WHY.get(key, '')}.")
-    detection = [key for key in sections()["detection"] if f"detection.{key}" in found]
+    detection = [key for key in sections()["detection"] if f"detection.{key}" in quantities]
     if "detection" in given and "seconds" not in detection and len(detection) < 2:
         raise origin.error(
             "detection", "has no seconds, and not both kraft_sessions and zookeeper_sessions."
         )
     for entry in entries:
-        chance = found.get(entry.share_path)
+        chance = quantities.get(entry.share_path)
         if entry.turns_into and (chance is None or not chance.high > 0):
             continue
         for borrowed in _borrowed(entry):
-            path, _ = known[borrowed].duration
-            if path not in found:
+            path, _ = mechanism_table[borrowed].duration
+            if path not in quantities:
                 needing = entry.share_path if entry.turns_into else entry.name
                 raise origin.error(
                     needing, f"needs {path}: how long until a lost broker is replaced."
                 )
     if not entries:
         raise origin.error(
-            "", f"nothing ever fails in this card; give at least one of {', '.join(known.names)}."
+            "",
+            "nothing ever fails in this card; give at least one of "
+            f"{', '.join(mechanism_table.names)}.",
         )
 
 

@@ -211,12 +211,12 @@ class FailureModel(QuantityTable):
         if self.hosting:
             tables["hosting"] = self.hosting
         given: dict[str, Quantity | TimeDistribution] = {**self.quantities, **self.times}
-        for path, found in given.items():
+        for path, entry in given.items():
             *sections, key = path.split(".")
             table = tables
             for section in sections:
                 table = table.setdefault(section, {})
-            table[key] = found.to_dict()
+            table[key] = entry.to_dict()
         if self.needed_for:
             tables[REPAIR][NEEDED_FOR] = list(self.needed_for)
         if self.calendar is not None:
@@ -355,7 +355,9 @@ class FailureModel(QuantityTable):
         """
         borrowed = (e for e in table().entries if entry.name in (e.name, *e.dies_as))
         paths = [(e.path(n), per_hour(n.key)) for e in (entry, *borrowed) for n in e.numbers]
-        given = (each for each in paths if each[1] and each[0] in self.quantities)
+        given = (
+            candidate for candidate in paths if candidate[1] and candidate[0] in self.quantities
+        )
         path, units = next(given, entry.duration)
         return self[path] / units
 
@@ -471,10 +473,10 @@ class FailureModel(QuantityTable):
         >>> model.under("zookeeper")[path] > model.under("kraft")[path]
         True
         """
-        found: dict[str, FailureModel] = self.__dict__.setdefault("_by_mode", {})
-        if mode not in found:
-            found[mode] = self._under(mode)
-        return found[mode]
+        by_mode: dict[str, FailureModel] = self.__dict__.setdefault("_by_mode", {})
+        if mode not in by_mode:
+            by_mode[mode] = self._under(mode)
+        return by_mode[mode]
 
     def _under(self, mode: str) -> "FailureModel":
         numbers = dict(self.quantities)
@@ -504,8 +506,8 @@ class FailureModel(QuantityTable):
         >>> "rack.destroyed.per_year" in model.measurable
         False
         """
-        known = {path: how_to_measure(path) for path in self.quantities}
-        return {path: how for path, how in known.items() if how and self._is_seen(path)}
+        ways = {path: how_to_measure(path) for path in self.quantities}
+        return {path: how for path, how in ways.items() if how and self._is_seen(path)}
 
     def _is_seen(self, path: str) -> bool:
         """Whether a cluster of three brokers may see what a number is about in three years."""
@@ -608,17 +610,22 @@ class FailureModel(QuantityTable):
         return f"{self.title} ({self.name}){by}", self.quantities
 
     def _texts(self) -> Mapping[str, tuple[str, str]]:
-        times = {path: (str(found), found.evidence) for path, found in self.times.items()}
+        times = {
+            path: (str(distribution), distribution.evidence)
+            for path, distribution in self.times.items()
+        }
         if not self.needed_for:
             return times
         return times | {f"{REPAIR}.{NEEDED_FOR}": (", ".join(self.needed_for), "")}
 
 
 def _known(mechanism: str) -> Mechanism:
-    known = table()
-    if expect("mechanism", mechanism, str, "a name") not in known:
-        raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(known.names)}.")
-    return known[mechanism]
+    mechanism_table = table()
+    if expect("mechanism", mechanism, str, "a name") not in mechanism_table:
+        raise ModelError(
+            f"no mechanism '{mechanism}'; there are {', '.join(mechanism_table.names)}."
+        )
+    return mechanism_table[mechanism]
 
 
 def _minutes_beside(path: str) -> str:

@@ -208,10 +208,10 @@ def _majority_out(
 
 
 @lru_cache(maxsize=256)
-def _shapes(known: Table, mechanisms: frozenset[str]) -> frozenset[str]:
-    return mechanisms & {entry.shape_path for entry in known.entries}
+def _shapes(mechanism_table: Table, mechanisms: frozenset[str]) -> frozenset[str]:
+    return mechanisms & {entry.shape_path for entry in mechanism_table.entries}
 
 
 @lru_cache(maxsize=64)
-def _of_quorum(known: Table) -> tuple[Mechanism, ...]:
-    return tuple(entry for entry in known.entries if entry.effect.of_quorum)
+def _of_quorum(mechanism_table: Table) -> tuple[Mechanism, ...]:
+    return tuple(entry for entry in mechanism_table.entries if entry.effect.of_quorum)

@@ -135,21 +135,23 @@ def ends(brokers: BrokerStates, environment: FaultEnvironment) -> tuple[Change, 
     """The outages that can end next, each in its usual way."""
     process = _process(environment.table, environment.shapes)
     slots = range(environment.replicas)
-    found: list[Change] = []
+    endings: list[Change] = []
     for slot in slots:
-        found += _broker_repairs(brokers.own, slot, process)
-    found += _joint_repairs(brokers.own, tuple(slots), process.cluster_repairs)
+        endings += _broker_repairs(brokers.own, slot, process)
+    endings += _joint_repairs(brokers.own, tuple(slots), process.cluster_repairs)
     if environment.quorum_slot >= 0:
-        found += _quorum_repairs(brokers.own, environment.quorum_slot, process)
+        endings += _quorum_repairs(brokers.own, environment.quorum_slot, process)
     for rack in range(environment.rack_count):
         members = brokers.members(rack)
-        found += _joint_repairs(brokers.own, members, process.rack_repairs, environment.replicas)
+        endings += _joint_repairs(brokers.own, members, process.rack_repairs, environment.replicas)
     if not environment.voters:
-        return tuple(found)
+        return tuple(endings)
     before = quorum_state(brokers, environment)
-    after = (quorum_state(BrokerStates(change.own, brokers.racks), environment) for change in found)
+    after = (
+        quorum_state(BrokerStates(change.own, brokers.racks), environment) for change in endings
+    )
     return tuple(
-        _with_quorum(change, before, then) for change, then in zip(found, after, strict=True)
+        _with_quorum(change, before, then) for change, then in zip(endings, after, strict=True)
     )
 
 
@@ -233,18 +235,18 @@ class _Process(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _process(known: Table, mechanisms: frozenset[str]) -> _Process:
+def _process(mechanism_table: Table, mechanisms: frozenset[str]) -> _Process:
     def failures(scope: Scope) -> tuple[_Failure, ...]:
-        happen = [c for c in known.kinds if c.name in mechanisms and c.scope is scope]
+        happen = [c for c in mechanism_table.kinds if c.name in mechanisms and c.scope is scope]
         chosen = [c for c in happen if not c.variant or f"{c.name}.{c.variant}" in mechanisms]
         # Destruction last, whatever the order of the results.
         chosen.sort(key=lambda entry: entry.effect is BrokerEvent.DESTROY)
-        return tuple(_failure(known, entry, mechanisms) for entry in chosen)
+        return tuple(_failure(mechanism_table, entry, mechanisms) for entry in chosen)
 
     joint: dict[str, Repairs] = {"": {}, "rack": {}, "cluster": {}, "quorum": {}}
-    for condition, entry in known.outages.items():
+    for condition, entry in mechanism_table.outages.items():
         kind = "quorum" if entry.effect.of_quorum else entry.scope.value * entry.together
-        joint[kind][condition] = _repairs(known, entry, mechanisms)
+        joint[kind][condition] = _repairs(mechanism_table, entry, mechanisms)
     return _Process(
         failures(Scope.BROKER),
         failures(Scope.RACK),
@@ -253,37 +255,42 @@ def _process(known: Table, mechanisms: frozenset[str]) -> _Process:
     )
 
 
-def _repairs(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> tuple[_Repair, ...]:
+def _repairs(
+    mechanism_table: Table, entry: Mechanism, mechanisms: frozenset[str]
+) -> tuple[_Repair, ...]:
     well = _Repair(repair_of(entry), int(entry.effect.end))
     if entry.shape_path in mechanisms and not entry.prolonged:
-        return well, _Repair(prolonging(entry), None, known.prolonged[entry.condition])
+        return well, _Repair(prolonging(entry), None, mechanism_table.prolonged[entry.condition])
     possible = [death for death in entry.deaths if death_of(entry, death) in mechanisms]
-    later = [(death, known[death.outage]) for death in possible]
+    later = [(death, mechanism_table[death.outage]) for death in possible]
     return (
         well,
         *(_Repair(death_of(entry, d), int(then.effect), then.condition) for d, then in later),
     )
 
 
-def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Failure:
+def _failure(mechanism_table: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Failure:
     def conditions(strikes: Strikes) -> frozenset[int]:
-        return frozenset(c for c in range(known.conditions) if known.severity(c) <= strikes)
+        return frozenset(
+            c for c in range(mechanism_table.conditions) if mechanism_table.severity(c) <= strikes
+        )
 
-    other = known[entry.turns_into] if entry.turns_into else None
-    kinds = known[entry.name].kinds if entry.exclusive else ()
+    other = mechanism_table[entry.turns_into] if entry.turns_into else None
+    kinds = mechanism_table[entry.name].kinds if entry.exclusive else ()
     strikes = conditions(entry.strikes)
     picked = conditions(other.strikes if other else entry.strikes)
     return _Failure(
         entry.full_name,
         int(entry.effect),
-        known.condition_of(entry),
-        frozenset(c for kind in kinds for c in known.stages(kind.condition)),
+        mechanism_table.condition_of(entry),
+        frozenset(c for kind in kinds for c in mechanism_table.stages(kind.condition)),
         picks_by_chance(entry, mechanisms),
         entry.path(entry.spreads) in mechanisms,
         entry.path(entry.overlaps) in mechanisms,
-        known.condition_of(other) if other else WELL,
+        mechanism_table.condition_of(other) if other else WELL,
         tuple(
-            _STRUCK * (c in strikes) + _CANDIDATE * (c in picked) for c in range(known.conditions)
+            _STRUCK * (c in strikes) + _CANDIDATE * (c in picked)
+            for c in range(mechanism_table.conditions)
         ),
         entry,
     )
@@ -360,14 +367,14 @@ def _rack_failures(
         for struck in combinations(ready, size):
             slots = [slot for rack in struck for slot in rack]
             brokers = tuple([slot for slot in slots if slot < replicas])
-            found = list(_strikes_on(reach, brokers, failure, of_racks))
+            strikes = list(_strikes_on(reach, brokers, failure, of_racks))
             voters = tuple([s for s in slots if s >= replicas and reach[s] & _STRUCK])
             # A rack of voters alone has nothing to be destroyed for good.
             if voters and failure.entry.together:
-                found = found or [_Strike(striking(failure.entry, of_racks), (), ())]
+                strikes = strikes or [_Strike(striking(failure.entry, of_racks), (), ())]
                 also = ((voters, failure.condition),)
-                found = [strike._replace(put=strike.put + also) for strike in found]
-            every += found
+                strikes = [strike._replace(put=strike.put + also) for strike in strikes]
+            every += strikes
     return tuple(every)
 
 

@@ -201,10 +201,10 @@ class Table:
     @cached_property
     def begun_together(self) -> tuple[int, ...]:
         """The conditions that they leave brokers in, ascending."""
-        found = {self.condition_of(entry) for entry in self._begin_together}
+        conditions = {self.condition_of(entry) for entry in self._begin_together}
         turned = {entry.turns_into for entry in self._begin_together if entry.turns_into}
-        found |= {self._by_name[name].condition for name in turned}
-        return tuple(sorted(stage for first in found for stage in self.stages(first)))
+        conditions |= {self._by_name[name].condition for name in turned}
+        return tuple(sorted(stage for first in conditions for stage in self.stages(first)))
 
     @cached_property
     def _begin_together(self) -> tuple[Mechanism, ...]:
@@ -214,8 +214,8 @@ class Table:
     @cached_property
     def replacement(self) -> Mechanism:
         """The mechanism whose end is the replacement of a destroyed broker; copying follows."""
-        (found,) = (e for e in self.with_effect(BrokerEvent.DESTROY) if self._replaces(e))
-        return found
+        (entry,) = (e for e in self.with_effect(BrokerEvent.DESTROY) if self._replaces(e))
+        return entry
 
     @staticmethod
     def _replaces(entry: Mechanism) -> bool:
@@ -317,21 +317,21 @@ def transition_of(table: Table, rate: str) -> Transition:
     """What the name of a rate stands for in a table; see `Table.transition`."""
     if rate in (COPY, DECISION):
         return Transition(table.replacement, True, rate == COPY, decides=rate == DECISION)
-    found = _RATE.fullmatch(rate)
-    if found is None:
+    match = _RATE.fullmatch(rate)
+    if match is None:
         raise KeyError(rate)
-    entry, word, ends = table[found["name"]], found["word"], bool(found["repair"])
-    prolongs = found["repair"] == _PROLONG
+    entry, word, ends = table[match["name"]], match["word"], bool(match["repair"])
+    prolongs = match["repair"] == _PROLONG
     if word == _PAIR:
         return Transition(entry, pair=True)
     for death in entry.deaths if ends else ():
         if word == death.word:
             return Transition(entry, ends=True, death=death)
-    (kind,) = (each for each in entry.kinds if each.variant == (word or ""))
-    if found["prolonged"]:
+    (kind,) = (course for course in entry.kinds if course.variant == (word or ""))
+    if match["prolonged"]:
         kind = table.outages[table.prolonged[kind.condition]]
     groups = ("racks", "racks_among", "chosen", "among")
-    racks, racks_among, chosen, among = (-1 if found[g] is None else int(found[g]) for g in groups)
+    racks, racks_among, chosen, among = (-1 if match[g] is None else int(match[g]) for g in groups)
     return Transition(
         kind, ends, False, None, False, racks, racks_among, chosen, among, prolongs=prolongs
     )

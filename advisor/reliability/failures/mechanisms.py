@@ -422,8 +422,8 @@ def transitions(rates: tuple[str, ...]) -> tuple[Transition, ...]:
 
 
 @lru_cache(maxsize=256)
-def _transitions(known: Table, rates: tuple[str, ...]) -> tuple[Transition, ...]:
-    return tuple(transition_of(known, rate) for rate in rates)
+def _transitions(mechanism_table: Table, rates: tuple[str, ...]) -> tuple[Transition, ...]:
+    return tuple(transition_of(mechanism_table, rate) for rate in rates)
 
 
 def words(cause: str) -> str:

@@ -60,11 +60,11 @@ def copy_hours(config: Config, model: FailureModel, load: Workload, brokers: int
 
 def racks_at_once(model: FailureModel) -> int:
     """How many racks one failure of the card can put out: 0, 1, or 2 for any more."""
-    known = table()
-    found = [known.outages[condition] for condition in known.of_racks]
-    found = [entry for entry in found if model.rate_per_hour(entry.name) > 0]
-    spreads = any(model.get(entry.path(entry.spreads), 0.0) > 0 for entry in found)
-    return 2 if spreads else len(found[:1])
+    mechanism_table = table()
+    entries = [mechanism_table.outages[condition] for condition in mechanism_table.of_racks]
+    entries = [entry for entry in entries if model.rate_per_hour(entry.name) > 0]
+    spreads = any(model.get(entry.path(entry.spreads), 0.0) > 0 for entry in entries)
+    return 2 if spreads else len(entries[:1])
 
 
 def names(
@@ -92,34 +92,34 @@ def _names(
     copying: bool,
     operator: bool,
     voter_racks: int,
-    known: Table,
+    mechanism_table: Table,
 ) -> tuple[str, ...]:
     """Draws of a card have the same names; those of the table that holds now."""
-    entries = [entry for entry in known.entries if entry.name in mechanisms]
+    entries = [entry for entry in mechanism_table.entries if entry.name in mechanisms]
     kinds = [
         kind
         for entry in entries
         for kind in entry.kinds
         if not kind.variant or f"{kind.name}.{kind.variant}" in mechanisms
     ]
-    found = sorted(
+    names = sorted(
         name for kind in kinds for name in _strikes(kind, mechanisms, replicas, voter_racks)
     )
-    ending = {entry.ends_as: known[entry.ends_as] for entry in entries if entry.ends_as}
+    ending = {entry.ends_as: mechanism_table[entry.ends_as] for entry in entries if entry.ends_as}
     ending |= {kind.full_name: kind for kind in kinds if kind.condition}
     for entry in entries:
         if entry.turns_into and entry.share_path in mechanisms:
-            ending[entry.turns_into] = known[entry.turns_into]
+            ending[entry.turns_into] = mechanism_table[entry.turns_into]
         for death in entry.deaths:
             if death_of(entry, death) in mechanisms:
-                ending[death.outage] = known[death.outage]
-                found.append(death_of(entry, death))
-    found += [repair_of(ending[name]) for name in sorted(ending)]
+                ending[death.outage] = mechanism_table[death.outage]
+                names.append(death_of(entry, death))
+    names += [repair_of(ending[name]) for name in sorted(ending)]
     for kind in (ending[name] for name in sorted(ending)):
         if kind.shape_path in mechanisms:
-            second = known.outages[known.prolonged[kind.condition]]
-            found += [prolonging(kind), repair_of(second)]
-    return (*found, *([COPY] if copying else []), *([DECISION] if operator else []))
+            second = mechanism_table.outages[mechanism_table.prolonged[kind.condition]]
+            names += [prolonging(kind), repair_of(second)]
+    return (*names, *([COPY] if copying else []), *([DECISION] if operator else []))
 
 
 def _strikes(
@@ -135,9 +135,9 @@ def _strikes(
     picks = [(k, m) for m in range(replicas + 1) for k in range(m + 1)] if by_chance else [None]
     if by_chance and voter_racks:
         # A rack without replicas has no broker that could be picked.
-        yield from (striking(kind, each) for each in racks)
-    for each in racks:
-        yield from (striking(kind, each, picked) for picked in picks)
+        yield from (striking(kind, reach) for reach in racks)
+    for reach in racks:
+        yield from (striking(kind, reach, picked) for picked in picks)
     if kind.path(kind.overlaps) in mechanisms and replicas > 1:
         yield pair_of(kind)
 
@@ -156,29 +156,29 @@ def rate_per_hour(name: str, replicas: int, model: FailureModel, sizes: Sizes) -
     sizes: of the whole cluster.
     Raises NotComputedError if the card gives the repair a shape of more than 2.
     """
-    found = transition(name)
-    entry = found.mechanism
-    if found.decides:
+    meaning = transition(name)
+    entry = meaning.mechanism
+    if meaning.decides:
         return 1.0 / model[DECISION_HOURS]
-    if found.ends:
-        return _ends_per_hour(found, model)
+    if meaning.ends:
+        return _ends_per_hour(meaning, model)
     rate = strikes_per_hour(entry, model, sizes.brokers, replicas)
-    if found.racks > 0:
-        rate *= spreading_factor(entry, model, found.racks, found.racks_among, sizes.racks)
-    if found.chosen >= 0:
-        rate *= Pick.of(entry, model).chance_of(found.chosen, found.among)
+    if meaning.racks > 0:
+        rate *= spreading_factor(entry, model, meaning.racks, meaning.racks_among, sizes.racks)
+    if meaning.chosen >= 0:
+        rate *= Pick.of(entry, model).chance_of(meaning.chosen, meaning.among)
     if entry.path(entry.overlaps) and sizes.brokers > 1:
         overlap = model.get(entry.path(entry.overlaps), 0.0)
         others, partners = sizes.brokers - 1, replicas - 1
-        if found.pair:
+        if meaning.pair:
             return rate * 2.0 * overlap / others
         # A restart with its partner elsewhere, and being the partner of one elsewhere.
         rate *= 1.0 + overlap * (1.0 - 2.0 * partners / others)
     return rate
 
 
-def _ends_per_hour(found: Transition, model: FailureModel) -> float:
-    entry = found.mechanism
+def _ends_per_hour(meaning: Transition, model: FailureModel) -> float:
+    entry = meaning.mechanism
     hours = model.outage_hours(entry)
     if model.has_stages(entry):
         shape = model[entry.shape_path]
@@ -191,9 +191,9 @@ def _ends_per_hour(found: Transition, model: FailureModel) -> float:
         if entry.prolonged:
             return 1.0 / (stages.second * hours)
         goes_on = stages.goes_on
-        return (goes_on if found.prolongs else 1.0 - goes_on) / (stages.first * hours)
-    if found.death is not None:
-        return death_chance(entry, found.death, model) / hours
+        return (goes_on if meaning.prolongs else 1.0 - goes_on) / (stages.first * hours)
+    if meaning.death is not None:
+        return death_chance(entry, meaning.death, model) / hours
     return (1.0 - model.get(entry.path(entry.dies), 0.0)) / hours
 
 
@@ -308,9 +308,9 @@ def shares_of_destruction(model: FailureModel) -> dict[str, float]:
 
 
 @lru_cache(maxsize=256)
-def _shares_of_destruction(model: FailureModel, known: Table) -> Mapping[str, float]:
+def _shares_of_destruction(model: FailureModel, mechanism_table: Table) -> Mapping[str, float]:
     rates = {}
-    for entry in known.destroying:
+    for entry in mechanism_table.destroying:
         chance = Pick.of(entry, model).mean_share if entry.share else 1.0
         rates[entry.name] = model.rate_per_hour(entry.name) * chance
     total = sum(rates.values())
@@ -324,10 +324,10 @@ def causes_of(name: str, destruction: Mapping[str, float]) -> Mapping[str, float
 
     destruction: see :func:`shares_of_destruction`.
     """
-    found = transition(name)
-    if found.ends and found.mechanism.name == table().replacement.name:
+    meaning = transition(name)
+    if meaning.ends and meaning.mechanism.name == table().replacement.name:
         return destruction
-    return {found.mechanism.name: 1.0}
+    return {meaning.mechanism.name: 1.0}
 
 
 def sum_by_mechanism(
@@ -354,10 +354,10 @@ class Failovers(NamedTuple):
 
     def by_name(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Hours of failovers and of controlled moves, shape (names of rates, 2)."""
-        known = transitions(tuple(names))
+        meanings = transitions(tuple(names))
         failing = [
-            self.rack if each.mechanism.scope is Scope.RACK and not each.ends else self.broker
-            for each in known
+            self.rack if change.mechanism.scope is Scope.RACK and not change.ends else self.broker
+            for change in meanings
         ]
         return np.stack([failing, np.full(len(names), self.move)], axis=1)
 

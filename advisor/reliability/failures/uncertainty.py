@@ -59,8 +59,8 @@ def lognormal_interval(sample: Sequence[float]) -> Interval:
     logs = sorted(math.log(value) for value in sample)
     middle, count = statistics.median(logs), len(logs)
     times = float(special.stdtrit(count // 2, 0.975)) * math.sqrt(1.0 + 1.0 / count)
-    below = _root_mean_square(middle - each for each in logs if each <= middle)
-    above = _root_mean_square(each - middle for each in logs if each >= middle)
+    below = _root_mean_square(middle - log for log in logs if log <= middle)
+    above = _root_mean_square(log - middle for log in logs if log >= middle)
     low, high = math.exp(middle - times * below), math.exp(middle + times * above)
     return min(low, least), max(high, most)
 
@@ -78,4 +78,4 @@ def _of_probability(sample: Sequence[float]) -> Interval:
 
 
 def _root_mean_square(distances: Iterable[float]) -> float:
-    return math.sqrt(statistics.fmean(each * each for each in distances))
+    return math.sqrt(statistics.fmean(distance * distance for distance in distances))

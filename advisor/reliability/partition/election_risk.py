@@ -91,4 +91,4 @@ def most_copies(replicas: int) -> float:
 
 
 def _longest_of(copies: int) -> float:
-    return sum(1.0 / one for one in range(1, copies + 1))
+    return sum(1.0 / copy for copy in range(1, copies + 1))

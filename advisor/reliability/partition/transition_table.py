@@ -57,10 +57,10 @@ class PartitionTransitionTable:
     def step(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
         """Number of the next state, and the outcome."""
         key = (state, event, slots)
-        known = self._steps.get(key)
-        if known is None:
-            known = self._steps[key] = self._apply_rules(state, event, slots)
-        return known
+        result = self._steps.get(key)
+        if result is None:
+            result = self._steps[key] = self._apply_rules(state, event, slots)
+        return result
 
     def forget_steps(self) -> None:
         """Drop the steps, which can be computed again; states keep their numbers."""

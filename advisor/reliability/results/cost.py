@@ -79,7 +79,7 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
     sent = load.records_per_second * load.record_bytes
     followers, crossing = config.replication_factor - 1, where.cross_rack_followers
     partitions = sum(crossing.values())
-    known = None not in cluster.brokers.values()
+    racks_are_known = None not in cluster.brokers.values()
     away = sum(number * count for number, count in crossing.items()) / partitions
     waits = (
         count * _wait_ms(followers - number, number, config, load)
@@ -88,7 +88,7 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
     return Cost(
         bytes_stored=load.retained_bytes * config.replication_factor,
         bytes_per_second_between_brokers=sent * (config.replication_factor - 1),
-        bytes_per_second_between_racks=sent * away if known else None,
+        bytes_per_second_between_racks=sent * away if racks_are_known else None,
         acknowledgement_ms=math.fsum(waits) / partitions,
     )
 

@@ -147,16 +147,16 @@ def dependents(result: Topic) -> Dependents:
 
 
 def _stopped(*parts: _Part) -> ClientUnavailability:
-    shares = [part.share for part in parts]
-    together = max(part.with_all for part in parts)
+    shares = [stop.share for stop in parts]
+    together = max(stop.with_all for stop in parts)
     # As a share of the time in which not every broker is down.
-    apart = [(part.share - part.with_all) / (1.0 - part.with_all or 1.0) for part in parts]
+    apart = [(stop.share - stop.with_all) / (1.0 - stop.with_all or 1.0) for stop in parts]
     left = math.fsum(
         math.log1p(-share) if share < 1.0 else -math.inf for share in (together, *apart)
     )
     bounds = max(shares), min(math.fsum(shares), 1.0)
     whole = min(max(-math.expm1(left), bounds[0]), bounds[1])
-    return ClientUnavailability(whole, bounds, tuple((part.name, part.share) for part in parts))
+    return ClientUnavailability(whole, bounds, tuple((stop.name, stop.share) for stop in parts))
 
 
 def _part(name: str, result: Topic, measure: str) -> _Part:
@@ -185,8 +185,8 @@ def _internal(result: Topic, name: str) -> tuple[_Part, list[str]]:
         if replicas > len(result.cluster.brokers):
             never = _Part(name, 1.0, 1.0)
             return never, [*assumed, f"{name} needs {replicas} brokers to be created at all"]
-        found = _evaluated(result, replicas, least, Workload(partitions=partitions), None)
-        return _part(name, found, "write_unavailability"), assumed
+        internal = _evaluated(result, replicas, least, Workload(partitions=partitions), None)
+        return _part(name, internal, "write_unavailability"), assumed
     topic, assumed = described[0], []
     if topic.min_insync_replicas is None:
         assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
@@ -198,8 +198,8 @@ def _internal(result: Topic, name: str) -> tuple[_Part, list[str]]:
     share = with_all = 0.0
     for factor, sets in held.items():
         load = Workload(partitions=len(sets))
-        found = _evaluated(result, factor, least, load, tuple(sets))
-        part = _part(name, found, "write_unavailability")
+        internal = _evaluated(result, factor, least, load, tuple(sets))
+        part = _part(name, internal, "write_unavailability")
         share += part.share * len(sets) / len(topic.partitions)
         with_all += part.with_all * len(sets) / len(topic.partitions)
     return _Part(name, share, with_all), assumed

@@ -76,7 +76,7 @@ def amount_of(estimate: Estimate) -> Amount:
 
 def main_cause(causes: Mapping[str, float]) -> str:
     """Return the largest cause of a measure in words; "" for none."""
-    if not any(part > 0.0 for part in causes.values()):
+    if not any(share > 0.0 for share in causes.values()):
         return ""
     return mechanisms.words(max(causes, key=lambda name: causes[name]))
 

@@ -142,8 +142,8 @@ class Sampled(AboveFloor, MeasureTable):
         >>> low <= sampled.write_unavailability.value <= high
         True
         """
-        found = self.estimate(measure)
-        return found.low, found.high
+        estimate = self.estimate(measure)
+        return estimate.low, estimate.high
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -228,11 +228,11 @@ class Sampled(AboveFloor, MeasureTable):
             name, estimate = entry.name, self.estimate(entry.name)
             lines.append(f"{name} = {estimate} {entry.unit}; {estimate.method}")
             parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
-            whole = sum(part for _, part in parts)
+            whole = sum(share for _, share in parts)
             lines += [
-                f"  {100 * part / whole:5.1f} %  {mechanisms.words(cause)} ({cause})"
-                for cause, part in parts
-                if part > 0.0005 * whole
+                f"  {100 * share / whole:5.1f} %  {mechanisms.words(cause)} ({cause})"
+                for cause, share in parts
+                if share > 0.0005 * whole
             ]
         made = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         lines += [

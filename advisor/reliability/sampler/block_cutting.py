@@ -111,7 +111,7 @@ def _counted_share(plan: Plan) -> float:
         # What refuses writes or loses records is replayed.
         return 0.0
     of_brokers = [entry for entry in plan.table.kinds if entry.scope is Scope.BROKER]
-    each = [plan.parameters_of(entry) for entry in of_brokers]
-    out = len(plan.racks) * sum(found.per_hour * found.hours for found in each)
+    mechanisms = [plan.parameters_of(entry) for entry in of_brokers]
+    out = len(plan.racks) * sum(isolated.per_hour * isolated.hours for isolated in mechanisms)
     # Nothing is out when it begins, and nothing fails before it ends.
     return math.exp(-2.0 * out)

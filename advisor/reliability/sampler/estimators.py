@@ -130,23 +130,25 @@ class BlockTotals:
 
     def estimate(self, measured: RateDefinition) -> Estimate:
         """Estimate a rate."""
-        found = self._estimate(measured)
+        estimated = self._estimate(measured)
         return replace(
-            found, value=min(found.value, measured.ceiling), high=min(found.high, measured.ceiling)
+            estimated,
+            value=min(estimated.value, measured.ceiling),
+            high=min(estimated.high, measured.ceiling),
         )
 
     def _estimate(self, measured: RateDefinition) -> Estimate:
-        found = rate(self.ratio(measured), self.years)
+        estimated = rate(self.ratio(measured), self.years)
         if measured.of_outages:
-            found = with_unseen_outages(found, measured.of_outages, self.outages)
+            estimated = with_unseen_outages(estimated, measured.of_outages, self.outages)
         if RECORDS_LOST in measured.rows:
-            found = with_shorter_logs(found, self.fullness)
+            estimated = with_shorter_logs(estimated, self.fullness)
         if self.missing:
-            return with_a_missing_kind(found, self.ratio(measured).most)
+            return with_a_missing_kind(estimated, self.ratio(measured).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
-        found = with_unseen_failures(found, self.unseen_failures * measured.largest)
+        estimated = with_unseen_failures(estimated, self.unseen_failures * measured.largest)
         unseen = 0.0 if self.largest_weight else measured.unseen * self.years_as_one
-        return with_the_unseen(found, unseen) if unseen else found
+        return with_the_unseen(estimated, unseen) if unseen else estimated
 
     def ratio(self, measured: RateDefinition) -> Ratio:
         """What the blocks counted."""
@@ -180,7 +182,7 @@ class BlockTotals:
         parts = dict(zip(self._names, column, strict=True))
         for mechanism, portion in self._destroyed.items():
             parts[mechanism] += portion * no_disk
-        return {cause: part for cause, part in parts.items() if part > 0}
+        return {cause: share for cause, share in parts.items() if share > 0}
 
 
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
@@ -216,16 +218,16 @@ def merge(
         name: _never(years) if entry is None else counted.estimate(entry)
         for name, entry in rates.items()
     }
-    known = plan.clumping, plan.largest_weight, plan.unforced_failures_per_year
+    of_plan = plan.clumping, plan.largest_weight, plan.unforced_failures_per_year
     history = history_of(ordered)
-    lost = loss_chance(history, years, *known)
+    lost = loss_chance(history, years, *of_plan)
     if counted.missing:
         lost = with_a_missing_kind(lost, counted.ratio(counted.first_losses).most)
         lost = replace(lost, high=min(lost.high, 1.0))
     waiting = waiting_time(counted.ratio(counted.first_losses), years)
     if waiting.seen:
         waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + counted.unseen_failures))
-    found = Sampled(
+    sampled = Sampled(
         loss_probability_per_year=lost,
         mean_years_to_loss=waiting,
         **whole,
@@ -249,10 +251,10 @@ def merge(
         failure_rates=plan.unforced_failures_per_year,
     )
     if plan.strikes_per_year <= 0:
-        found = _where_nothing_happens(found)
+        sampled = _where_nothing_happens(sampled)
     elif not holds_records:
-        found = _without_losses(found, "cannot happen: no record is ever acknowledged")
-    return replace(found, causes=_causes(found, counted, rates))
+        sampled = _without_losses(sampled, "cannot happen: no record is ever acknowledged")
+    return replace(sampled, causes=_causes(sampled, counted, rates))
 
 
 def _weights(rows: Sequence[Row]) -> Weights:
@@ -316,22 +318,22 @@ def _waits_for_ever(years: int, why: str) -> Estimate:
     return Estimate(math.inf, math.inf, math.inf, years, why)
 
 
-def _without_losses(found: Sampled, why: str) -> Sampled:
+def _without_losses(sampled: Sampled, why: str) -> Sampled:
     """If no record is at risk, a loss that was not seen cannot happen."""
     return replace(
-        found,
-        loss_probability_per_year=_never(found.years, why),
-        mean_years_to_loss=_waits_for_ever(found.years, why),
+        sampled,
+        loss_probability_per_year=_never(sampled.years, why),
+        mean_years_to_loss=_waits_for_ever(sampled.years, why),
     )
 
 
-def _where_nothing_happens(found: Sampled) -> Sampled:
+def _where_nothing_happens(sampled: Sampled) -> Sampled:
     """If every rate of the card is 0, what was not seen cannot happen."""
     why = "cannot happen: every rate of this card is 0"
-    unseen = [name for name in measure_table.computed() if not found.estimate(name).seen]
-    known: dict[str, Any] = {name: _never(found.years, why) for name in unseen}
-    known["mean_years_to_loss"] = _waits_for_ever(found.years, why)
-    return replace(found, **known)
+    unseen = [name for name in measure_table.computed() if not sampled.estimate(name).seen]
+    impossible: dict[str, Any] = {name: _never(sampled.years, why) for name in unseen}
+    impossible["mean_years_to_loss"] = _waits_for_ever(sampled.years, why)
+    return replace(sampled, **impossible)
 
 
 def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[Row]:
@@ -343,15 +345,18 @@ def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[
 
 
 def _causes(
-    found: Sampled, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
+    sampled: Sampled, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; destroyed replicas by the rates of what destroys them."""
-    causes = {name: {} if each is None else counted.by_cause(each) for name, each in rates.items()}
-    lost = found.loss_probability_per_year
+    causes = {
+        name: {} if definition is None else counted.by_cause(definition)
+        for name, definition in rates.items()
+    }
+    lost = sampled.loss_probability_per_year
     firsts = counted.by_cause(counted.first_losses)
     scale = lost.value / math.fsum(firsts.values()) if lost.seen and firsts else 0.0
     causes["loss_probability_per_year"] = {
-        name: part * scale for name, part in firsts.items() if scale
+        name: share * scale for name, share in firsts.items() if scale
     }
     return MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()})
 
@@ -387,7 +392,7 @@ def _scales(
     of_time = 1.0 / (hours * sum(plan.partitions))
     first = float(totals[FIRST_LOSSES].sum())
     unacknowledged = plan.constants.acks == 0
-    found = {
+    scales = {
         "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),
         "loss_events_per_year": ([LOSS_EVENTS], per_year),
         "acked_records_lost_per_year": ([RECORDS_LOST], 0.0 if unacknowledged else per_year),
@@ -397,7 +402,7 @@ def _scales(
         "records_refused_per_year": ([REFUSED], per_year),
         "records_dropped_per_year": ([RECORDS_LOST, REFUSED], per_year if unacknowledged else 0.0),
     }
-    return {measure: entry for measure, entry in found.items() if entry[1] > 0.0}
+    return {measure: entry for measure, entry in scales.items() if entry[1] > 0.0}
 
 
 def _replica_sets(plan: Plan) -> tuple[tuple[int, int, int], ...]:

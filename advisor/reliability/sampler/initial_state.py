@@ -212,12 +212,12 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
 
 def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None:
     """Store what rolling restarts do, and in which order."""
-    known, control = plan.table, sim.control[0]
-    (entry,) = known.with_effect(BrokerEvent.STOP)
+    mechanism_table, control = plan.table, sim.control[0]
+    (entry,) = mechanism_table.with_effect(BrokerEvent.STOP)
     clean, hard = entry.kinds
     constants = {
         "roll_waits": rolling.waits,
-        "roll_cause": known.names.index(entry.name),
+        "roll_cause": mechanism_table.names.index(entry.name),
         "roll_event": PARTITION_EVENT[clean.effect],
         "roll_condition": clean.condition,
         "roll_unclean_event": PARTITION_EVENT[hard.effect],
@@ -243,32 +243,40 @@ def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None
 
 def _strikes(plan: Plan) -> NDArray[Any]:
     """What each kind of failure does, from the table of mechanisms."""
-    known = plan.table
-    strikes = np.zeros(len(known.kinds), dtype=STRIKE)
-    for row, entry in zip(strikes, known.kinds, strict=True):
-        found = plan.parameters_of(entry)
-        row["cause"] = known.names.index(entry.name)
+    mechanism_table = plan.table
+    strikes = np.zeros(len(mechanism_table.kinds), dtype=STRIKE)
+    for row, entry in zip(strikes, mechanism_table.kinds, strict=True):
+        numbers = plan.parameters_of(entry)
+        row["cause"] = mechanism_table.names.index(entry.name)
         targets = plan.targets(entry.scope)
         row["targets"] = targets
         if entry.name in plan.lifetimes:
-            whole = (plan.mechanisms[each.full_name].per_hour for each in known[entry.name].kinds)
-            row["probability"] = found.per_hour / math.fsum(whole)
+            whole = (
+                plan.mechanisms[course.full_name].per_hour
+                for course in mechanism_table[entry.name].kinds
+            )
+            row["probability"] = numbers.per_hour / math.fsum(whole)
         else:
-            row["per_hour"] = found.per_hour * targets
+            row["per_hour"] = numbers.per_hour * targets
         of_rack = entry.scope is Scope.RACK
         row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
         row["scope"] = SCOPES.index(entry.scope)
         row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
-        row["condition"], row["of_quorum"] = known.condition_of(entry), entry.effect.of_quorum
+        row["condition"], row["of_quorum"] = (
+            mechanism_table.condition_of(entry),
+            entry.effect.of_quorum,
+        )
         if entry.exclusive:
-            row["excluded"] = sum(1 << each.condition for each in known[entry.name].kinds)
-        row["by_chance"], row["share"] = entry.share is not None, found.share
-        row["every"] = found.every
-        row["spreads"], row["overlaps"] = found.spreads, found.overlaps
+            row["excluded"] = sum(
+                1 << course.condition for course in mechanism_table[entry.name].kinds
+            )
+        row["by_chance"], row["share"] = entry.share is not None, numbers.share
+        row["every"] = numbers.every
+        row["spreads"], row["overlaps"] = numbers.spreads, numbers.overlaps
         row["turned"] = WELL
         if entry.turns_into:
-            other = known[entry.turns_into]
-            row["turned"], row["turned_reach"] = known.condition_of(other), other.strikes
+            other = mechanism_table[entry.turns_into]
+            row["turned"], row["turned_reach"] = mechanism_table.condition_of(other), other.strikes
             row["turned_event"] = PARTITION_EVENT[other.effect]
     return strikes
 
@@ -311,24 +319,27 @@ def _renewals(plan: Plan, distributions: _Distributions) -> NDArray[Any]:
 
 def _outages(plan: Plan, distributions: _Distributions) -> tuple[NDArray[Any], NDArray[Any]]:
     """The outages of brokers by condition, and the clocks that end them."""
-    known, brokers = plan.table, len(_housed(plan))
-    outages = np.zeros(len(known.begun) + 1, dtype=OUTAGE)
+    mechanism_table, brokers = plan.table, len(_housed(plan))
+    outages = np.zeros(len(mechanism_table.begun) + 1, dtype=OUTAGE)
     outages["first_clock"] = -1
     joint: list[tuple[int, int]] = []
-    for condition, entry in known.begun.items():
-        found, row = plan.parameters_of(entry), outages[condition]
-        row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
+    for condition, entry in mechanism_table.begun.items():
+        numbers, row = plan.parameters_of(entry), outages[condition]
+        row["cause"], row["severity"] = mechanism_table.names.index(entry.name), entry.severity
         row["begin"] = PARTITION_EVENT[entry.effect]
         row["end"] = PARTITION_EVENT[entry.effect.end]
-        row["of_rack"] = condition in known.of_racks
-        row["hours"], row["shape"] = found.hours, found.shape
-        if found.duration is not None:
-            row["shape"], row["distribution"] = 0.0, distributions.add(found.duration, found.hours)
+        row["of_rack"] = condition in mechanism_table.of_racks
+        row["hours"], row["shape"] = numbers.hours, numbers.shape
+        if numbers.duration is not None:
+            row["shape"], row["distribution"] = (
+                0.0,
+                distributions.add(numbers.duration, numbers.hours),
+            )
         row["of_crew"] = plan.crews > 0 and entry.name in plan.needed_for
-        row["hard"], row["dies"] = found.hard, found.dies
+        row["hard"], row["dies"] = numbers.hard, numbers.dies
         for death in entry.deaths:
             after = "after" if death.takes_host else "after_process"
-            row[after] = known[death.outage].condition
+            row[after] = mechanism_table[death.outage].condition
         if entry.together:
             row["first_clock"] = brokers + len(joint)
             row["stride"] = entry.scope is Scope.RACK

@@ -94,14 +94,14 @@ def _shows_few_outages(plan: Plan, years: int) -> bool:
 def _with_bias(plan: Plan, seed: int) -> tuple[Plan, float]:
     """Prepare a plan for cycles; return the losses that the pilot expects in a year, too."""
     with progress_bar(MOST_RUNS, "runs", "Looking for what leads to losses") as note:
-        found = find_bias(plan, seed, note)
-    return replace(plan, bias=found.bias), found.losses_per_year
+        pilot = find_bias(plan, seed, note)
+    return replace(plan, bias=pilot.bias), pilot.losses_per_year
 
 
 def _with_retrials(plan: Plan, seed: int) -> tuple[Plan, float]:
     """Prepare a plan for paths that split; return the losses expected in a year, too."""
-    found = find_retrials(plan, seed)
-    return replace(plan, splitting=found.splitting), found.losses_per_year
+    pilot = find_retrials(plan, seed)
+    return replace(plan, splitting=pilot.splitting), pilot.losses_per_year
 
 
 def _why_no_splitting(plan: Plan) -> str:

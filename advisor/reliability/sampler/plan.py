@@ -249,14 +249,14 @@ class Plan:
         """
         if self.splitting is None:
             return ()
-        found = []
+        per_year = []
         for kind in self.table.kinds:
             here = self.parameters_of(kind)
             strikes = HOURS_PER_YEAR * here.per_hour * self.targets(kind.scope)
             died = (here.death_chance(death) for death in kind.deaths)
             chances = (1.0, here.share, here.every, here.spreads, here.overlaps, *died)
-            found += [strikes * chance for chance in chances if strikes * chance > 0.0]
-        return tuple(found)
+            per_year += [strikes * chance for chance in chances if strikes * chance > 0.0]
+        return tuple(per_year)
 
     @property
     def clumping(self) -> float | None:
@@ -268,7 +268,7 @@ class Plan:
         if not self.lifetimes:
             # Retrials of a path depend on each other; blocks do not.
             return None if self.splitting is None else 1.0
-        return max(1.0, *(each.distribution.variation for each in self.lifetimes.values()))
+        return max(1.0, *(lifetime.distribution.variation for lifetime in self.lifetimes.values()))
 
     @property
     def method(self) -> str:
@@ -308,8 +308,8 @@ class Plan:
     def _fingerprint(self) -> str:
         # Each block asks; of 100,000 replica sets it takes a part of a second. A plan without
         # calendar, hours, bias and splitting has the digits that it had before there were any.
-        some = self.rolling or self.traffic or self.bias
-        more = repr((self.rolling, self.traffic, self.bias)) if some else ""
+        extras = self.rolling or self.traffic or self.bias
+        more = repr((self.rolling, self.traffic, self.bias)) if extras else ""
         more += repr(self.splitting) if self.splitting else ""
         return hashlib.sha256(f"{self!r}{more}".encode()).hexdigest()[:16]
 

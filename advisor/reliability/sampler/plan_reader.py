@@ -70,19 +70,19 @@ def plan_for(
 
 
 def _lifetimes(model: FailureModel, brokers: int) -> dict[str, Lifetime]:
-    found = {}
+    lifetimes = {}
     for name in model.mechanisms:
         distribution, entry = model.times.get(f"{name}.{LIFETIME}"), table()[name]
         if distribution is not None and model.rate_per_hour(name) > 0.0:
             hours = 1.0 / model.rate_per_hour(name)
             if entry.exclusive:
                 hours = transition_rates.hours_between_turns(entry, model, brokers)
-            found[name] = Lifetime(hours, distribution)
-    return found
+            lifetimes[name] = Lifetime(hours, distribution)
+    return lifetimes
 
 
 def _mechanisms(model: FailureModel, brokers: int) -> dict[str, FailureParameters]:
-    found = {}
+    mechanisms = {}
     for kind in table().kinds:
         rate, happens = 0.0, kind.name in model.mechanisms
         by_calendar = model.calendar is not None and kind.name == _planned().name
@@ -101,16 +101,16 @@ def _mechanisms(model: FailureModel, brokers: int) -> dict[str, FailureParameter
         hours = model.outage_hours(kind) if kind.condition else 0.0
         shape = model.shape(kind.name)
         duration = model.times.get(f"{kind.name}.{DURATION}")
-        found[kind.full_name] = FailureParameters(
+        mechanisms[kind.full_name] = FailureParameters(
             rate, hours, shape, share, spreads, overlaps, dies, duration, hard, every
         )
-    return found
+    return mechanisms
 
 
 def _planned() -> Mechanism:
     """The mechanism of planned restarts."""
-    (found,) = table().with_effect(BrokerEvent.STOP)
-    return found
+    (entry,) = table().with_effect(BrokerEvent.STOP)
+    return entry
 
 
 def _rolling(calendar: Calendar, model: FailureModel, cluster: Brokers) -> RollingRestarts:

@@ -75,8 +75,8 @@ class FlushWindowLosses(NamedTuple):
     def per_hour_of_draws(self, rates: Vector, states: int) -> Vector:
         """The same under the rates of many draws, a column each: shape (states, draws)."""
         chance = self.odds.of_draws(self.end, rates)
-        found: Vector = adds_up(self.state, states) @ (rates[self.rate] * chance)
-        return found
+        per_hour: Vector = adds_up(self.state, states) @ (rates[self.rate] * chance)
+        return per_hour
 
 
 def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:
@@ -145,7 +145,7 @@ class FlushWindowFailures:
         late, soon = known.of(partition, events), known.of(partition, early)
         if_late, if_early = known.effects[late], known.effects[soon]
         spared = if_late & Effect.LOSS == 0
-        found = np.where(spared & (if_early & Effect.LOSS > 0), CERTAIN_LOSS, NO_LOSS)
+        kinds = np.where(spared & (if_early & Effect.LOSS > 0), CERTAIN_LOSS, NO_LOSS)
         waits = spared & (if_early & Effect.LOSS == 0) & (if_early & Effect.UNFLUSHED > 0)
         for place in np.flatnonzero(waits).tolist():
             both = int(known.following[late[place]]), int(known.following[soon[place]])
@@ -153,8 +153,8 @@ class FlushWindowFailures:
             if end is None:
                 key = (*both, tuple(own[place].tolist()), tuple(racks[place].tolist()))
                 end = self.outages.end(key, self._ways)
-            found[place] = end
-        return found
+            kinds[place] = end
+        return kinds
 
     def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         late, soon, own, racks = key

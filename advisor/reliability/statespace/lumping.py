@@ -100,8 +100,8 @@ class Symmetry:
             slots = ranks + self._slots(own, self._named(racks, new))
             slots.sort(axis=1)
             # The sorted ranks are the same whatever the names.
-            this = slots % self._digits @ self._places
-            code = this if code is None else np.minimum(code, this)
+            renamed_code = slots % self._digits @ self._places
+            code = renamed_code if code is None else np.minimum(code, renamed_code)
         assert code is not None
         healthy = (partition == _HEALTHY) & (own == WELL).all(axis=1)
         return np.where(healthy, self._start, code), self._forms[partition]
@@ -144,10 +144,10 @@ class Symmetry:
             empty = np.zeros((more, self._table.replicas), dtype=np.int64)
             self._ranks = np.concatenate([self._ranks, empty])
         unknown = np.unique(partition[self._forms[partition] < 0])
-        found = [self._form(number) for number in unknown.tolist()]
-        if found:
-            self._forms[unknown] = [number for number, _ in found]
-            self._ranks[unknown] = [ranks for _, ranks in found]
+        forms = [self._form(number) for number in unknown.tolist()]
+        if forms:
+            self._forms[unknown] = [number for number, _ in forms]
+            self._ranks[unknown] = [ranks for _, ranks in forms]
 
     def _form(self, partition: int) -> tuple[int, Order]:
         """The number of a partition's sorted form, and the rank of each of its slots in it."""
@@ -230,14 +230,14 @@ def _renamings(environment: FaultEnvironment, singles: Sequence[int], alone: int
     sizes = Counter(environment.racks)
     kinds = {rack: (size, _voters(environment, rack)) for rack, size in sizes.items()}
     named = sorted(rack for rack in kinds if rack not in singles)
-    found = []
+    renamings = []
     for names in permutations(named):
         if all(kinds[new] == kinds[old] for old, new in zip(named, names, strict=True)):
             renaming = np.arange(alone)
             renaming[list(singles)] = alone
             renaming[named] = names
-            found.append(renaming)
-    return found
+            renamings.append(renaming)
+    return renamings
 
 
 def _known(state: PartitionState, ordered: bool, of: Classes) -> list[int]:

@@ -83,9 +83,9 @@ class Outages(Generic[Key]):
 
         ways: name of the rate and end of every recovery. No outage may lead back to itself.
         """
-        known = self._numbers.get(key)
-        if known is not None:
-            return known
+        order = self._numbers.get(key)
+        if order is not None:
+            return order
         found = tuple(
             (name, end if isinstance(end, int) else self.end(end[0], ways))
             for name, end in ways(key)
@@ -103,7 +103,7 @@ class Outages(Generic[Key]):
     def names(self, ends: Sequence[int]) -> list[str]:
         """Names of the rates that decide how outages end."""
         return list(
-            dict.fromkeys(name for one in self._within(ends) for name, _ in self._ways[one])
+            dict.fromkeys(name for outage in self._within(ends) for name, _ in self._ways[outage])
         )
 
     def odds(
@@ -130,11 +130,11 @@ class Outages(Generic[Key]):
 
     def _within(self, ends: Sequence[int]) -> list[int]:
         """These outages and all that they may lead to."""
-        found = dict.fromkeys(end for end in ends if end >= 0)
-        waiting = list(found)
+        outages = dict.fromkeys(end for end in ends if end >= 0)
+        waiting = list(outages)
         while waiting:
             for _, end in self._ways[waiting.pop()]:
-                if end >= 0 and end not in found:
-                    found[end] = None
+                if end >= 0 and end not in outages:
+                    outages[end] = None
                     waiting.append(end)
-        return list(found)
+        return list(outages)

@@ -143,8 +143,8 @@ class Graph:
 
     def is_unexpanded(self, states: IntArray) -> NDArray[np.bool_]:
         """Whether the partition is a placeholder, its rules not evaluated; shape (states,)."""
-        found: NDArray[np.bool_] = self.partition[states] == self._unexpanded
-        return found
+        unexpanded: NDArray[np.bool_] = self.partition[states] == self._unexpanded
+        return unexpanded
 
     def moves(
         self,

@@ -62,9 +62,9 @@ class Numbering:
         if self._table is not None:
             self._table[codes] = numbers + 1
             return
-        known = np.concatenate([self._sorted, codes]) if len(self._sorted) else codes
-        order = known.argsort(kind="stable")
-        self._sorted = known[order]
+        all_codes = np.concatenate([self._sorted, codes]) if len(self._sorted) else codes
+        order = all_codes.argsort(kind="stable")
+        self._sorted = all_codes[order]
         self._numbers = np.concatenate([self._numbers, numbers])[order]
 
 

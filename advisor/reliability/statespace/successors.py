@@ -74,14 +74,14 @@ class EventSequences:
 
     def number(self, events: fault_processes.Events) -> int:
         """The number of a sequence; events without slots are omitted."""
-        found = self._numbers.get(events)
-        if found is None:
+        index = self._numbers.get(events)
+        if index is None:
             kept = tuple((event, slots) for event, slots in events if slots)
-            found = self._numbers.setdefault(kept, len(self.listed))
-            if found == len(self.listed):
+            index = self._numbers.setdefault(kept, len(self.listed))
+            if index == len(self.listed):
                 self.listed.append(kept)
-            self._numbers[events] = found
-        return found
+            self._numbers[events] = index
+        return index
 
 
 class FaultTransitions:
@@ -138,21 +138,21 @@ class FaultTransitions:
     def ask(self, broker_states: IntArray) -> None:
         """Evaluate the rows of these broker conditions."""
         asked = np.unique(broker_states[self.count[broker_states] < 0])
-        found = _Rows([], [], [])
+        rows = _Rows([], [], [])
         ends = [0]
         for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
             stands = fault_processes.BrokerStates(tuple(own), tuple(racks))
             of_racks = self._rows(fault_processes.of_racks(stands, self._environment))
             for column, anywhere, here in zip(
-                found, self._wherever(stands.own), of_racks, strict=True
+                rows, self._wherever(stands.own), of_racks, strict=True
             ):
                 column += anywhere + here
-            ends.append(len(found.rate))
+            ends.append(len(rows.rate))
         self.first[asked], self.count[asked] = np.add(ends[:-1], len(self.rate)), np.diff(ends)
-        if found.rate:
-            self.rate = np.concatenate([self.rate, found.rate])
-            self.events = np.concatenate([self.events, found.events])
-            after = np.array(found.after).reshape(len(found.rate), -1)
+        if rows.rate:
+            self.rate = np.concatenate([self.rate, rows.rate])
+            self.events = np.concatenate([self.events, rows.events])
+            after = np.array(rows.after).reshape(len(rows.rate), -1)
             self.after = np.concatenate([self.after, after])
             self.outages = np.concatenate([self.outages, self.outages_of(after)])
 
@@ -160,8 +160,8 @@ class FaultTransitions:
         """The rows that do not depend on the racks of the brokers, computed once."""
         rows = self._of_brokers.get(own)
         if rows is None:
-            found = fault_processes.broker_and_cluster_transitions(own, self._environment)
-            rows = self._of_brokers[own] = self._rows(found)
+            changes = fault_processes.broker_and_cluster_transitions(own, self._environment)
+            rows = self._of_brokers[own] = self._rows(changes)
         return rows
 
     def _rows(self, changes: Iterable[fault_processes.Change]) -> _Rows:

@@ -70,9 +70,9 @@ class CardTimes:
         """
         if CREWS_PATH in numbers and numbers[CREWS_PATH].is_range:
             raise origin.error(CREWS_PATH, "is a whole number and has no low and high.")
-        for path, found in self.distributions.items():
+        for path, distribution in self.distributions.items():
             section, _, key = path.rpartition(".")
-            stated_in, says = _mean_of(table()[section], key, found)
+            stated_in, says = _mean_of(table()[section], key, distribution)
             given = numbers[stated_in].value if says else 0.0
             if says and abs(given / says - 1.0) > _ROUNDED:
                 raise origin.error(
@@ -102,7 +102,7 @@ def read_times(tables: Mapping[str, object], origin: Origin) -> CardTimes:
     Raises ModelError: unknown distributions and keys; numbers that they may not have; superfluous
         crews.
     """
-    found: dict[str, TimeDistribution] = {}
+    distributions: dict[str, TimeDistribution] = {}
     left: dict[str, object] = dict(tables)
     for entry in table().entries:
         group, _, name = entry.name.partition(".")
@@ -117,13 +117,13 @@ def read_times(tables: Mapping[str, object], origin: Origin) -> CardTimes:
                 read = _distribution(content[key], f"{entry.name}.{key}", origin)
                 numbers |= _stated(entry, key, read, numbers, origin)
                 if not _is_a_number(entry, key, read):
-                    found[f"{entry.name}.{key}"] = read
+                    distributions[f"{entry.name}.{key}"] = read
         left[group] = {**sections, name: numbers}
     needed_for = _needed_for(left.get(REPAIR), origin)
     repair = left.get(REPAIR)
     if isinstance(repair, Mapping):
         left[REPAIR] = {key: raw for key, raw in repair.items() if key != NEEDED_FOR}
-    return CardTimes(left, found, needed_for)
+    return CardTimes(left, distributions, needed_for)
 
 
 def _is_a_number(entry: Mechanism, key: str, read: TimeDistribution) -> bool:

@@ -34,12 +34,12 @@ def check_exact(model: _Card) -> None:
     """
     if model.calendar is not None:
         model.calendar.check_exact()
-    for path, found in model.times.items():
+    for path, distribution in model.times.items():
         takes = "exponential or gamma durations"
         if path.endswith(f".{LIFETIME}"):
             takes = "exponential times between failures"
         raise NotComputedError(
-            f"{model.name}: {path} is {found}, and the exact answer takes {takes} only; ask "
+            f"{model.name}: {path} is {distribution}, and the exact answer takes {takes} only; ask "
             "advisor.simulate, which samples all of them"
         )
     if CREWS_PATH in model.quantities:

@@ -28,8 +28,8 @@ def decisions_per_hour(sim: KernelState) -> float:
 def copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
     """End a copy, or let an operator elect a leader."""
     decisions = decisions_per_hour(sim)
-    both = copies_per_hour(sim) + decisions
-    if decisions > 0.0 and rng.random() * both < decisions:
+    all_per_hour = copies_per_hour(sim) + decisions
+    if decisions > 0.0 and rng.random() * all_per_hour < decisions:
         _decide(rng, sim)
     else:
         _copy_ends(rng, table, sim)

@@ -95,16 +95,16 @@ def group_of(sim: KernelState, b: int, slot: int) -> int:
 @inlined
 def _touch(sim: KernelState, s: int, bit: int, afterwards: bool) -> bool:
     """Mark a slot as struck; False for a group that stands for no set and is as at the start."""
-    control, one = sim.control[0], sim.sets[s]
-    if one.mask == 0 and one.second_mask == 0:
-        if one.weight == 0.0 and one.state == _FIRST:
+    control, replica_set = sim.control[0], sim.sets[s]
+    if replica_set.mask == 0 and replica_set.second_mask == 0:
+        if replica_set.weight == 0.0 and replica_set.state == _FIRST:
             return False
         sim.touched[control.touched_count] = s
         control.touched_count += 1
     if afterwards:
-        one.second_mask |= bit
+        replica_set.second_mask |= bit
     else:
-        one.mask |= bit
+        replica_set.mask |= bit
     return True
 
 
@@ -190,10 +190,19 @@ def split_group(sim: KernelState, place: int) -> None:
 @inlined
 def _empty(sim: KernelState, group: int) -> None:
     """Put a group that stands for no set back to the start."""
-    one = sim.sets[group]
-    sim.control[0].sets_not_healthy -= one.not_healthy
-    one.state, one.not_healthy, one.stall_cause, one.mask, one.second_mask = _FIRST, 0, 0, 0, 0
-    one.accounted_until, one.base_records = sim.control[0].now, sim.control[0].retained_records
+    replica_set = sim.sets[group]
+    sim.control[0].sets_not_healthy -= replica_set.not_healthy
+    (
+        replica_set.state,
+        replica_set.not_healthy,
+        replica_set.stall_cause,
+        replica_set.mask,
+        replica_set.second_mask,
+    ) = _FIRST, 0, 0, 0, 0
+    replica_set.accounted_until, replica_set.base_records = (
+        sim.control[0].now,
+        sim.control[0].retained_records,
+    )
     for gap in range(sim.gaps.shape[1]):
         sim.gaps[group, gap] = 0.0
 
@@ -258,10 +267,12 @@ def _rest(sim: KernelState, b: int) -> None:
 @inlined
 def _as_at_start(sim: KernelState, s: int) -> bool:
     """Whether a set is healthy, its preferred leader leads, and its logs are full."""
-    control, one = sim.control[0], sim.sets[s]
-    if one.state != _FIRST or one.mask != 0 or one.second_mask != 0:
+    control, replica_set = sim.control[0], sim.sets[s]
+    if replica_set.state != _FIRST or replica_set.mask != 0 or replica_set.second_mask != 0:
         return False
-    if one.base_records < control.retained_records:
-        hours = mean_hours(sim, one.accounted_until, control.now)
-        return bool(one.base_records + hours * control.records_per_hour >= control.retained_records)
+    if replica_set.base_records < control.retained_records:
+        hours = mean_hours(sim, replica_set.accounted_until, control.now)
+        return bool(
+            replica_set.base_records + hours * control.records_per_hour >= control.retained_records
+        )
     return True

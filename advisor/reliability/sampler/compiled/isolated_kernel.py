@@ -121,12 +121,12 @@ def _draw_another(rng: Generator, sim: KernelState, others: float) -> None:
     """Draw the kind of a failure that is not skipped, and why it is not; it comes now."""
     control, x, within = sim.control[0], rng.random() * others, 0.0
     for kind in range(len(sim.strikes)):
-        this = sim.strikes[kind].per_hour - sim.strikes[kind].skipped_per_hour
-        if this > 0.0:
+        per_hour = sim.strikes[kind].per_hour - sim.strikes[kind].skipped_per_hour
+        if per_hour > 0.0:
             control.drawn_kind, within = kind + 1, x
-            if x < this:
+            if x < per_hour:
                 break
-            x -= this
+            x -= per_hour
     control.next_strike = control.now
     struck = sim.strikes[control.drawn_kind - 1]
     if struck.skipped_per_hour > 0.0:
@@ -168,8 +168,8 @@ def _note_known(sim: KernelState, kind: int) -> None:
         return
     longest = _LONGEST_SKIPPED * min(outage.shape, 1.0) / control.strikes_per_hour
     if 0.0 < outage.hours < longest:
-        each = outage.hours / outage.shape * control.strikes_per_hour
-        isolated = (1.0 - _second_chance(sim, kind)) * (1.0 + each) ** -outage.shape
+        failures_meanwhile = outage.hours / outage.shape * control.strikes_per_hour
+        isolated = (1.0 - _second_chance(sim, kind)) * (1.0 + failures_meanwhile) ** -outage.shape
         struck.skipped_per_hour = struck.per_hour * isolated
         control.skipped_per_hour += struck.skipped_per_hour
 
@@ -223,17 +223,17 @@ def go_on_with_replay(table: Table, sim: KernelState) -> None:
     """Note what a replayed outage adds, once it is over, or that each has to be replayed."""
     control = sim.control[0]
     place = control.replaying - 1
-    one, b = sim.isolated[place], place % control.brokers
+    entry, b = sim.isolated[place], place % control.brokers
     if sim.brokers[b].condition != _WELL:
         if not _is_writable(table, sim, b):
-            one.state = _REPLAYED
+            entry.state = _REPLAYED
         return
     control.replaying = _NONE
     _exchange(sim)
     if control.sets_not_healthy != 0 or not _is_noted(sim, place):
-        one.state = _REPLAYED
-    elif one.state == _UNKNOWN:
-        one.state = _KNOWN
+        entry.state = _REPLAYED
+    elif entry.state == _UNKNOWN:
+        entry.state = _KNOWN
         _note_known(sim, place // control.brokers)
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
@@ -260,7 +260,7 @@ def _is_writable(table: Table, sim: KernelState, b: int) -> bool:
 @inlined
 def _is_noted(sim: KernelState, place: int) -> bool:
     """Note what a replay added; False where it lost records, or is more than fits."""
-    one, kind = sim.isolated[place], place // sim.control[0].brokers
+    entry, kind = sim.isolated[place], place // sim.control[0].brokers
     cause = sim.strikes[kind].cause
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
@@ -274,7 +274,7 @@ def _is_noted(sim: KernelState, place: int) -> bool:
     for length in range(len(sim.outages_by_length)):
         if sim.replayed_outages[length] != 0.0:
             lengths += 1
-            one.length, one.outages = length, sim.replayed_outages[length]
+            entry.length, entry.outages = length, sim.replayed_outages[length]
     return lengths <= 1
 
 
@@ -283,10 +283,10 @@ def add_isolated(sim: KernelState) -> None:
     """Add all that was counted to the totals."""
     brokers = sim.control[0].brokers
     for place in range(len(sim.isolated)):
-        one, struck = sim.isolated[place], sim.strikes[place // brokers]
+        entry, struck = sim.isolated[place], sim.strikes[place // brokers]
         # Which brokers the skipped ones struck is not drawn: each as often.
-        times = one.times + struck.skipped / brokers
+        times = entry.times + struck.skipped / brokers
         if times > 0.0:
             for row in range(sim.totals.shape[0]):
                 sim.totals[row, struck.cause] += times * sim.isolated_totals[place, row]
-            sim.outages_by_length[one.length] += times * one.outages
+            sim.outages_by_length[entry.length] += times * entry.outages

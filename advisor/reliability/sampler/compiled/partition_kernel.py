@@ -77,21 +77,24 @@ def all_known(table: Table, sim: KernelState) -> bool:
     i = 0
     while i < control.touched_count:
         s = sim.touched[i]
-        one = sim.sets[s]
-        state = one.state
-        if one.mask != 0:
+        replica_set = sim.sets[s]
+        state = replica_set.state
+        if replica_set.mask != 0:
             event = _event(table, sim, s)
-            row = _row_of(table, state, event, one.mask)
+            row = _row_of(table, state, event, replica_set.mask)
             if row == UNKNOWN:
                 control.missing_state, control.missing_event = state, event
-                control.missing_mask = one.mask
+                control.missing_mask = replica_set.mask
                 return False
             state = table.steps[row].target
-        if one.second_mask != 0:
-            row = _row_of(table, state, control.second_event, one.second_mask)
+        if replica_set.second_mask != 0:
+            row = _row_of(table, state, control.second_event, replica_set.second_mask)
             if row == UNKNOWN:
                 control.missing_state = state
-                control.missing_event, control.missing_mask = control.second_event, one.second_mask
+                control.missing_event, control.missing_mask = (
+                    control.second_event,
+                    replica_set.second_mask,
+                )
                 return False
             state = table.steps[row].target
         if s >= control.sets and (table.states[state].copying or table.states[state].undecided):
@@ -105,9 +108,9 @@ def all_known(table: Table, sim: KernelState) -> bool:
 @inlined
 def _event(table: Table, sim: KernelState, s: int) -> int:
     """The event as a set sees it; power may fail within the flush window after the last write."""
-    control, one = sim.control[0], sim.sets[s]
-    early = control.event == _POWER and control.now < one.flushed_at
-    return _EARLY_POWER if early and not table.states[one.state].writable else control.event
+    control, replica_set = sim.control[0], sim.sets[s]
+    early = control.event == _POWER and control.now < replica_set.flushed_at
+    return _EARLY_POWER if early and not table.states[replica_set.state].writable else control.event
 
 
 @inlined
@@ -119,37 +122,37 @@ def _hangs(event: int) -> bool:
 @inlined
 def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
     """Apply the event to one set, and the event that follows at once if there is one."""
-    control, one = sim.control[0], sim.sets[s]
-    mask, second_mask = one.mask, one.second_mask
-    one.mask = 0
-    one.second_mask = 0
+    control, replica_set = sim.control[0], sim.sets[s]
+    mask, second_mask = replica_set.mask, replica_set.second_mask
+    replica_set.mask = 0
+    replica_set.second_mask = 0
     event = _event(table, sim, s)
-    row = _row_of(table, one.state, event, mask)
+    row = _row_of(table, replica_set.state, event, mask)
     if second_mask == 0 and table.steps[row].quiet:
-        if not table.states[one.state].writable:
+        if not table.states[replica_set.state].writable:
             account(table, sim, s)
             attribute_outage(table, sim, s)
         return
     account(table, sim, s)
-    before, losses, lost, failed, moved = one.state, 0, 0.0, 0, 0
+    before, losses, lost, failed, moved = replica_set.state, 0, 0.0, 0, 0
     for turn in range(2):
         struck = second_mask if turn else mask
         if struck == 0:
             continue
-        row = _row_of(table, one.state, control.second_event if turn else event, struck)
+        row = _row_of(table, replica_set.state, control.second_event if turn else event, struck)
         step = table.steps[row]
         losses |= step.losses
         failed |= step.failed
         moved |= step.moved
         gone = _shift_gaps(table, sim, s, row)
         lost += gone
-        one.state = step.target
+        replica_set.state = step.target
         # The newest records, which were not on disk, are in the gaps that are lost.
         if step.unflushed or (step.losses & _PAGE_CACHE != 0 and gone == 0.0):
             lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
-    old, new = table.states[before], table.states[one.state]
+    old, new = table.states[before], table.states[replica_set.state]
     control.sets_not_healthy += old.whole - new.whole
-    one.not_healthy = 1 - new.whole
+    replica_set.not_healthy = 1 - new.whole
     if old.copying != new.copying or old.undecided != new.undecided:
         note_copies(sim, s, old.copying, new.copying)
         note_undecided(sim, s, old.undecided, new.undecided)
@@ -165,54 +168,60 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         _stand_still(sim, s, old.writable, losses)
         attribute_outage(table, sim, s)
     else:
-        one.stall_cause = 0
+        replica_set.stall_cause = 0
         if not old.writable:
-            _note_outage(sim, s, control.now - one.stopped_at)
+            _note_outage(sim, s, control.now - replica_set.stopped_at)
 
 
 @inlined
 def _stand_still(sim: KernelState, s: int, was_writable: bool, losses: int) -> None:
     """Note when writes stopped, and when everything written is on disk."""
-    control, one = sim.control[0], sim.sets[s]
+    control, replica_set = sim.control[0], sim.sets[s]
     if was_writable:
-        one.stopped_at = control.now
+        replica_set.stopped_at = control.now
         # Nothing was acknowledged while the leader waited for a follower that hangs.
         waited = control.hung_stall_hours if _hangs(control.event) else 0.0
-        one.flushed_at = control.now + max(control.flush_hours - waited, 0.0)
-        control.all_flushed_at = max(control.all_flushed_at, one.flushed_at)
+        replica_set.flushed_at = control.now + max(control.flush_hours - waited, 0.0)
+        control.all_flushed_at = max(control.all_flushed_at, replica_set.flushed_at)
     if losses & ~_TAIL != 0:
         # The newest records are lost, and all that was not on disk is among them.
-        one.flushed_at = control.now
+        replica_set.flushed_at = control.now
 
 
 @called
 def account(table: Table, sim: KernelState, s: int) -> None:
     """Add the time since a set was last accounted for to the totals."""
-    control, one = sim.control[0], sim.sets[s]
-    state, passed = table.states[one.state], control.now - one.accounted_until
+    control, replica_set = sim.control[0], sim.sets[s]
+    state, passed = table.states[replica_set.state], control.now - replica_set.accounted_until
     if state.writable:
-        records = mean_hours(sim, one.accounted_until, control.now) * control.records_per_hour
+        records = (
+            mean_hours(sim, replica_set.accounted_until, control.now) * control.records_per_hour
+        )
         if state.growing:
             sim.gaps[s, 0] += records
         else:
-            one.base_records = min(control.retained_records, one.base_records + records)
+            replica_set.base_records = min(
+                control.retained_records, replica_set.base_records + records
+            )
     else:
         control.counted |= TOTALS_COUNTED
-        given_up = max(one.stopped_at + control.budget_hours, one.accounted_until)
+        given_up = max(replica_set.stopped_at + control.budget_hours, replica_set.accounted_until)
         beyond = mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
         for cause in range(sim.totals.shape[1]):
-            share = sim.attribution[s, cause] * one.weight
+            share = sim.attribution[s, cause] * replica_set.weight
             if share > 0.0:
                 sim.totals[UNWRITABLE, cause] += share * passed
                 sim.totals[REFUSED, cause] += share * beyond * control.records_per_hour
                 if not state.readable:
                     sim.totals[UNREADABLE, cause] += share * passed
-        if one.stall_cause:
-            since = given_up_before(sim, one.accounted_until - one.stopped_at)
-            more = given_up_before(sim, control.now - one.stopped_at) - since
-            more *= traffic_at(sim, one.stopped_at)
-            sim.totals[REFUSED, one.stall_cause - 1] += one.weight * more * control.records_per_hour
-    one.accounted_until = control.now
+        if replica_set.stall_cause:
+            since = given_up_before(sim, replica_set.accounted_until - replica_set.stopped_at)
+            more = given_up_before(sim, control.now - replica_set.stopped_at) - since
+            more *= traffic_at(sim, replica_set.stopped_at)
+            sim.totals[REFUSED, replica_set.stall_cause - 1] += (
+                replica_set.weight * more * control.records_per_hour
+            )
+    replica_set.accounted_until = control.now
 
 
 @inlined
@@ -227,9 +236,9 @@ def _bits(mask: int) -> int:
 @inlined
 def _shift_gaps(table: Table, sim: KernelState, s: int, row: int) -> float:
     """Move the gaps to their new numbers; return the records that were lost with them."""
-    control, one = sim.control[0], sim.sets[s]
+    control, replica_set = sim.control[0], sim.sets[s]
     lost = 0.0
-    gaps = table.states[one.state].gaps
+    gaps = table.states[replica_set.state].gaps
     if gaps > 0:
         width = len(sim.moved)
         for gap in range(width):
@@ -241,14 +250,14 @@ def _shift_gaps(table: Table, sim: KernelState, s: int, row: int) -> float:
             elif onto == _GAP_LOST:
                 lost += sim.gaps[s, gap]
             else:
-                one.base_records = min(
-                    control.retained_records, one.base_records + sim.gaps[s, gap]
+                replica_set.base_records = min(
+                    control.retained_records, replica_set.base_records + sim.gaps[s, gap]
                 )
         for gap in range(width):
             sim.gaps[s, gap] = sim.moved[gap]
     if table.steps[row].total:
-        lost += one.base_records
-        one.base_records = 0.0
+        lost += replica_set.base_records
+        replica_set.base_records = 0.0
     return lost
 
 
@@ -259,17 +268,17 @@ def strike_page_cache(table: Table, sim: KernelState, s: int, early: bool, spare
     Where others are ``spared`` and have them, they become gap 0; else their number is returned,
     for they are lost. They are the newest: in the first gaps, and below all gaps what is missing.
     """
-    control, one = sim.control[0], sim.sets[s]
-    hours = one.flushed_at - control.now if early else control.flush_hours
+    control, replica_set = sim.control[0], sim.sets[s]
+    hours = replica_set.flushed_at - control.now if early else control.flush_hours
     newest = min(hours * control.records_per_hour, control.retained_records)
     left = newest
-    for gap in range(table.states[one.state].gaps):
-        part = min(left, sim.gaps[s, gap])
-        sim.gaps[s, gap] -= part
-        left -= part
-    part = min(left, one.base_records)
-    one.base_records -= part
-    taken = float(newest - (left - part))
+    for gap in range(table.states[replica_set.state].gaps):
+        lost_here = min(left, sim.gaps[s, gap])
+        sim.gaps[s, gap] -= lost_here
+        left -= lost_here
+    lost_here = min(left, replica_set.base_records)
+    replica_set.base_records -= lost_here
+    taken = float(newest - (left - lost_here))
     if spared:
         sim.gaps[s, 0] = taken
         return 0.0
@@ -379,7 +388,7 @@ def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
 @called
 def _attribute_to_voters(sim: KernelState, s: int) -> int:
     """Count the racks of voters that are out, but for those that a replica is out with."""
-    found = 0
+    count = 0
     for rack in range(len(sim.racks)):
         condition = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
         for slot in range(sim.slots.shape[1]):
@@ -389,5 +398,5 @@ def _attribute_to_voters(sim: KernelState, s: int) -> int:
                 condition = _WELL
         if condition != _WELL:
             sim.attribution[s, sim.outages[condition].cause] += 1.0
-            found += 1
-    return found
+            count += 1
+    return count

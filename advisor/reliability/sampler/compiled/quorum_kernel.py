@@ -74,9 +74,12 @@ def _mark_all(sim: KernelState, event: int) -> None:
     control.event, control.second_event = event, NOTHING
     control.touched_count = control.sets
     for s in range(control.sets):
-        one = sim.sets[s]
-        one.deferred_mask, one.deferred_second_mask = one.mask, one.second_mask
-        one.mask, one.second_mask = 1, 0
+        replica_set = sim.sets[s]
+        replica_set.deferred_mask, replica_set.deferred_second_mask = (
+            replica_set.mask,
+            replica_set.second_mask,
+        )
+        replica_set.mask, replica_set.second_mask = 1, 0
         sim.touched[s] = s
 
 
@@ -90,9 +93,12 @@ def take_deferred(sim: KernelState) -> None:
         return
     control.event, control.second_event = control.deferred_event, control.deferred_second_event
     for s in range(control.sets):
-        one = sim.sets[s]
-        one.mask, one.second_mask = one.deferred_mask, one.deferred_second_mask
-        one.deferred_mask, one.deferred_second_mask = 0, 0
-        if one.mask != 0 or one.second_mask != 0:
+        replica_set = sim.sets[s]
+        replica_set.mask, replica_set.second_mask = (
+            replica_set.deferred_mask,
+            replica_set.deferred_second_mask,
+        )
+        replica_set.deferred_mask, replica_set.deferred_second_mask = 0, 0
+        if replica_set.mask != 0 or replica_set.second_mask != 0:
             sim.touched[control.touched_count] = s
             control.touched_count += 1

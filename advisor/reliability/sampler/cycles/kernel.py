@@ -243,13 +243,13 @@ def _collect(sim: KernelState, all_cycles: Cycles) -> None:
     if control.counted & TOTALS_COUNTED:
         for row in range(sim.totals.shape[0]):
             for column in range(sim.totals.shape[1]):
-                found = sim.totals[row, column]
-                if found != 0.0:
-                    all_cycles.totals[row, column] += cycle.weight * found
+                amount = sim.totals[row, column]
+                if amount != 0.0:
+                    all_cycles.totals[row, column] += cycle.weight * amount
                     if row == UNWRITABLE:
-                        _score(all_cycles, NO_WRITES, cycle.weight * found)
+                        _score(all_cycles, NO_WRITES, cycle.weight * amount)
                     elif row == RECORDS_LOST:
-                        _score(all_cycles, RECORDS, cycle.weight * found)
+                        _score(all_cycles, RECORDS, cycle.weight * amount)
                     sim.totals[row, column] = 0.0
     if control.counted & OUTAGES_COUNTED:
         for place in range(len(sim.outages_by_length)):

@@ -55,15 +55,15 @@ def next_failure(
     if biased and control.bias_mode == BIASED and rng.random() < share:
         total_weight = _set_target_weights(table, sim, all_cycles)
         if window > 0.0 and rng.random() < cycle.power_share:
-            found = _draw_within(rng, sim, window)
+            wait_hours = _draw_within(rng, sim, window)
             cycle.next_kind = _draw(all_cycles.biased_power[cycle.rarest_kind], rng.random())
         else:
-            found = _draw_within(rng, sim, hours)
+            wait_hours = _draw_within(rng, sim, hours)
             cycle.next_kind = _draw(all_cycles.biased[cycle.rarest_kind], rng.random())
         cycle.next_target = _next_target(rng, sim, all_cycles, total_weight)
     else:
-        found = wait(rng, control.strikes_per_hour)
-        if found >= hours:
+        wait_hours = wait(rng, control.strikes_per_hour)
+        if wait_hours >= hours:
             if biased:
                 control.likelihood_ratio /= 1.0 - share
             return -1.0
@@ -72,10 +72,10 @@ def next_failure(
         cycle.next_kind = _draw(all_cycles.natural, rng.random())
         cycle.next_target = any_target(rng, sim, cycle.next_kind)
     if biased:
-        odds = _density_ratio(sim, all_cycles, found, hours, window, total_weight)
+        odds = _density_ratio(sim, all_cycles, wait_hours, hours, window, total_weight)
         control.likelihood_ratio /= 1.0 - share + share * odds
         _note_failure(all_cycles, share * odds / (1.0 - share + share * odds))
-    return float(found)
+    return float(wait_hours)
 
 
 @inlined
@@ -97,8 +97,8 @@ def _forcing_share(sim: KernelState, all_cycles: Cycles, hours: float) -> float:
         ends += control.undecided_count
         last = max(last, 1.0 / control.decisions_per_hour)
     by_time = 1.0 - cycle.by_number
-    part = cycle.by_number / max(ends, 1) + (by_time * hours / last if last > 0.0 else by_time)
-    return float(-math.expm1(math.log1p(-cycle.forcing) * part))
+    exponent = cycle.by_number / max(ends, 1) + (by_time * hours / last if last > 0.0 else by_time)
+    return float(-math.expm1(math.log1p(-cycle.forcing) * exponent))
 
 
 @inlined
@@ -112,7 +112,7 @@ def _draw_within(rng: Generator, sim: KernelState, hours: float) -> float:
 def _density_ratio(
     sim: KernelState,
     all_cycles: Cycles,
-    found: float,
+    wait_hours: float,
     hours: float,
     window: float,
     total_weight: float,
@@ -122,7 +122,7 @@ def _density_ratio(
     kind, before, rate = cycle.next_kind, cycle.rarest_kind, control.strikes_per_hour
     in_window = cycle.power_share if window > 0.0 else 0.0
     odds = (1.0 - in_window) * all_cycles.biased[before, kind] / -math.expm1(-rate * hours)
-    if found < window:
+    if wait_hours < window:
         odds += in_window * all_cycles.biased_power[before, kind] / -math.expm1(-rate * window)
     odds /= all_cycles.natural[kind]
     if not _is_targeted(sim, kind, total_weight):

@@ -116,14 +116,14 @@ class _Knowledge:
         # If none had any, it may still be one in as many.
         overlaps = min((float(done.cycle[0]["overlaps"]) or 1.0) / cycles, 1.0)
         outages = _Seen.of(done, NO_WRITES).effective if done.means[NO_WRITES] > 0.0 else 0.0
-        known = replace(
+        knowledge = replace(
             self, overlaps=overlaps, effective=0.0, steps=events / cycles, outages=outages / cycles
         )
         if not objectives:
-            return known
+            return knowledge
         scores = np.sum([objective.scores for objective in objectives], axis=0)
         return replace(
-            known,
+            knowledge,
             beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
             following=_learned(self.following, scores),
             after_any=_learned(self.after_any[None], scores.sum(axis=0)[None])[0],
@@ -168,21 +168,21 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
     note: takes the runs that are done since the last call; at most `MOST_RUNS`.
     Returns the same for the same plan and seed.
     """
-    known = _nothing_known(plan)
+    knowledge = _nothing_known(plan)
     each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
     affordable = _RUNS[0][0] / each_step
     for number, (most, share) in enumerate(_RUNS):
         if number > 0:
-            affordable = share * _MOST_STEPS / (known.steps * each_step)
+            affordable = share * _MOST_STEPS / (knowledge.steps * each_step)
         cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
-        bias, block = known.bias, Block(seed, _FIRST_BLOCK + number, 1)
+        bias, block = knowledge.bias, Block(seed, _FIRST_BLOCK + number, 1)
         done, control = sample(plan, bias, begun_by(bias, cycles), block)
-        known = known.and_of(done, int(control["events"]))
+        knowledge = knowledge.and_of(done, int(control["events"]))
         note(1)
-        if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
+        if number + 1 >= _ENOUGH_RUNS and knowledge.effective >= _ENOUGH_EFFECTIVE:
             break
     per_cycle = float(done.means[LOST] / done.cycle[0]["done"])
-    return Found(known.bias, per_cycle * plan.strikes_per_year)
+    return Found(knowledge.bias, per_cycle * plan.strikes_per_year)
 
 
 def _nothing_known(plan: Plan) -> _Knowledge:

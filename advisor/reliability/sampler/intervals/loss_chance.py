@@ -48,15 +48,17 @@ def loss_chance(
         too rare to occur in these years.
     """
     if largest_weight is None:
-        found = loss_share([(int(each), int(lost)) for each, lost in history], clumping)
+        estimate = loss_share(
+            [(int(block_years), int(lost)) for block_years, lost in history], clumping
+        )
     elif clumping is None:
-        found = _of_cycles(history, years, largest_weight)
+        estimate = _of_cycles(history, years, largest_weight)
     else:
         *_, due, of_years = zip(*history, strict=True)
         most = years_as_one(len(history), years, clumping)
-        found = by_hazard(rate(Ratio(due, of_years, most, heavier=HEAVIER), years))
-    found = with_unseen_failures(found, unseen_failures(unforced_failures, years))
-    return replace(found, high=min(found.high, 1.0))
+        estimate = by_hazard(rate(Ratio(due, of_years, most, heavier=HEAVIER), years))
+    estimate = with_unseen_failures(estimate, unseen_failures(unforced_failures, years))
+    return replace(estimate, high=min(estimate.high, 1.0))
 
 
 def _of_cycles(history: Sequence[tuple[float, ...]], years: int, largest_weight: float) -> Estimate:
@@ -66,15 +68,15 @@ def _of_cycles(history: Sequence[tuple[float, ...]], years: int, largest_weight:
     # Fewer cycles are drawn than begin in these years.
     most = largest_weight * years / exposure
     events = math.fsum(variances), max(largest)
-    found = rate(Ratio(weights, at_risk, most, events=events), years)
+    estimate = rate(Ratio(weights, at_risk, most, events=events), years)
     # How much less often years lose that begin healthy; where nothing was seen, no less.
-    of_rate, method = 1.0, found.method
-    if found.seen:
+    of_rate, method = 1.0, estimate.method
+    if estimate.seen:
         method = f"weighted cycles, {method}"
         hazard = first_year_hazard(losses, exposure, math.fsum(to_loss), math.fsum(at_risk_squared))
-        of_rate = hazard / found.value
+        of_rate = hazard / estimate.value
     value, low, high = (
-        -math.expm1(-of_rate * each) for each in (found.value, found.low, found.high)
+        -math.expm1(-of_rate * end) for end in (estimate.value, estimate.low, estimate.high)
     )
     return Estimate(value, low, high, years, method)
 
@@ -110,20 +112,21 @@ def first_year_hazard(
     return -math.log1p(-lost / (long - short))
 
 
-def by_hazard(found: Estimate) -> Estimate:
+def by_hazard(estimate: Estimate) -> Estimate:
     """Form the interval of a probability for its hazard, with the relative error that it has there.
 
     An interval of p by factors may reach beyond 1. The hazard -log(1 - p) changes by
     ``p / ((1 - p) hazard)`` times as much as p, both relative to themselves.
     """
-    if not found.seen or found.value >= 1.0:
-        return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
-    hazard = -math.log1p(-found.value)
-    steeper = found.value / ((1.0 - found.value) * hazard)
+    if not estimate.seen or estimate.value >= 1.0:
+        return replace(estimate, value=min(estimate.value, 1.0), high=min(estimate.high, 1.0))
+    hazard = -math.log1p(-estimate.value)
+    steeper = estimate.value / ((1.0 - estimate.value) * hazard)
     low, high = (
-        -math.expm1(-hazard * (end / found.value) ** steeper) for end in (found.low, found.high)
+        -math.expm1(-hazard * (end / estimate.value) ** steeper)
+        for end in (estimate.low, estimate.high)
     )
-    return replace(found, low=low, high=high)
+    return replace(estimate, low=low, high=high)
 
 
 def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:
@@ -138,7 +141,7 @@ def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Es
             high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound"
         )
     blocks = [float(block) for block, _ in history]
-    return by_hazard(rate(Ratio([float(each) for _, each in history], blocks, 1.0), years))
+    return by_hazard(rate(Ratio([float(losses) for _, losses in history], blocks, 1.0), years))
 
 
 def years_as_one(blocks: int, years: int, clumping: float | None) -> float:

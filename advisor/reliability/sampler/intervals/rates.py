@@ -99,12 +99,12 @@ def fullness(losses: float, stopped: float, share: float) -> float:
     return usual / (usual + share * (1.0 - usual))
 
 
-def with_shorter_logs(found: Estimate, least: float) -> Estimate:
+def with_shorter_logs(estimate: Estimate, least: float) -> Estimate:
     """Lower the lower end by `fullness`."""
-    if not found.seen or least == 1.0:
-        return found
+    if not estimate.seen or least == 1.0:
+        return estimate
     why = "; the lower end allows for logs that are not full again" if least < _NEARLY_FULL else ""
-    return replace(found, low=found.low * least, method=f"{found.method}{why}")
+    return replace(estimate, low=estimate.low * least, method=f"{estimate.method}{why}")
 
 
 def share(successes: int, n: int) -> Estimate:
@@ -120,42 +120,42 @@ def share(successes: int, n: int) -> Estimate:
     return Estimate(successes / n, low, high, n, method)
 
 
-def rate(found: Ratio, n: int) -> Estimate:
+def rate(ratio: Ratio, n: int) -> Estimate:
     """A long-run rate and its interval.
 
     n: years, for the record.
     """
-    amount, exposure = math.fsum(found.amounts), math.fsum(found.exposures)
-    seen = sum(1 for block in found.amounts if block > 0)
+    amount, exposure = math.fsum(ratio.amounts), math.fsum(ratio.exposures)
+    seen = sum(1 for block in ratio.amounts if block > 0)
     if seen == 0:
-        high = NONE_SEEN / n * found.most
+        high = NONE_SEEN / n * ratio.most
         return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
     value = amount / exposure
-    if found.is_of_few:
-        low, high = _few(found)
-        method = f"seen in {seen} of {len(found.amounts)} blocks, Fay-Feuer gamma interval"
+    if ratio.is_of_few:
+        low, high = _few(ratio)
+        method = f"seen in {seen} of {len(ratio.amounts)} blocks, Fay-Feuer gamma interval"
         return Estimate(value, low / exposure, high / exposure, n, method)
-    factor = math.exp(_relative_error(found, value) / value)
-    method = f"ratio over {len(found.amounts)} blocks, Student's t of its logarithm"
+    factor = math.exp(_relative_error(ratio, value) / value)
+    method = f"ratio over {len(ratio.amounts)} blocks, Student's t of its logarithm"
     return Estimate(value, value / factor, value * factor, n, method)
 
 
-def waiting_time(found: Ratio, n: int) -> Estimate:
+def waiting_time(ratio: Ratio, n: int) -> Estimate:
     """Mean years until the first loss: time at risk over losses, both of each block."""
-    often = rate(found, n)
+    often = rate(ratio, n)
     if not often.seen:
         low = 1.0 / often.high if often.high else math.inf
         return Estimate(low, low, math.inf, n, f"no loss in {n:,} years: one-sided lower bound")
     return Estimate(1.0 / often.value, 1.0 / often.high, 1.0 / often.low, n, often.method)
 
 
-def _few(found: Ratio) -> tuple[float, float]:
+def _few(ratio: Ratio) -> tuple[float, float]:
     """Gamma interval of an expected sum of few amounts."""
-    total = math.fsum(found.amounts)
-    if found.events is None:
-        squares = math.fsum(amount * amount for amount in found.amounts)
-        return _weighted_count(total, squares, found.heavier * max(found.amounts))
-    squares, largest = found.events
+    total = math.fsum(ratio.amounts)
+    if ratio.events is None:
+        squares = math.fsum(amount * amount for amount in ratio.amounts)
+        return _weighted_count(total, squares, ratio.heavier * max(ratio.amounts))
+    squares, largest = ratio.events
     if not math.isclose(total * largest, squares):  # as it is if all weights are equal
         largest *= min(1.0 + _HEAVIER_OF_FEW * squares / total**2, HEAVIER)
     return _weighted_count(total, squares, largest)
@@ -170,12 +170,12 @@ def _weighted_count(total: float, squares: float, largest: float) -> tuple[float
     return float(low), float(high)
 
 
-def _relative_error(found: Ratio, value: float) -> float:
+def _relative_error(ratio: Ratio, value: float) -> float:
     """Half the width of a ratio's 95 % interval, from the variance between blocks."""
-    blocks = len(found.amounts)
+    blocks = len(ratio.amounts)
     scatter = math.fsum(
         (amount - value * exposure) ** 2
-        for amount, exposure in zip(found.amounts, found.exposures, strict=True)
+        for amount, exposure in zip(ratio.amounts, ratio.exposures, strict=True)
     )
-    error = math.sqrt(blocks / (blocks - 1) * scatter) / math.fsum(found.exposures)
+    error = math.sqrt(blocks / (blocks - 1) * scatter) / math.fsum(ratio.exposures)
     return float(stats.t.ppf(0.975, blocks - 1)) * error

@@ -62,12 +62,12 @@ def outage_shares(plan: Plan, years: int) -> OutageShares:
 
 def _hours(plan: Plan, entry: Mechanism) -> float:
     """Mean hours until a struck broker is back and has its logs."""
-    known = plan.table
-    hours = plan.parameters_of(known.begun[known.condition_of(entry)]).hours
+    mechanism_table = plan.table
+    hours = plan.parameters_of(mechanism_table.begun[mechanism_table.condition_of(entry)]).hours
     if entry.effect is BrokerEvent.DESTROY and plan.copies_per_hour > 0.0:
         hours += 1.0 / plan.copies_per_hour
     for chance, turned in _turns(plan, entry):
-        hours += chance * _hours(plan, known[turned])
+        hours += chance * _hours(plan, mechanism_table[turned])
     return hours
 
 
@@ -81,41 +81,43 @@ def _turns(plan: Plan, entry: Mechanism) -> Iterator[tuple[float, str]]:
 
 def _waits(plan: Plan, entry: Mechanism) -> float:
     """Hours without a leader, and of waiting for a follower, however short the outage is."""
-    moved, known = plan.failovers, plan.table
+    moved, mechanism_table = plan.failovers, plan.table
     dead, hung = plan.stall_hours
     hours = moved.broker if entry.scope is Scope.BROKER else max(moved.broker, moved.rack)
     hours += moved.move if entry.effect is BrokerEvent.STOP else 0.0
     hours += hung if entry.effect in HANGING else dead
     # What an outage turns into may change the leader again.
     for chance, turned in _turns(plan, entry):
-        hours += chance * _waits(plan, known[turned])
+        hours += chance * _waits(plan, mechanism_table[turned])
     return hours
 
 
-def with_unseen_outages(found: Estimate, of_outages: float, shares: OutageShares) -> Estimate:
+def with_unseen_outages(estimate: Estimate, of_outages: float, shares: OutageShares) -> Estimate:
     """Let the upper end allow for outages too rare to occur; cut it at what all can add.
 
     of_outages: what a year of outage adds.
     """
-    if not found.seen:
-        bound = min(found.high, of_outages * shares.all)
-        return replace(found, value=bound, high=bound)
+    if not estimate.seen:
+        bound = min(estimate.high, of_outages * shares.all)
+        return replace(estimate, value=bound, high=bound)
     if shares.unseen == 0.0:
-        return found
+        return estimate
     why = "the upper end allows for outages too rare to occur in these years"
-    high = found.high + of_outages * shares.unseen
-    return replace(found, high=high, method=f"{found.method}; {why}")
+    high = estimate.high + of_outages * shares.unseen
+    return replace(estimate, high=high, method=f"{estimate.method}; {why}")
 
 
 def most_lost_at_once(plan: Plan) -> float:
     """The most records of one partition that one event can lose."""
-    known = plan.table
+    mechanism_table = plan.table
 
     def destroys(entry: Mechanism) -> bool:
         turned = [entry.turns_into] if entry.turns_into else [d.outage for d in entry.deaths]
-        return entry.effect is BrokerEvent.DESTROY or any(destroys(known[each]) for each in turned)
+        return entry.effect is BrokerEvent.DESTROY or any(
+            destroys(mechanism_table[course]) for course in turned
+        )
 
-    happens = [entry for entry in known.kinds if plan.parameters_of(entry).per_hour > 0.0]
+    happens = [entry for entry in mechanism_table.kinds if plan.parameters_of(entry).per_hour > 0.0]
     if plan.constants.policy.unclean or any(map(destroys, happens)):
         return plan.retained_records
     latest = plan.unflushed_hours + plan.tail_hours
@@ -124,33 +126,35 @@ def most_lost_at_once(plan: Plan) -> float:
 
 def unseen_failures(unforced_failures: Sequence[float], years: float) -> float:
     """Failures a year, of those of kinds expected less than five times in these years."""
-    return math.fsum(each for each in unforced_failures if each * years < _SURELY_SEEN)
+    return math.fsum(per_year for per_year in unforced_failures if per_year * years < _SURELY_SEEN)
 
 
-def with_unseen_failures(found: Estimate, most: float) -> Estimate:
+def with_unseen_failures(estimate: Estimate, most: float) -> Estimate:
     """Widen an interval by the most that rare failures add, which nothing makes likelier."""
-    if not (found.seen and most > 0.0):
-        return found
+    if not (estimate.seen and most > 0.0):
+        return estimate
     why = "the upper end allows for failures too rare to occur in these years"
-    return replace(found, high=found.high + most, method=f"{found.method}; {why}")
+    return replace(estimate, high=estimate.high + most, method=f"{estimate.method}; {why}")
 
 
-def with_the_unseen(found: Estimate, most: float) -> Estimate:
+def with_the_unseen(estimate: Estimate, most: float) -> Estimate:
     """Widen the interval of a mean that one rare event could dominate.
 
     The loss of everything that a replica set retains outweighs all smaller losses, and may be too
     rare to have been seen: up to 3 expected in n years.
     """
-    if not found.seen:
-        return found
-    high = found.high + NONE_SEEN / found.n * most
-    return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
+    if not estimate.seen:
+        return estimate
+    high = estimate.high + NONE_SEEN / estimate.n * most
+    return replace(
+        estimate, high=high, method=f"{estimate.method}; up to one unseen loss of a whole set"
+    )
 
 
-def with_a_missing_kind(found: Estimate, most: float) -> Estimate:
+def with_a_missing_kind(estimate: Estimate, most: float) -> Estimate:
     """Widen an interval by what the pilot may have missed: 3 of the heaviest cycles, unseen."""
-    if not found.seen:
-        return found
-    high = found.high + NONE_SEEN / found.n * most
+    if not estimate.seen:
+        return estimate
+    high = estimate.high + NONE_SEEN / estimate.n * most
     why = "few losses in the pilot: most of them may be of a kind that was not drawn"
-    return replace(found, high=high, method=f"{found.method}; {why}")
+    return replace(estimate, high=high, method=f"{estimate.method}; {why}")

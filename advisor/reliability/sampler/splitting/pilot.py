@@ -79,7 +79,7 @@ class _Run:
 
     def and_of(self, other: _Run) -> _Run:
         """Both together."""
-        return _Run(*(getattr(self, each) + getattr(other, each) for each in self.__annotations__))
+        return _Run(*(getattr(self, name) + getattr(other, name) for name in self.__annotations__))
 
     @property
     def events(self) -> float:
@@ -103,9 +103,9 @@ def find_retrials(plan: Plan, seed: int) -> Found:
     for number in range(1, _RUNS):
         retrials = _better(done, retrials)
         done = _run(plan, retrials, seed, number, years)
-    found = _better(done, retrials)
-    work = _work(first, done, found[0] / max(retrials[0], _LEAST))
-    return Found(Splitting(found, work), done.due / done.years)
+    better = _better(done, retrials)
+    work = _work(first, done, better[0] / max(retrials[0], _LEAST))
+    return Found(Splitting(better, work), done.due / done.years)
 
 
 def _run(plan: Plan, retrials: tuple[float, ...], seed: int, number: int, years: int) -> _Run:
@@ -129,21 +129,21 @@ def _run(plan: Plan, retrials: tuple[float, ...], seed: int, number: int, years:
 
 def _better(done: _Run, retrials: tuple[float, ...]) -> tuple[float, ...]:
     """Find retrials from what was counted with others."""
-    found, each = [retrials[0]], 0.0
+    numbers, rises = [retrials[0]], 0.0
     for level in range(1, len(done.risen)):
         if done.risen[level] > 0:
-            each = done.within[level] / done.risen[level]
+            rises = done.within[level] / done.risen[level]
         if level > 1:
             arrivals = done.begun[level - 1] / max(done.risen[level], 1.0)
             needed = min(max(arrivals, _FEWEST), _MOST)
-            found.append(_FROM_EACH * needed / max(each, _LEAST))
+            numbers.append(_FROM_EACH * needed / max(rises, _LEAST))
         elif retrials[0] == 0.0:
-            found[0] = 1.0 / max(each, _LEAST)
+            numbers[0] = 1.0 / max(rises, _LEAST)
     # Here the main path has the retrials that begin on it above the first level.
     beside = done.retrial_events / max(retrials[0], _LEAST)
     if beside > 0.0:
-        found[0] = max(_EVENTS_BESIDE * (done.main_events + done.years) / beside, _LEAST_ON_FIRST)
-    return tuple(map(float, found))
+        numbers[0] = max(_EVENTS_BESIDE * (done.main_events + done.years) / beside, _LEAST_ON_FIRST)
+    return tuple(map(float, numbers))
 
 
 def _work(first: _Run, last: _Run, times: float) -> float:

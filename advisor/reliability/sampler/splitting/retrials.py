@@ -194,8 +194,8 @@ def _even_shares(paths: Paths, place: int) -> tuple[float, float]:
     if clocks == 0:
         return 1.0 / max(path.kinds_without_clocks, 1), 0.0
     mechanisms = path.mechanisms_with_clocks
-    both = path.kinds_without_clocks + mechanisms
-    return 1.0 / both, mechanisms / both / clocks
+    ways = path.kinds_without_clocks + mechanisms
+    return 1.0 / ways, mechanisms / ways / clocks
 
 
 @called
@@ -223,18 +223,18 @@ def _choose(rng: Generator, sim: KernelState, paths: Paths, place: int) -> tuple
 def _density_ratio(sim: KernelState, paths: Paths, place: int) -> float:
     """Density of these clocks in retrials over their natural density: R above."""
     control = sim.control[0]
-    hours, within, found = paths.frames[place].hours, paths.frames[place].within, 0.0
+    hours, within, density = paths.frames[place].hours, paths.frames[place].within, 0.0
     end = control.now + hours
     of_kind, of_clock = _even_shares(paths, place)
     if control.next_strike <= end and control.drawn_kind != 0:
         rate = sim.strikes[control.drawn_kind - 1].per_hour / control.strikes_per_hour
         soon = -math.expm1(-control.strikes_per_hour * hours)
-        found += _NATURAL / within + (1.0 - _NATURAL) * of_kind / (rate * soon)
+        density += _NATURAL / within + (1.0 - _NATURAL) * of_kind / (rate * soon)
     for number in range(paths.chances.shape[1]):
         chance = paths.chances[place, number]
         if chance > 0.0 and sim.renewals[number].due <= end:
-            found += _NATURAL / within + (1.0 - _NATURAL) * of_clock / chance
-    return found
+            density += _NATURAL / within + (1.0 - _NATURAL) * of_clock / chance
+    return density
 
 
 @called
