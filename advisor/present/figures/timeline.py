@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator
 from advisor.formatting import counted
 from advisor.learning import Learned
 from advisor.learning.evidence import ClusterHistory, Outage
-from advisor.learning.metric_causes import BROKER_DOWN
+from advisor.learning.metric_causes import BROKER_DOWN, DIED, OUT_OF_SYNC
 from advisor.present.figures import style
 from advisor.present.figures.chart import ShownFigure, shown_figure
 from advisor.reliability.failures.mechanisms import Scope, table, words
@@ -92,7 +92,7 @@ def _rows(outages: Sequence[Outage]) -> list[str]:
 
 def _is_of_broker(outage: Outage) -> bool:
     if outage.mechanism not in table():
-        return outage.mechanism == BROKER_DOWN
+        return outage.mechanism in (BROKER_DOWN, DIED, OUT_OF_SYNC)
     return table()[outage.mechanism].scope is Scope.BROKER
 
 
