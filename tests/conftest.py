@@ -38,6 +38,7 @@ SLOW = (
     "learning/test_metrics_against_truth.py::test_hundreds_of_outages_are_read_rightly",
     "learning/test_metrics_against_truth.py::test_what_is_read_really_happened",
     "learning/test_posterior.py::test_intervals_cover_the_truth",
+    "learning/test_prometheus_live.py::test_months_are_few_questions",
     "pipeline/",
     "present/figures/test_cost.py::test_no_name_stands_on_the_dashed_line",
     "present/figures/test_curves.py",

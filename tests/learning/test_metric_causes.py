@@ -139,7 +139,7 @@ def test_several_at_once_are_one_event() -> None:
 )
 def test_a_rack_is_told_by_its_zone(zones: dict[int, str], name: str) -> None:
     """Hosts that fail at once stand in one rack, if labels say where they stand."""
-    rows = []
+    rows: list[Series] = []
     history = happened(World(), [Act(Kind.RACK, 1_000.0, (1, 4), 300.0)], SEED, 4_000.0)
     for series in series_of(history, HOSTS):
         number = int(series.labels["instance"].split(".")[0].rpartition("-")[2])

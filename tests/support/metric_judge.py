@@ -57,7 +57,7 @@ def judge(history: History, rows: Sequence[Outage], late_s: float) -> Judged:
             misnamed.append((row, candidates[0]))
         named.update(id(outage) for outage in right)
         for outage in candidates:
-            told[id(outage)].update(_numbers(row))
+            told[id(outage)].update(_numbers(row) if row.brokers else outage.brokers or [0])
     whole = [o for o in history.outages if told[id(o)] >= set(o.brokers) and _was_told(o, told)]
     return Judged(
         {kind: sum(outage.kind is kind for outage in whole) for kind in Kind},

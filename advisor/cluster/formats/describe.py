@@ -113,10 +113,23 @@ def read_describe(text: str, source: str) -> Cluster:
             source=source,
             layout=layout_of(text, topics),
             part=part_shown(topics, described.with_headers, described.empty),
-            notes=() if is_ended else _cut_note(text, topics),
+            notes=(*(() if is_ended else _cut_note(text, topics)), *_observers_note(topics)),
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _observers_note(topics: tuple[Topic, ...]) -> Iterator[str]:
+    """Say of which partition constraints state observers that its line does not show."""
+    for topic in topics:
+        stated = _stated_observers(topic.configs)
+        without = [p.index for p in topic.partitions if not p.observers] if stated else []
+        if without:
+            yield (
+                f"{topic.name}-{without[0]} shows no observer that is out of sync, and its "
+                f"placement constraints state {stated}: they were promoted, or the line may be cut."
+            )
+            return
 
 
 def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:

@@ -133,8 +133,7 @@ def write_report(
     """
     target = Path(path)
     names = catalog.model_names() if cards is None else cards
-    verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
-    replace_file(target, _page(recommendation, verdict, audit, sampled, names))
+    replace_file(target, _page(recommendation, how_sure, audit, sampled, names))
     return target
 
 
@@ -145,12 +144,12 @@ def render_report(
     cards: Sequence[str] = (),
 ) -> str:
     """Return the HTML text of the report; parameters as for `write_report`, no other cards."""
-    return _page(recommendation, recommendation.quick_verdict, audit, sampled, cards).text
+    return _page(recommendation, False, audit, sampled, cards).text
 
 
 def _page(
     recommendation: Recommendation,
-    verdict: Verdict,
+    how_sure: bool,
     audit: Audit | None,
     sampled: Sampled | Callable[[], Sampled] | None,
     cards: Sequence[str],
@@ -165,6 +164,8 @@ def _page(
     others = elsewhere(recommendation, cards)
     sampling = SecondProcess([sampled] if callable(sampled) else [])
     try:
+        # While a second process computes other cards.
+        verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
         context = _context(recommendation, verdict, audit, others)
         samples = [sampled] if isinstance(sampled, Sampled) else sampling.results()
         checks = [sampled_check(recommendation.best.reliability, each) for each in samples]

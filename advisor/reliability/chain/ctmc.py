@@ -7,9 +7,11 @@ uncertainty.
 from __future__ import annotations
 
 import gc
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +46,8 @@ from advisor.reliability.statespace.state_index import met_in_order
 
 # With four replicas 30,000 states are left out, and 300,000 transitions lead to them.
 _COUNTS, _EFFECTS = np.int8, np.int16
-# Chains of three replicas take 10 MB each, of four 40; what is gone is read from disk again.
-_MOST_STRUCTURES = 32
+# Chains of three replicas take 5 MB each, of four 40; what is gone is read from disk again.
+_MOST_BYTES = 160 * 2**20
 _KINDS: dict[str, Any] = {"waits": _COUNTS, "effects": _EFFECTS}
 
 
@@ -119,6 +121,12 @@ class Structure:
     election_risks: NDArray[np.float64]
     restarts: sparse.csr_array | None = None
     uncondensed: Structure | None = None
+
+    @property
+    def bytes(self) -> int:
+        """What its arrays take."""
+        arrays = (value for value in vars(self).values() if isinstance(value, np.ndarray))
+        return sum(array.nbytes for array in arrays)
 
     @property
     def whole(self) -> Structure:
@@ -219,7 +227,44 @@ class Structure:
         )
 
 
-@lru_cache(maxsize=_MOST_STRUCTURES)
+class CacheInfo(NamedTuple):
+    """How many answers are kept, and their bytes."""
+
+    currsize: int
+    bytes: int
+
+
+class _WithinBytes:
+    """As `functools.lru_cache`, for chains: bounded by their bytes, however many there are."""
+
+    def __init__(self, question: Callable[..., Structure]) -> None:
+        self.__wrapped__ = question
+        self._answers: OrderedDict[tuple[Any, ...], Structure] = OrderedDict()
+        self._sizes: dict[tuple[Any, ...], int] = {}
+
+    def __call__(self, *asked: Any) -> Structure:
+        if asked not in self._answers:
+            found = self.__wrapped__(*asked)
+            self._answers[asked] = found
+            self._sizes[asked] = found.bytes
+            while sum(self._sizes.values()) > _MOST_BYTES and len(self._answers) > 1:
+                oldest, _ = self._answers.popitem(last=False)
+                del self._sizes[oldest]
+            return found
+        self._answers.move_to_end(asked)
+        return self._answers[asked]
+
+    def cache_clear(self) -> None:
+        """Forget all answers."""
+        self._answers.clear()
+        self._sizes.clear()
+
+    def cache_info(self) -> CacheInfo:
+        """Return how many answers are kept."""
+        return CacheInfo(len(self._answers), sum(self._sizes.values()))
+
+
+@_WithinBytes
 def structure(
     constants: ChainConstants, environment: fault_processes.FaultEnvironment, *guides: NominalRates
 ) -> Structure:

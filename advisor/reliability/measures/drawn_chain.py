@@ -547,10 +547,11 @@ class DrawnChain:
         lost: Vector = times(first.retained_records, missing.totals) + missing.losses * (
             first.records_per_hour * self.longest_gap_hours + 2.0 * first.tail_records
         )
-        unavailable = missing.unwritable(away)
+        unavailable: Vector = missing.unwritable(away)
+        events: Vector = (missing.losses + self.accuracy * in_gaps) * HOURS_PER_YEAR
         bounds: dict[str, Vector] = {
-            "loss_events_per_year": (missing.losses + self.accuracy * in_gaps) * HOURS_PER_YEAR,
-            "acked_records_lost_per_year": lost * HOURS_PER_YEAR,
+            "loss_events_per_year": events,
+            "acked_records_lost_per_year": np.asarray(lost * HOURS_PER_YEAR),
             "write_unavailability": unavailable,
             "read_unavailability": unavailable,
         }

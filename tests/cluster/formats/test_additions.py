@@ -101,7 +101,7 @@ Received log directory information from brokers 1,2,3
 {"version":1,"brokers":[{"broker":1,"logDirs":[{"logDir":"/d","error":null,"partitions":[\
 {"partition":"orders-0","size":1000,"offsetLag":0,"isFuture":false},\
 {"partition":"orders-1","size":3000,"offsetLag":0,"isFuture":false},\
-{"partition":"orders-1","size":9,"offsetLag":0,"isFuture":true}]}]},\
+{"partition":"orders-1","size":9000,"offsetLag":0,"isFuture":true}]}]},\
 {"broker":2,"logDirs":[{"logDir":"/d","error":null,"partitions":[\
 {"partition":"orders-0","size":1000,"offsetLag":0,"isFuture":false}]},\
 {"logDir":"/e","error":"org.apache.kafka.common.errors.KafkaStorageException","partitions":[]}]},\

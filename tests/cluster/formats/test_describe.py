@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.cluster import Cluster, Partition, Topic, format_describe, load_cluster
 from advisor.cluster.formats import describe
-from advisor.cluster.formats.describe import parse_configs, parse_describe
+from advisor.cluster.formats.describe import parse_configs, parse_describe, read_describe
 from advisor.errors import InputError
 
 SAMPLES = {
@@ -434,3 +434,15 @@ def test_a_line_without_the_columns_of_the_others_is_cut(label):
     cut = f"{head}{row.format(0)[: row.index(label) - 2]}\n{row.format(1)}\n"
     with pytest.raises(InputError, match=rf"some lines .*have {label} and others do not"):
         parse_describe(cut, "x")
+
+
+def test_observers_that_the_constraints_state_and_a_line_does_not_show_are_said():
+    """They were promoted, or the line was cut before them."""
+    rules = 'confluent.placement.constraints={"version":2,"observers":[{"count":1}]}'
+    text = (
+        f"Topic: t\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: {rules}\n"
+        "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: \tObservers: "
+    )
+    assert not read_describe(f"{text}3\n", "x").notes
+    (note,) = read_describe(f"{text}\n", "x").notes
+    assert note.startswith("t-0 shows no observer")

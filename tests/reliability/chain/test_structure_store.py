@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,27 @@ def test_the_oldest_chains_go_first(folder: Path, monkeypatch: pytest.MonkeyPatc
         for path in folder.iterdir():
             os.utime(path, (0, number if path.stem == key else 0))
     assert {path.stem for path in folder.iterdir()} == {"a", "b"}
+
+
+def test_chains_in_memory_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were asked for longest ago go first; the last one stays, however large it is."""
+    asked: list[int] = []
+
+    def chain_of(size: int) -> Any:
+        asked.append(size)
+        return SimpleNamespace(bytes=size)
+
+    monkeypatch.setattr(ctmc, "_MOST_BYTES", 100)
+    kept = ctmc._WithinBytes(chain_of)
+    assert kept(40) is kept(40)
+    kept(50)
+    kept(40)
+    assert kept.cache_info() == (2, 90)
+    kept(30)
+    assert kept.cache_info() == (2, 70)
+    kept(40)
+    assert asked == [40, 50, 30]
+    kept(500)
+    assert kept.cache_info() == (1, 500)
+    kept.cache_clear()
+    assert kept.cache_info() == (0, 0)
