@@ -413,7 +413,7 @@ def _to_missing(moves: Sequence[Move], missing: Collection[int]) -> Iterator[She
     if names:
         which = f"brokers {listed(names)}" if len(names) > 1 else f"broker {names[0]}"
         yield shell_comment(
-            f"Replicas are to be copied to {which} too, for want of others: bring it back first."
+            f"Replicas are to be copied to {which} too: there are no others. Bring it back first."
         )
         yield shell_comment(
             "If it is gone for good, put a new broker in its place, say --racks with its id, and "
