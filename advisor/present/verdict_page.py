@@ -295,8 +295,9 @@ def _sure(verdict: Verdict, said: Around) -> Html:
     if choice is None:
         return _NOTHING
     sentences = [said.sure, said.undrawn, *said.goals]
-    shown = '<p class="av-said">{}</p>'
-    words = html_joined(markup(shown, html(sentence)) for sentence in sentences if sentence)
+    words = html_joined(
+        markup('<p class="av-said">{}</p>', html(sentence)) for sentence in sentences if sentence
+    )
     measure = _measured(said.measure, choice)
     drawn = price_axis(choice)
     if drawn is None:

@@ -198,23 +198,8 @@ def make_plan(
 ) -> MigrationPlan:
     """Return the plan that brings a described cluster's topics to a configuration, or each to its.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        If it has no topics, the plan creates one.
-    config : Config
-        Target settings of topics to come, and of all topics unless `planned` says otherwise.
-    load : Workload
-        Number of partitions of a topic to create; retained bytes to copy.
-    bytes_per_second : int
-        Replication throttle per broker.
-    topics : sequence of str, optional
-        Names of the topics to change. Default: all, and the brokers' defaults for topics to come. A
-        topic with more replicas than `config` has stays unchanged.
-    planned : PlannedChanges, optional
-        What changes, topic by topic.
-    held_back : sequence of str
-        What `planned` leaves out, because it lowers durability.
+    bytes_per_second: throttle of each broker; topics: names of those to change, None for all and
+    the brokers' defaults; planned: what changes, topic by topic; held_back: what it leaves out.
     """
     tools = _tools(cluster, config)
     there = COMMANDS.get(cluster.managed or "")

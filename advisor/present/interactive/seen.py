@@ -28,16 +28,7 @@ from advisor.reliability.failures.mechanisms import Scope, table
 PREFIX = "seen."
 """How the keys of these controls begin."""
 YEARS, BROKERS = f"{PREFIX}years", f"{PREFIX}brokers"
-MECHANISMS = (
-    "broker.crash",
-    "broker.power",
-    "broker.destroyed",
-    "rack.power",
-    "cluster.crash",
-    "cluster.rollout",
-    "cluster.disk_full",
-    "cluster.wiped",
-)
+MECHANISMS = tuple(entry.name for entry in table().entries if entry.remembered)
 """Those that an operator would know of without a search; files of counts take all of them."""
 _LENGTH, _LENGTH_SAID = ".minutes", ": minutes"
 _NOTHING = "Nothing is counted yet: say how often each happened, 0 for never."

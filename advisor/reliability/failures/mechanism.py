@@ -198,6 +198,7 @@ class Mechanism:
     variant: of an entry made from a variant, the key of its probability; see `Table.kinds`.
     with_zookeeper: its rate in clusters with ZooKeeper, instead of the usual one.
     by_hand: someone has to come and end it: its repairs wait where the card limits the crews.
+    remembered: an operator knows how often it happened without a search.
     outlasted: producers are expected to retry for longer than it lasts (finding KRA402).
     sign: what tells it from others with the same effect in metrics.
     prolonged: of an entry made for the second stage of its outages; see `Table.prolonged`.
@@ -224,6 +225,7 @@ class Mechanism:
     variant: str = ""
     with_zookeeper: Number | None = None
     by_hand: bool = False
+    remembered: bool = False
     outlasted: bool = False
     sign: Sign | None = None
     prolonged: bool = False

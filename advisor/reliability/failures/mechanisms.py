@@ -149,6 +149,7 @@ _ENTRIES = (
         ),
         condition=1,
         outlasted=True,
+        remembered=True,
     ),
     Mechanism(
         "broker.power",
@@ -162,6 +163,7 @@ _ENTRIES = (
         ),
         condition=2,
         by_hand=True,
+        remembered=True,
     ),
     Mechanism(
         "broker.destroyed",
@@ -175,6 +177,7 @@ _ENTRIES = (
         ),
         condition=5,
         by_hand=True,
+        remembered=True,
     ),
     Mechanism(
         "broker.lag",
@@ -261,6 +264,7 @@ _ENTRIES = (
         turns_into="broker.destroyed",
         spreads=_SPREADS,
         outlasted=True,
+        remembered=True,
     ),
     Mechanism(
         "rack.destroyed",
@@ -313,6 +317,7 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
+        remembered=True,
     ),
     Mechanism(
         "cluster.rollout",
@@ -331,6 +336,7 @@ _ENTRIES = (
         share=_BROKERS,
         every=_ALL,
         sign=Sign.NEW_VERSION,
+        remembered=True,
     ),
     Mechanism(
         "cluster.disk_full",
@@ -349,6 +355,7 @@ _ENTRIES = (
         share=_BROKERS,
         every=_ALL,
         sign=Sign.FULL_DISK,
+        remembered=True,
     ),
     Mechanism(
         "cluster.wiped",
@@ -366,6 +373,7 @@ _ENTRIES = (
         together=True,
         share=_BROKERS,
         every=_ALL,
+        remembered=True,
     ),
     Mechanism(
         "cluster.controller",
