@@ -333,6 +333,18 @@ def test_observed_minutes_are_compared_with_both_cards() -> None:
     assert learned({"broker.power": 4}).observed is None
 
 
+@pytest.mark.parametrize("years", [0.0001, 0.01])
+def test_a_short_time_mostly_has_no_outage(years: float) -> None:
+    """The bounds are those of such times and not the average, which rare long outages make."""
+    short = learned({"broker.power": 0}, years=years, refused_minutes=0).observed
+    assert short is not None
+    assert (short.prior.low, short.prior.high) == (0.0, 0.0)
+    assert short.prior.value > 0.0
+    assert short.prior_tail > 0.9
+    assert "mostly 0" in str(short)
+    assert "0.00" not in str(short)
+
+
 def test_views_say_the_same() -> None:
     """Text, page, plain data and frame have the same numbers."""
     result = learned(EVERYTHING)
