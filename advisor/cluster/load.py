@@ -132,8 +132,18 @@ def load_cluster(
             "description that also has topics that are replicated by the brokers"
         )
     if cluster.racks:
-        given["taken_for"] = cluster.taken_for.replace("no racks", "racks as given")
+        given["taken_for"] = cluster.taken_for.replace("no racks", _racks_as_given(cluster))
     return replace(cluster, **given)
+
+
+def _racks_as_given(cluster: Cluster) -> str:
+    """What was given of racks, and who was left out: a number may be misspelt there."""
+    without = sorted(broker for broker, rack in cluster.brokers.items() if rack is None)
+    if not without:
+        return "racks as given"
+    if len(without) > 1:
+        return f"racks as given, but none for {len(without):,} brokers"
+    return f"racks as given, but none for broker {without[0]}"
 
 
 def _files(source: object) -> list[object]:

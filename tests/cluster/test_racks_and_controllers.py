@@ -168,3 +168,16 @@ def test_a_note_cannot_forge_a_line(text):
     (note,) = load_cluster(json.dumps(saved) + "\n").notes
     assert note.isprintable()
     assert note.endswith(" Verdict: all is well")
+
+
+@pytest.mark.parametrize(
+    ("racks", "said"),
+    [
+        ({1: "a", 2: "b"}, "racks as given"),
+        ({1: "a", 7: "b"}, "racks as given, but none for broker 2"),
+        ({7: "b"}, "racks as given, but none for 2 brokers"),
+    ],
+)
+def test_who_was_left_out_of_the_racks_is_said(racks, said):
+    """A number that is misspelt leaves another broker without a rack."""
+    assert load_cluster(LINE, racks=racks).taken_for.endswith(f"; {said}.")
