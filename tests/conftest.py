@@ -36,6 +36,7 @@ SLOW = (
     "learning/test_learned.py::test_observed_minutes_are_compared_with_both_cards",
     "learning/test_metrics.py::test_a_card_is_learned_from_metrics",
     "learning/test_metrics_against_truth.py::test_hundreds_of_outages_are_read_rightly",
+    "learning/test_metrics_against_truth.py::test_no_restart_is_called_a_crash_on_a_grid",
     "learning/test_metrics_against_truth.py::test_what_is_read_really_happened",
     "learning/test_posterior.py::test_intervals_cover_the_truth",
     "learning/test_prometheus_live.py::test_months_are_few_questions",

@@ -35,7 +35,7 @@ from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, 
 # What a card shows of a number that was computed.
 _DIGITS = 4
 # Less than so many years are said in days.
-_LEAST_YEARS, _LEAST_DAYS, _DAYS_PER_YEAR = 0.1, 2.0, 365.0
+_LEAST_YEARS, _LEAST_DAYS, _DAYS_PER_YEAR = 0.1, 0.95, 365.0
 NAME = "learned"
 
 

@@ -294,7 +294,7 @@ class Causes:
         if stop.orderly is None:
             stop = self._by_states(stop, window)
         if stop.orderly is None and left is not None:
-            stop = self._by_order(stop, left, [*left_times, *fenced_times])
+            stop = self._by_order(stop, left, left_times, fenced_times)
         if stop.orderly and left is not None and fenced is not None:
             stop = replace(stop, hard=self._hard(stop, left, fenced))
         return stop
@@ -321,7 +321,9 @@ class Causes:
                     return replace(stop, orderly=True, why=f"{metric.value} says that it shut down")
         return stop
 
-    def _by_order(self, stop: _Stop, left: Span, seen: Sequence[float]) -> _Stop:
+    def _by_order(
+        self, stop: _Stop, left: Span, left_times: Sequence[float], fenced_times: Sequence[float]
+    ) -> _Stop:
         """Told by whether replicas were missing before or after the process ended."""
         registered_again = stop.began is not None and stop.began <= left.high
         # Of several that stopped at once the first one's session runs out first.
@@ -330,11 +332,14 @@ class Causes:
             why = "other brokers lacked its replicas before its process ended"
             return replace(stop, orderly=True, why=why)
         # A session that runs out makes replicas missing and the broker fenced at one moment.
+        seen = (*left_times, *fenced_times)
         missed = self.seen_between(seen) or left
         late = missed.low > stop.death.high + _SLACK_S
-        # On a grid of answers the moments of scrapes are not known; all witnesses have to agree.
+        # On a grid of answers the moments of scrapes are not known; all witnesses have to agree,
+        # and one to be later than any is of a broker that left its ISRs before its process ended.
         on_grid = self.blur > 0.0 and self.step <= _FINEST_GRID_S
         agree = len(seen) >= _FEWEST_WITNESSES and min(seen) >= stop.start + self.step
+        agree = agree and max(left_times) >= stop.start + 2 * self.step
         if (late or (on_grid and agree)) and not registered_again:
             why = "its process ended before other brokers lacked its replicas"
             return replace(stop, orderly=False, why=why)

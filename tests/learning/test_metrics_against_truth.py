@@ -91,3 +91,18 @@ def test_hundreds_of_outages_are_read_rightly() -> None:
     history = busy(World(), 40)
     judged = check(history, read(history, Scraping()), Scraping())
     assert sum(judged.found[kind] for kind in AWAY) > 700
+
+
+def test_no_restart_is_called_a_crash_on_a_grid() -> None:
+    """One that ends hard between two answers looks as a death does; crashes are told still."""
+    world = World(version="3.9", brokers=9)
+    orders = ("rolling", "hard end", "overlap", Kind.RESTART)
+    acts, seconds = busy_acts(world, 105, 10, orders)
+    history = happened(world, acts, 105, seconds)
+    scraping = Scraping(step_s=5.0, node_exporter=True)
+    judged = judge(history, read(history, scraping).outages, 35.0)
+    assert not judged.misnamed
+    assert judged.named[Kind.RESTART] > 0.9 * len(history.of(Kind.RESTART)) > 100
+    acts, seconds = busy_acts(world, SEED, 10, (Kind.CRASH,))
+    crashed = happened(world, acts, SEED, seconds)
+    assert judge(crashed, read(crashed, scraping).outages, 35.0).named[Kind.CRASH] >= 7
