@@ -30,10 +30,7 @@ def looks_like_addresses(text: str) -> bool:
 def parse_addresses(text: str) -> tuple[Address, ...]:
     """Parse `host:9092,host2:9092`.
 
-    Raises
-    ------
-    InputError
-        If an address is malformed or its port out of range.
+    Raises InputError if an address is malformed or its port out of range.
     """
     addresses = []
     for part in text.split(","):

@@ -96,10 +96,7 @@ def looks_like_describe(text: str) -> bool:
 def read_describe(text: str, source: str) -> Cluster:
     """Return the cluster of a describe output: its topics, the brokers in them, and the layout.
 
-    Raises
-    ------
-    InputError
-        As of `parse_describe`.
+    Raises InputError as of `parse_describe`.
     """
     is_ended = text.endswith(("\n", "\r"))
     text = rejoined(text)
@@ -149,23 +146,13 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
     """Return the topics of a describe output, in order of first appearance.
 
-    Parameters
-    ----------
-    text : str
-        The output of `kafka-topics.sh --describe` (0.8.0: `kafka-list-topic.sh`).
-    source : str
-        Name for error messages, usually the file name.
-
-    Returns
-    -------
-    tuple of Topic
-        `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all settings that
-        differ from Kafka's defaults at any level, with `--zookeeper` only topic overrides.
-
-    Raises
-    ------
-    InputError
-        If there is no topic, or a line is incomplete or contradicts itself or its header.
+    text: the output of `kafka-topics.sh --describe` (0.8.0: `kafka-list-topic.sh`).
+    source: name for error messages, usually the file name.
+    The topics' `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all
+        settings that differ from Kafka's defaults at any level, with `--zookeeper` only topic
+        overrides.
+    Raises InputError if there is no topic, or a line is incomplete or contradicts itself or its
+        header.
     """
     return _described(text, source).topics
 
@@ -230,10 +217,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
     """Append a line that begins with a label to the line it was wrapped from.
 
-    Yields
-    ------
-    tuple of (int, str, int)
-        Number of the first line, the text, and number of the last line; no blank lines.
+    Yields the number of the first line, the text, and the number of the last line; no blank lines.
     """
     first, parts, last = 0, [""], 0
     for number, line in enumerate(lines, start=1):
@@ -573,10 +557,7 @@ def _optional_ids(line: _Line, label: str) -> tuple[int, ...] | None:
 def parse_configs(text: str, where: str) -> dict[str, str]:
     """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not.
 
-    Raises
-    ------
-    InputError
-        If the text does not start with `key=`.
+    Raises InputError if the text does not start with `key=`.
     """
     configs: dict[str, str] = {}
     for part in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():

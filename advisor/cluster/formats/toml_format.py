@@ -66,19 +66,9 @@ _TOPIC = _DEFAULTS | {"name", "replicas", "leaders", "isr", "configs"}
 def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
     """Parse a cluster from TOML in the format of this module.
 
-    Parameters
-    ----------
-    text : str
-        The TOML.
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None), optional
-        Racks that override those of the file, as in `Cluster.with_racks`.
-
-    Raises
-    ------
-    InputError
-        If it is not TOML, has an unknown key, no brokers, or an invalid topic.
+    source: name for error messages, usually the file name.
+    racks: racks that override those of the file, as in `Cluster.with_racks`.
+    Raises InputError if it is not TOML, has an unknown key, no brokers, or an invalid topic.
     """
     try:
         document = read_toml(text)
