@@ -25,16 +25,8 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
     Where that leaves versions on both sides of KAFKA-15583 (3.7) and a topic has a min ISR above
     its number of replicas, the older side is taken: it refuses acks=all.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    given : str, optional
-        Version that the user states; it takes precedence.
-
-    Raises
-    ------
-    ConfigError
-        If the stated version is not a version number.
+    given: version that the user states; it takes precedence.
+    Raises ConfigError if the stated version is not a version number.
     """
     stated = given or cluster.kafka_version
     if stated is not None:

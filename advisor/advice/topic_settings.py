@@ -51,13 +51,8 @@ def partition_bytes(
 ) -> dict[str, float]:
     """Return the bytes that a replica of each topic keeps, by name, with the topic's retention.
 
-    Parameters
-    ----------
-    topics : sequence of Topic
-    load : Workload
-        Of all partitions together, which share it evenly.
-    measured : mapping of str to float
-        Bytes of topics that were measured; they count instead.
+    load: of all partitions together, which share it evenly.
+    measured: bytes of topics that were measured; they count instead.
     """
     written = load.records_per_hour_per_partition * load.record_bytes
     kept = {topic.name: written * load_of(topic, load).retention_hours for topic in topics}

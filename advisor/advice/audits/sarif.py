@@ -60,12 +60,8 @@ _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
 def results_of(topics: Sequence[TopicAudit], findings: Iterable[Finding]) -> list[Finding]:
     """List the results of an audit: missed goals, settings to change, and findings.
 
-    Parameters
-    ----------
-    topics : sequence of TopicAudit
-        Worst first.
-    findings : iterable of Finding
-        Heaviest first.
+    topics: worst first.
+    findings: heaviest first.
     """
     missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
     settings = [
@@ -85,18 +81,11 @@ def sarif_log(
 ) -> dict[str, Any]:
     """Return a SARIF log: a result for each missed goal, setting to change, and finding.
 
-    Parameters
-    ----------
-    topics : sequence of TopicAudit
-        Worst first.
-    findings : iterable of Finding
-        Heaviest first.
-    source : str
-        Where the cluster was read: a path, or words where there is no file.
-    text : str
-        Content of that file, for the lines of the topics.
-    new : collection of Finding, optional
-        Results that no accepted audit had; the others are unchanged. Default: no audit was.
+    topics: worst first.
+    findings: heaviest first.
+    source: where the cluster was read: a path, or words where there is no file.
+    text: content of that file, for the lines of the topics.
+    new: results that no accepted audit had; the others are unchanged. Default: no audit was.
     """
     results = results_of(topics, findings)
     severities = {audited.topic.name: audited.severity for audited in topics}

@@ -46,13 +46,7 @@ _USUAL_UNAVAILABILITY = 1e-4
 def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Finding]:
     """Yield the findings about a topic.
 
-    Parameters
-    ----------
-    topic : Topic
-    cluster : Cluster
-        The cluster of the topic.
-    config : Config
-        Settings of the topic, with defaults where the description states none.
+    config: settings of the topic, with defaults where the description states none.
     """
     stated = topic.min_insync_replicas is not None or _reported(
         topic, cluster, "min.insync.replicas"
@@ -206,19 +200,12 @@ def check_delivery_timeout(
     of all records, by default a ten-thousandth; and there is no finding if most of what is written
     during outages gets through.
 
-    Parameters
-    ----------
-    result : Reliability
-        Of the producer's setting: its outages, not the repairs of single brokers, are what the
+    result: of the producer's setting: its outages, not the repairs of single brokers, are what the
         timeout has to outlast.
-    goals : Goals
-    refused : mapping of int to float, optional
-        ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
-        setting.
-    topic : str
-        Topic of the result; "" for all topics.
-    load_is_given : bool
-        Else no number of records is said, unless a goal is one.
+    refused: ``delivery.timeout.ms`` to the records per year that producers give up with the
+        recommended setting.
+    topic: topic of the result; "" for all topics.
+    load_is_given: else no number of records is said, unless a goal is one.
     """
     timeout_ms = result.config.delivery_timeout_ms
     written = result.load.records_per_second * 3600.0 * HOURS_PER_YEAR
@@ -263,12 +250,7 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
     They do if they alone use up half of what a goal for losses allows, or, where that goal is
     missed or there is none, if a tenth of the losses are of this kind and these are not rare.
 
-    Parameters
-    ----------
-    result : Reliability
-    goals : Goals
-    topic : str
-        Topic of the result; "" for all topics.
+    topic: topic of the result; "" for all topics.
     """
     share = result.empty_leader_share() or 0.0
     if _matters(share, result, goals):

@@ -61,11 +61,8 @@ def _consequences(follow: Sequence[Finding]) -> str:
 def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
     """Merge findings that differ only in their topic.
 
-    Returns
-    -------
-    list of (Finding, str)
-        First finding of each group, in order, and the topics of the group: five by name, then the
-        number of the others; "" for a finding about no topic.
+    Returns the first finding of each group, in order, and the topics of the group: five by
+        name, then the number of the others; "" for a finding about no topic.
     """
     topics: dict[tuple[str, str, str], list[str]] = {}
     firsts: dict[tuple[str, str, str], Finding] = {}
@@ -78,11 +75,8 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
 def shortened(findings: Sequence[Finding]) -> list[tuple[Finding, str, str]]:
     """Merge findings as `grouped` does, and keep the first ten groups of each rule.
 
-    Returns
-    -------
-    list of (Finding, str, str)
-        As `grouped`, after `folded`; and for the last group of a rule how many more there are,
-        else "".
+    Returns the groups as `grouped`, after `folded`; and for the last group of a rule how many
+        more there are, else "".
     """
     groups = grouped(folded(findings))
     number = Counter(finding.code for finding, _ in groups)

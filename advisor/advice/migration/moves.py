@@ -50,25 +50,14 @@ def plan_moves(
 ) -> tuple[Move, ...]:
     """Return the moves that give each named topic its replication factor and spread its racks.
 
-    Parameters
-    ----------
-    topics : sequence of Topic
-        Topics to change; those that `factors` does not name stay unchanged.
-    brokers : mapping of int to (str or None)
-        Broker id to rack. If a rack is unknown, only the number of replicas changes.
-    factors : mapping of str to int
-        Topic name to the least number of replicas that each partition gets, at most the number of
-        brokers.
-    counted : sequence of Topic, optional
-        Topics whose replicas count as load on the brokers. Default: `topics`.
-    avoided : collection of int, optional
-        Brokers that get replicas only where no other is left: nothing can be copied to one that is
-        down.
-
-    Returns
-    -------
-    tuple of Move
-        Partitions that change, in the order of the topics.
+    topics: topics to change; those that `factors` does not name stay unchanged.
+    brokers: broker id to rack. If a rack is unknown, only the number of replicas changes.
+    factors: topic name to the least number of replicas that each partition gets, at most the number
+        of brokers.
+    counted: topics whose replicas count as load on the brokers. Default: `topics`.
+    avoided: brokers that get replicas only where no other is left: nothing can be copied to one
+        that is down.
+    Returns the partitions that change, in the order of the topics.
     """
     load: Counter[int] = Counter()
     for topic in topics if counted is None else counted:
@@ -184,11 +173,7 @@ class _Lightest:
 def reassignment_json(moves: Sequence[Move], back: bool = False) -> Json:
     """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`.
 
-    Parameters
-    ----------
-    moves : sequence of Move
-    back : bool
-        Whether to reverse the moves.
+    back: whether to reverse the moves.
     """
     rows = [
         {

@@ -207,15 +207,9 @@ def strimzi_topics(
     A name that Kubernetes refuses goes into `spec.topicName`. Strimzi changes `replicas` of an
     existing topic only through Cruise Control.
 
-    Parameters
-    ----------
-    topics : sequence of (str, int)
-        Name and number of partitions of each topic.
-    config : Config or mapping of str to Config
-        Of all topics, or by the topic's name.
-    settings : mapping of str to mapping, optional
-        Topic name to its options other than `min.insync.replicas`. Strimzi's topic operator removes
-        options that a resource does not name (`BatchingTopicController`, 2026).
+    topics: name and number of partitions of each topic.
+    settings: topic name to its options other than `min.insync.replicas`. Strimzi's topic operator
+        removes options that a resource does not name (`BatchingTopicController`, 2026).
     """
     documents = []
     taken: dict[str, int] = {}

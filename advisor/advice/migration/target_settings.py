@@ -20,11 +20,7 @@ def with_usual_floor(config: Config, brokers: int) -> Config:
     For internal topics and for topics that do not exist yet, to which the goals of other topics do
     not apply. Min ISR stays below the replication factor, so that a restart stops no writes.
 
-    Parameters
-    ----------
-    config : Config
-    brokers : int
-        Number of brokers of the cluster.
+    brokers: number of brokers of the cluster.
     """
     assert config.replication_factor is not None
     assert config.min_insync_replicas is not None

@@ -53,12 +53,8 @@ _UNDO = {"isolate": "heal", "lag": "catch-up", "limp": "recover"}
 class Story:
     """An example of a loss.
 
-    Attributes
-    ----------
-    said : str
-        What happens, in one or two sentences.
-    scenario : str
-        Scenario text for `advisor play`; "" if none was found that loses a record.
+    said: what happens, in one or two sentences.
+    scenario: scenario text for `advisor play`; "" if none was found that loses a record.
     """
 
     said: str
@@ -71,10 +67,7 @@ def tell(config: Config) -> Story:
     At most three faults, with one record written before the first. The search stops after 60,000
     states, and its sentence says so.
 
-    Parameters
-    ----------
-    config : Config
-        Settings of a partition with one replica on each simulated broker.
+    config: settings of a partition with one replica on each simulated broker.
     """
     for faults in _FAULTS:
         result = shortest_loss(
@@ -138,10 +131,8 @@ def _lost(scenario: str) -> str:
 def likeliest(result: Reliability) -> Story | None:
     """Return the most probable path to a loss; None without any.
 
-    Parameters
-    ----------
-    result : Reliability
-        Its chain has the path; the simulation replays it where a choice of brokers loses a record.
+    result: its chain has the path; the simulation replays it where a choice of brokers loses a
+        record.
     """
     path = result.likeliest_loss()
     if path is None:

@@ -653,13 +653,8 @@ def rendered_files(result: Recommendation) -> dict[str, FileText]:
 def cost_words(choice: Candidate, moves: Sequence[Move], each: Mapping[str, float]) -> str:
     """Return the cost of a setting in one sentence.
 
-    Parameters
-    ----------
-    choice : Candidate
-    moves : sequence of Move
-        What has to be copied to get there.
-    each : mapping of str to float
-        Bytes of a replica, by topic; those of Kafka's own topics are small.
+    moves: what has to be copied to get there.
+    each: bytes of a replica, by topic; those of Kafka's own topics are small.
     """
     cost = choice.reliability.cost
     copies = sum(move.copies for move in moves)

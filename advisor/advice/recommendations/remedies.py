@@ -45,12 +45,8 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 class Remedy:
     """A change with which the recommended setting meets every goal, or comes nearer to them.
 
-    Attributes
-    ----------
-    what : str
-        The change, such as "spread the brokers over three racks".
-    before, after : Candidate
-        The setting without and with it.
+    what: the change, such as "spread the brokers over three racks".
+    before, after: the setting without and with it.
     """
 
     what: str
