@@ -23,10 +23,7 @@ _NOT_WRITTEN = "--output my_card.toml writes the card, for --model."
 def counts_of(sources: Sequence[str], options: dict[str, Any], with_cluster: bool) -> Any:
     """Return what to learn from: files, as they are or in a cluster that options describe.
 
-    Raises
-    ------
-    InputError
-        If an option cannot be read, or there is nothing to learn from.
+    Raises InputError if an option cannot be read, or there is nothing to learn from.
     """
     frame = _frame(options)
     events = _events(options["counts"], options["lengths"])
@@ -120,17 +117,10 @@ def learned(
 ) -> Terminal:
     """Format what was learned: the verdict, the numbers that moved most, and what that changes.
 
-    Parameters
-    ----------
-    result : Learned
-    verdict : Verdict
-        Its own, with how sure that is or without.
-    path : Path or None
-        The card that was written.
-    columns : int
-        Width of the terminal.
-    explained : bool
-        Whether all numbers are shown, and what stands behind the verdict.
+    verdict: its own, with how sure that is or without.
+    path: the card that was written.
+    columns: width of the terminal.
+    explained: whether all numbers are shown, and what stands behind the verdict.
     """
     from advisor.learning.learned import number_lines
 
