@@ -32,14 +32,9 @@ _RARE = 0.05
 class NinesAxis:
     """Positions and labels of one axis.
 
-    Attributes
-    ----------
-    bottom, top : float
-        Limits, in nines.
-    zero : float or None
-        Position of zero; None if no value is zero.
-    ticks : tuple of (float, str)
-        Position and label of each tick, ascending.
+    bottom, top: limits, in nines.
+    zero: position of zero; None if no value is zero.
+    ticks: position and label of each tick, ascending.
     """
 
     bottom: float
@@ -86,13 +81,8 @@ def nines_axis(
 ) -> NinesAxis:
     """Return an axis that covers all values and their intervals.
 
-    Parameters
-    ----------
-    estimates : iterable of Estimated
-    label : callable
-        Returns the tick label of a value; called with 0 for the lane for zero.
-    most_ticks : int
-        Maximum number of ticks.
+    label: returns the tick label of a value; called with 0 for the lane for zero.
+    most_ticks: maximum number of ticks.
     """
     estimates = tuple(estimates)
     ends = [q for e in estimates for q in (e.value, e.low, e.high)]

@@ -13,14 +13,7 @@ from advisor.errors import InputError
 class Estimated:
     """A loss probability per year or an unavailability, with its 95 % interval.
 
-    Attributes
-    ----------
-    value, low, high : float
-
-    Raises
-    ------
-    InputError
-        Unless 0 <= low <= value <= high < infinity.
+    Raises InputError unless 0 <= low <= value <= high < infinity.
     """
 
     value: float
@@ -38,14 +31,9 @@ class Estimated:
 class Point:
     """One setting in the charts.
 
-    Attributes
-    ----------
-    replication_factor, min_insync_replicas : int
-    acks : {"all", 1, 0}
-    loss : Estimated
-        Probability per year of losing an acknowledged record.
-    refused : Estimated
-        Write unavailability: fraction of time in which writes are refused.
+    acks (one of "all", 1, 0).
+    loss: probability per year of losing an acknowledged record.
+    refused: write unavailability: fraction of time in which writes are refused.
     """
 
     replication_factor: int

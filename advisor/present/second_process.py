@@ -19,10 +19,7 @@ class SecondProcess:
     It does not use `multiprocessing`, which would run a user's script again if the script has no
     ``if __name__ == "__main__"``.
 
-    Parameters
-    ----------
-    tasks : sequence of callable
-        Functions without arguments that can be pickled. If empty, no process is started.
+    tasks: functions without arguments that can be pickled. If empty, no process is started.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:

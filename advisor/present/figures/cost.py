@@ -37,21 +37,10 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
     intervals. The dashed line is the best floor of the results (`beyond_settings`): no setting
     with as many replicas is better.
 
-    Parameters
-    ----------
-    results : sequence of Reliability
-        Settings of the same workload, on clusters with known racks.
-    prices : Prices
-    consumers : float
-        How often each record is read.
+    results: settings of the same workload, on clusters with known racks.
+    consumers: how often each record is read.
+    The chart's alternative text lists every value.
 
-    Returns
-    -------
-    Chart
-        Its alternative text lists every value.
-
-    Examples
-    --------
     >>> import advisor
     >>> from advisor.advice.prices import load_prices
     >>> from advisor.present import plot_cost

@@ -27,29 +27,11 @@ _SHIFT = 0.16
 def plot_patching(result: Patching, ax: Axes | None = None) -> Axes:
     """Draw for how long a partition refuses writes in a rolling restart, by how it is done.
 
-    Parameters
-    ----------
-    result : Patching
-        What `advisor.patching` returned.
-    ax : matplotlib.axes.Axes, optional
-        Default: those of a new figure.
+    result: what `advisor.patching` returned.
+    ax: by default those of a new figure.
+    Returns the axes drawn on.
+    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    MissingExtraError
-        On import, if matplotlib (extra "report") is not installed.
-
-    See Also
-    --------
-    plot_sweep : A measure of a year over one number that varies.
-
-    Examples
-    --------
     >>> import advisor
     >>> from matplotlib.figure import Figure
     >>> found = advisor.patching(

@@ -39,32 +39,13 @@ def plot_sampled(
 ) -> Axes | tuple[Axes, Axes]:
     """Draw how the loss interval narrows with the years, and how long write outages last.
 
-    Parameters
-    ----------
-    result : Sampled
-        What `advisor.simulate` returned.
-    ax : matplotlib.axes.Axes, or two of them, optional
-        On one, the measures and their causes are drawn, as by `plot_reliability`. Default: two of
-        a new figure.
-    exact : Reliability, optional
-        What `advisor.evaluate` returned, whose loss probability is drawn beside the sampled one.
+    result: what `advisor.simulate` returned.
+    ax: on one, the measures and their causes are drawn, as by `plot_reliability`. Default: two of a
+        new figure.
+    exact: what `advisor.evaluate` returned, whose loss probability is drawn beside the sampled one.
+    Returns the axes drawn on.
+    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
 
-    Returns
-    -------
-    matplotlib.axes.Axes, or a tuple of two
-        The axes drawn on.
-
-    Raises
-    ------
-    MissingExtraError
-        On import, if matplotlib (extra "report") is not installed.
-
-    See Also
-    --------
-    plot_reliability : The measures in words, and their causes as bars.
-
-    Examples
-    --------
     >>> import advisor
     >>> from matplotlib.figure import Figure
     >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()

@@ -29,22 +29,11 @@ def combinations_by_chain(
 
     It is a guess which share a chain: a wrong one costs time and changes no answer.
 
-    Parameters
-    ----------
-    values : mapping of str to str
-        Value of each control; those not in `COMBINED` stay.
-    options : mapping of str to sequence of str
-        Choices of each control in `COMBINED`.
-    start : Config
-        See `config_of`.
+    values: value of each control; those not in `COMBINED` stay.
+    options: choices of each control in `COMBINED`.
+    start: see `config_of`.
+    Returns groups of values; in a group and among groups, fewer changed controls come first.
 
-    Returns
-    -------
-    list of list of dict of str to str
-        Groups of values; in a group and among groups, fewer changed controls come first.
-
-    Examples
-    --------
     >>> from advisor.present.interactive.controls import values_of
     >>> start = Config(kafka_version="4.4", acks="all")
     >>> choices = {name: [values_of(start, "", "")[name]] for name in COMBINED}

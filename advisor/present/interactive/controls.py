@@ -120,10 +120,7 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
 
     Numbers that they leave as in `start` stay explicit or Kafka's default, as they were.
 
-    Raises
-    ------
-    ConfigError
-        If Kafka would reject it, or a number is invalid.
+    Raises ConfigError if Kafka would reject it, or a number is invalid.
     """
     before = values_of(start, "", "")
     acks = values["acks"]
@@ -205,12 +202,8 @@ def precomputed(
 def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str:
     """Return a note on the topics, failure models and versions that the page does not cover.
 
-    Parameters
-    ----------
-    elsewhere : sequence of mapping of str to str
-        A setting of each curve of other topics, failure models and versions.
-    keys : sequence of str
-        The controls of the page.
+    elsewhere: a setting of each curve of other topics, failure models and versions.
+    keys: the controls of the page.
     """
     if not elsewhere:
         return _NOT_COUNTED

@@ -28,18 +28,11 @@ _OFTEN_CHANGED = (
 class Ahead(NamedTuple):
     """What is computed ahead of the next changes, in this order.
 
-    Attributes
-    ----------
-    shared : list of list of dict
-        Groups that share a chain, with a setting or more that one change leads to.
-    single : list of list of dict
-        The others that one change leads to.
-    sends : list of list of dict
-        What one change leads to and has a picture, but no failed sends yet.
-    later : list of list of dict
-        Groups that only several changes lead to.
-    unsent : set of str
-        Keys of settings in groups that one change does not lead to.
+    shared: groups that share a chain, with a setting or more that one change leads to.
+    single: the others that one change leads to.
+    sends: what one change leads to and has a picture, but no failed sends yet.
+    later: groups that only several changes lead to.
+    unsent: keys of settings in groups that one change does not lead to.
     """
 
     shared: list[Group]

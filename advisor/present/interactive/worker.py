@@ -39,15 +39,8 @@ class Worker:
     is left to do, another one computes the settings of the other cards. One is for a chosen setting
     that takes seconds, and is ended if the user gives it up.
 
-    Parameters
-    ----------
-    explorer_model : ExplorerModel
-        What they evaluate.
-
-    Attributes
-    ----------
-    stopped : bool
-        Whether the processes ended before `answers` was done.
+    explorer_model: what they evaluate.
+    stopped: whether the processes ended before `answers` was done.
     """
 
     def __init__(self, explorer_model: ExplorerModel) -> None:
@@ -69,12 +62,8 @@ class Worker:
     def begin(self, values: Values, changed: Sequence[str]) -> None:
         """Start the processes, and cache what one change of some controls leads to.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        changed : sequence of str
-            The controls, the first of which is computed first.
+        values: value of each control.
+        changed: the controls, the first of which is computed first.
         """
         self._compute(by_chain(self._explorer_model, values, changed), _keep)
 
@@ -101,12 +90,8 @@ class Worker:
         Tasks of earlier calls that have not started are cancelled. What is cached is passed on
         too, since a reloaded page has lost it.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        on_answer : callable
-            Called with each answer, the computed ones from a thread.
+        values: value of each control.
+        on_answer: called with each answer, the computed ones from a thread.
         """
         self._drop_next()
         _drop(self._curve_futures)
@@ -127,14 +112,9 @@ class Worker:
     ) -> None:
         """Compute a setting that takes seconds: first its numbers, then the verdict on it.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        on_numbers : callable
-            Called from a thread with the setting without a verdict.
-        on_answer : callable
-            Called from a thread with the setting; with nothing if it was given up.
+        values: value of each control.
+        on_numbers: called from a thread with the setting without a verdict.
+        on_answer: called from a thread with the setting; with nothing if it was given up.
         """
         first, last = (self._chosen.submit(task) for task in (numbers(values), settings([values])))
         self._chosen_futures = [first, last]
@@ -167,12 +147,8 @@ class Worker:
         calls that have not started are cancelled. Marks and curves of what is next take too long:
         they come when it is chosen.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        on_answer : callable
-            Called with each answer, from a thread.
+        values: value of each control.
+        on_answer: called with each answer, from a thread.
         """
         self._drop_next()
         model = self._explorer_model

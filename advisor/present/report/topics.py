@@ -27,10 +27,7 @@ _EXAMPLES = 3
 def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
     """Return the topics in words, worst first.
 
-    Returns
-    -------
-    dict
-        "caption", "rows" and "hidden": how many topics have no row of their own; "" for none.
+    Returns "caption", "rows" and "hidden": how many topics have no row of their own; "" for none.
     """
     planned = {
         action.topic: str(action.set_to) if action.set_to is not None else NO_CHANGE

@@ -30,16 +30,10 @@ _KEY_PLACEMENT = "Blue: leads. Green: follows, in the ISR. Dashed: follows, out 
 class Step:
     """One step of a story.
 
-    Attributes
-    ----------
-    commands : tuple of Moment
-        The command, and the looks after it that changed nothing.
-    picture : Picture
-        The drawing and its description.
-    headline : str
-        Leader and ISR, in words.
-    loss : str
-        Which acknowledged records are lost by now; "" if none.
+    commands: the command, and the looks after it that changed nothing.
+    picture: the drawing and its description.
+    headline: leader and ISR, in words.
+    loss: which acknowledged records are lost by now; "" if none.
     """
 
     commands: tuple[Moment, ...]
@@ -74,18 +68,8 @@ class Step:
 class Story:
     """The steps of a scenario; shows itself in a notebook.
 
-    Attributes
-    ----------
-    title : str
-    steps : tuple of Step
-    key : str
-        What the signs of the drawings mean.
-    first : int
-        The step that is shown first.
-
-    See Also
-    --------
-    advisor.play : Runs a scenario; its result's ``story`` makes one of these.
+    key: what the signs of the drawings mean.
+    first: the step that is shown first.
     """
 
     title: str
@@ -120,10 +104,7 @@ class Story:
 def story(play: Play, partition: str | None = None, title: str | None = None) -> Story:
     """Draw the steps of a scenario; see `Play.story`.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to draw: real brokers, no topic, or no such partition.
+    Raises InputError if there is nothing to draw: real brokers, no topic, or no such partition.
     """
     if not play.moments:
         raise InputError("a story is drawn from the model's state; play it with engine='model'")
