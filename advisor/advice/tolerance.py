@@ -101,8 +101,8 @@ def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
     """
     racks: list[object] = [brokers[broker] for broker in replicas]
     if None in racks:
-        known = zip(racks, replicas, strict=True)
-        racks = [broker if rack is None else rack for rack, broker in known]
+        places = zip(racks, replicas, strict=True)
+        racks = [broker if rack is None else rack for rack, broker in places]
     return 1 if len(set(racks)) == len(racks) else max(map(racks.count, racks))
 
 

@@ -147,8 +147,8 @@ class Observed:
         object.__setattr__(self, "down", tuple(down))
         # Both are put into shell scripts.
         servers, path = self.bootstrap_servers, self.command_config
-        known = servers == "" or (isinstance(servers, str) and looks_like_addresses(servers))
-        _require(known, "bootstrap_servers", servers, "host:9092, or several separated by commas")
+        valid = servers == "" or (isinstance(servers, str) and looks_like_addresses(servers))
+        _require(valid, "bootstrap_servers", servers, "host:9092, or several separated by commas")
         if servers:
             # Without the spaces and line breaks that may stand beside a comma.
             plain = ",".join(map(str, parse_addresses(servers)))

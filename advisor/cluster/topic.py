@@ -252,9 +252,9 @@ class Topic:
             )
         if not ordered:
             raise InputError(f"topic {self.name} has no partitions")
-        for one, two in pairwise(ordered):
-            if one.index == two.index:
-                raise InputError(f"topic {self.name} has partition {one.index} twice")
+        for first, second in pairwise(ordered):
+            if first.index == second.index:
+                raise InputError(f"topic {self.name} has partition {first.index} twice")
         stated = self.configs.get("min.insync.replicas")
         if stated is not None and not whole_number(stated, 2**31 - 1):
             raise InputError(
@@ -298,7 +298,7 @@ class Topic:
 
     def brokers(self) -> set[int]:
         """Return every broker id in the partitions."""
-        found = set(chain.from_iterable(partition.replicas for partition in self.partitions))
+        ids = set(chain.from_iterable(partition.replicas for partition in self.partitions))
         for partition in self.partitions:
             if (
                 partition.last_known_elr
@@ -306,8 +306,8 @@ class Topic:
                 or partition.removing
                 or partition.observers
             ):
-                found |= partition.brokers()
-        return found
+                ids |= partition.brokers()
+        return ids
 
     @property
     def storage(self) -> str | None:

@@ -189,8 +189,8 @@ def _healthy(partition: Partition) -> bool:
     )
 
 
-def _names(found: list[_Described]) -> tuple[str, ...]:
-    return tuple(d.name for d in found)
+def _names(partitions: list[_Described]) -> tuple[str, ...]:
+    return tuple(d.name for d in partitions)
 
 
 def _electable(partition: Partition) -> tuple[int, ...]:
@@ -213,11 +213,11 @@ def _start_first(
 
 def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | None:
     failures = {broker: Counter[str]() for broker in up}
-    for each in every:
-        partition = each.partition
+    for described in every:
+        partition = described.partition
         if partition.leader is None:
             continue
-        if len(partition.isr) > max(each.policy.min_isr, 1) and up.issuperset(partition.isr):
+        if len(partition.isr) > max(described.policy.min_isr, 1) and up.issuperset(partition.isr):
             # Another in-sync replica leads, and enough of them are left.
             continue
         place = {b: i for i, b in enumerate(_brokers_of(partition))}
@@ -226,7 +226,7 @@ def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | No
         # A leader stays in the ISR; followers outside it change nothing when they fail.
         for broker in up.intersection(partition.isr):
             lost = place[broker]
-            failures[broker].update(_effect(record, lost, active - {lost}, each.policy))
+            failures[broker].update(_effect(record, lost, active - {lost}, described.policy))
     worst = max(
         (NextFailure(broker, **counts) for broker, counts in failures.items()),
         key=lambda failure: (failure.harm, -failure.broker),

@@ -89,8 +89,8 @@ def sarif_log(
     """
     results = results_of(topics, findings)
     severities = {audited.topic.name: audited.severity for audited in topics}
-    rules = list(dict.fromkeys(each.rule for each in results))
-    lines = Lines.read(text, {each.topic for each in results if each.topic})
+    rules = list(dict.fromkeys(result.rule for result in results))
+    lines = Lines.read(text, {result.topic for result in results if result.topic})
     changed = {audited.topic.name: _changed(audited) for audited in topics}
     index = {rule: number for number, rule in enumerate(rules)}
     return {
@@ -106,11 +106,13 @@ def sarif_log(
                 "columnKind": "unicodeCodePoints",
                 "results": [
                     {
-                        **_result(each, index[each.rule], source, _line(each, lines, changed)),
-                        **_baseline_state(each, new),
-                        "properties": _properties(each, severities),
+                        **_result(
+                            result, index[result.rule], source, _line(result, lines, changed)
+                        ),
+                        **_baseline_state(result, new),
+                        "properties": _properties(result, severities),
                     }
-                    for each in results
+                    for result in results
                 ],
             }
         ],
@@ -155,23 +157,29 @@ def _line(result: Finding, lines: Lines, changed: Mapping[str, str]) -> int:
     return lines.of(result.topic, setting)
 
 
-def _result(found: Finding, rule: int, source: str, line: int) -> dict[str, Any]:
-    about = f"{found.topic}: " if found.topic and not found.detail.startswith(found.topic) else ""
+def _result(finding: Finding, rule: int, source: str, line: int) -> dict[str, Any]:
+    about = (
+        f"{finding.topic}: "
+        if finding.topic and not finding.detail.startswith(finding.topic)
+        else ""
+    )
     location: dict[str, Any] = {
         "physicalLocation": {
             "artifactLocation": {"uri": _uri(source)},
             "region": {"startLine": line},
         }
     }
-    if found.topic:
-        location["logicalLocations"] = [{"name": found.topic, "kind": "resource"}]
+    if finding.topic:
+        location["logicalLocations"] = [{"name": finding.topic, "kind": "resource"}]
     return {
-        "ruleId": found.code,
+        "ruleId": finding.code,
         "ruleIndex": rule,
-        "level": _LEVELS[found.rule.weight],
-        "message": {"text": sarif_message(f"{about}{found.detail} {found.own_remedy}".rstrip())},
+        "level": _LEVELS[finding.rule.weight],
+        "message": {
+            "text": sarif_message(f"{about}{finding.detail} {finding.own_remedy}".rstrip())
+        },
         "locations": [location],
-        "partialFingerprints": {FINGERPRINT: fingerprint(found)},
+        "partialFingerprints": {FINGERPRINT: fingerprint(finding)},
     }
 
 

@@ -161,10 +161,10 @@ def _controllers(cluster: Cluster) -> Iterator[Finding]:
 
 def check_setting(config: Config, model: FailureModel) -> Iterator[Finding]:
     """Yield the risks that an audit would find in any topic and producer with these settings."""
-    found = [*_copies("", config), *check_producer(config, model)]
+    problems = [*_copies("", config), *check_producer(config, model)]
     if config.unclean_leader_election_enable:
-        found.append(finding("KRA302", "unclean leader election is on."))
-    yield from (each for each in found if each.rule.weight == RISK)
+        problems.append(finding("KRA302", "unclean leader election is on."))
+    yield from (problem for problem in problems if problem.rule.weight == RISK)
 
 
 def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
@@ -217,19 +217,22 @@ def check_delivery_timeout(
     if timeout_ms is None or given_up <= limit:
         return
     stopped = result.write_unavailability + result.write_stalled
-    part = min(given_up / (stopped * written), 1.0) if stopped else 1.0
-    if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
+    given_up_share = min(given_up / (stopped * written), 1.0) if stopped else 1.0
+    if given_up_share < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
     whose = f" to {topic}" if topic else ""
     timeout = f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: "
     if not load_is_given and goals.records_refused_per_year is None:
-        share_failing = f"{percent(part)} of the sends{whose} fail that are made while writes are"
+        share_failing = (
+            f"{percent(given_up_share)} of the sends{whose} fail that are made while writes are"
+        )
         yield finding("KRA402", f"{timeout}{share_failing} refused.")
         return
     yield finding(
         "KRA402",
         f"{timeout}{significant(given_up)} "
-        f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
+        f"failed sends a year{whose}, {percent(given_up_share)} of those made while writes are "
+        "refused."
         f"{_refused_by_timeout(refused or {})}",
     )
 

@@ -87,12 +87,12 @@ def check_version(kafka_version: str, mode: str) -> Iterator[Finding]:
     mode (one of "kraft", "zookeeper").
     """
     version = parse_version(kafka_version)
-    found = [bug for bug in known_bugs() if bug.affects(version, mode)]
-    if not found:
+    bugs = [bug for bug in known_bugs() if bug.affects(version, mode)]
+    if not bugs:
         return
-    each = [_in_short(bug, bug.fix_for(version)) for bug in found]
+    in_short = [_in_short(bug, bug.fix_for(version)) for bug in bugs]
     clean = f"Kafka {_clean_after(version, mode)} is the first release after it without any known."
-    yield finding("KRA501", f"Kafka {kafka_version} has {listed(each)}. {clean}")
+    yield finding("KRA501", f"Kafka {kafka_version} has {listed(in_short)}. {clean}")
 
 
 def _clean_after(version: Version, mode: str) -> str:

@@ -536,8 +536,8 @@ def _default_rollback(tools: Tools, config: Config | None) -> Iterator[ShellLine
         yield shell_commented(line, "If you set the brokers' default, and it was Kafka's before: ")
 
 
-def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLine]:
-    for topic in kept:
+def _kept(topics: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLine]:
+    for topic in topics:
         yield shell_comment(
             f"{topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
             f"settings; {factors[topic.name]} would be enough."

@@ -100,8 +100,8 @@ def librdkafka_producer(config: Config) -> Properties:
     safe = idempotent(config)
     if safe:
         settings["enable.idempotence"] = "true"
-    most = 5 if safe else 1_000_000
-    settings["max.in.flight.requests.per.connection"] = min(in_flight(config), most)
+    most_in_flight = 5 if safe else 1_000_000
+    settings["max.in.flight.requests.per.connection"] = min(in_flight(config), most_in_flight)
     if config.delivery_timeout_ms is not None:
         settings["delivery.timeout.ms"] = max(1, config.delivery_timeout_ms)
     if config.retries is not None:

@@ -58,8 +58,8 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
     factor, wanted = target.replication_factor, target.min_insync_replicas
     assert factor is not None
     assert wanted is not None
-    most = max(partition.replication_factor for partition in topic.partitions)
-    before = min(stated_min_isr(topic, target), most)
+    most_replicas = max(partition.replication_factor for partition in topic.partitions)
+    before = min(stated_min_isr(topic, target), most_replicas)
     if min(wanted, factor) >= before:
         return ""
     return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"

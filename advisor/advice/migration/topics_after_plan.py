@@ -50,7 +50,7 @@ def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Conf
     alone = [broker for broker, rack in cluster.brokers.items() if sizes[rack] == 1]
     if topics:
         held = [set(p.held) for topic in topics for p in topic.partitions if len(p.held) > 1]
-        full = [broker for broker in alone if held and all(broker in each for each in held)]
+        full = [broker for broker in alone if held and all(broker in replicas for replicas in held)]
     else:
         full = alone if (config.replication_factor or 1) >= len(sizes) else []
     if not full:

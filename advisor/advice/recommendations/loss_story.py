@@ -145,20 +145,20 @@ def likeliest(result: Reliability) -> Story | None:
 
 def _said(step: LossStep) -> str:
     """One step in words."""
-    found = transition(step.rate)
-    effect, cause = found.mechanism.effect, words(found.mechanism.name)
-    if found.decides:
+    move = transition(step.rate)
+    effect, cause = move.mechanism.effect, words(move.mechanism.name)
+    if move.decides:
         return "an operator elects another leader"
-    if found.copies:
+    if move.copies:
         return "a new copy is complete"
-    if found.death is not None:
-        return f"the {'host' if found.death.takes_host else 'process'} of that broker dies"
+    if move.death is not None:
+        return f"the {'host' if move.death.takes_host else 'process'} of that broker dies"
     if effect in _QUORUM:
-        return "the controllers are back" if found.ends else f"no controller is left ({cause})"
-    if found.ends:
+        return "the controllers are back" if move.ends else f"no controller is left ({cause})"
+    if move.ends:
         return _ENDS[effect.end][0]
-    one, several, _ = _STRIKES[BrokerEvent.DESTROY if found.destroys else effect]
-    struck = one if step.brokers == 1 else f"{several.format(step.brokers)} at once"
+    single, several, _ = _STRIKES[BrokerEvent.DESTROY if move.destroys else effect]
+    struck = single if step.brokers == 1 else f"{several.format(step.brokers)} at once"
     return f"{struck} ({cause})"
 
 

@@ -102,11 +102,11 @@ def what_helps(result: Reliability) -> tuple[Help, ...]:
 
 
 def _helps(causes: Mapping[str, Mapping[str, float]], hosting: str, racks: int) -> Iterator[Help]:
-    for measure, known in ways().items():
+    for measure, ways_by_cause in ways().items():
         whole = sum(causes[measure].values())
         reduced: dict[str, dict[str, float]] = {}
         for cause, amount in causes[measure].items():
-            fitting = (way for way in known.get(cause, ()) if way.fits(hosting, racks))
+            fitting = (way for way in ways_by_cause.get(cause, ()) if way.fits(hosting, racks))
             way = next(fitting, None)
             if way is not None and amount > 0.0:
                 reduced.setdefault(way.what, {})[cause] = amount / whole

@@ -103,7 +103,7 @@ def read_configs(text: str, source: str) -> Addition:
         if match := _OF.match(line):
             current = settings[match[1]].setdefault(match[2], {})
         elif match := _OLD.match(line):
-            pairs = [part.partition("=") for part in re.split(r",(?=[\w.-]+=)", match[3]) if part]
+            pairs = [pair.partition("=") for pair in re.split(r",(?=[\w.-]+=)", match[3]) if pair]
             settings[match[1]][match[2]] = {key.strip(): value for key, _, value in pairs}
         elif (match := _SETTING.match(line)) and current is not None:
             current[match[1]] = match[2]
@@ -193,7 +193,9 @@ def _of_log_dirs(brokers: Sequence[Mapping[str, Any]], source: str) -> Addition:
         if any(directory["error"] for directory in broker["logDirs"]):
             held_by[int(broker["broker"])] = frozenset(held)
     return Addition(
-        source, bytes_of={key: tuple(each) for key, each in sizes.items()}, held_by=held_by
+        source,
+        bytes_of={key: tuple(of_replicas) for key, of_replicas in sizes.items()},
+        held_by=held_by,
     )
 
 
@@ -415,8 +417,8 @@ def _with_bytes(cluster: Cluster, addition: Addition) -> Cluster:
     of_topic: dict[str, list[int]] = {}
     for (topic, _), sizes in addition.bytes_of.items():
         of_topic.setdefault(topic, []).append(max(sizes))
-    known = {topic.name for topic in (*cluster.topics, *cluster.set_aside)}
-    means = {name: sum(s) / len(s) for name, s in of_topic.items() if name in known}
+    names = {topic.name for topic in (*cluster.topics, *cluster.set_aside)}
+    means = {name: sum(s) / len(s) for name, s in of_topic.items() if name in names}
     note = f"Bytes of {counted(len(means), 'topic')} are from {addition.source}."
     return _noted(cluster, note, replica_bytes={**cluster.replica_bytes, **means})
 

@@ -267,7 +267,9 @@ def _provisioned(chart: Mapping[str, Any], settings: Mapping[str, str]) -> list[
 
 def _document(text: str, source: str) -> Mapping[str, Any]:
     try:
-        documents = [each for each in documents_in(text, aliases=True) if isinstance(each, Mapping)]
+        documents = [
+            table for table in documents_in(text, aliases=True) if isinstance(table, Mapping)
+        ]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
     if not documents:

@@ -237,10 +237,10 @@ def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
 
 def _plain_line(line: str, source: str, number: int) -> _Line | None:
     """Parse the line of a healthy partition as the tool prints it; None if it is another."""
-    found = _PLAIN.fullmatch(line)
-    if found is None:
+    match = _PLAIN.fullmatch(line)
+    if match is None:
         return None
-    topic, index, leader, replicas, isr, elr, last_known = found.groups()
+    topic, index, leader, replicas, isr, elr, last_known = match.groups()
     ids = _plain_ids(replicas)
     try:
         partition = Partition(
@@ -518,10 +518,10 @@ def _id_list(line: _Line, label: str) -> tuple[int, ...]:
     text = line.values.get(label, "")
     ids = _numbers(text)
     if ids is None:
-        text = ",".join(part.strip() for part in text.split(","))
+        text = ",".join(number.strip() for number in text.split(","))
         wrong = "is not a list of broker ids"
-        for part in text.split(","):
-            wrong = _too_large(part) or wrong
+        for number in text.split(","):
+            wrong = _too_large(number) or wrong
         raise InputError(f"{line.where}: {label} {shown(text)} {wrong}; {_TO_FILE}")
     return ids
 
@@ -543,7 +543,7 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     """Parse comma-separated ids; None if the text is something else."""
     if not text:
         return ()
-    ids = [whole_number(part.strip(), MAX_ID) for part in text.split(",")]
+    ids = [whole_number(written.strip(), MAX_ID) for written in text.split(",")]
     return None if None in ids else tuple(number for number in ids if number is not None)
 
 
@@ -560,11 +560,11 @@ def parse_configs(text: str, where: str) -> dict[str, str]:
     Raises InputError if the text does not start with `key=`.
     """
     configs: dict[str, str] = {}
-    for part in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
-        key, equals, value = part.partition("=")
+    for pair in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
+        key, equals, value = pair.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]+", key.strip()):
             raise InputError(
-                f"{where}: Configs has {shown(part)}, which is not key=value; {_TO_FILE}"
+                f"{where}: Configs has {shown(pair)}, which is not key=value; {_TO_FILE}"
             )
         configs[key.strip()] = value.strip()
     return configs

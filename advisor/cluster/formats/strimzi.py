@@ -138,9 +138,9 @@ def _nodes(
             taken.update(nodes)
             assumed.append(name)
         roles = nested(pool, "spec").get("roles", [])
-        for role, found in ids.items():
+        for role, ids_of_role in ids.items():
             if isinstance(roles, list) and role in roles:
-                found.extend(nodes)
+                ids_of_role.extend(nodes)
     if not ids["broker"]:
         raise InputError("no KafkaNodePool has the role broker; add the one that has")
     notes = []

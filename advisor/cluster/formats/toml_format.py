@@ -281,11 +281,11 @@ def _line_of(text: str, key: str, source: str) -> str:
 
 
 def _check_keys(
-    table: Mapping[str, Any], known: frozenset[str], where: str, place_name: str
+    table: Mapping[str, Any], allowed: frozenset[str], where: str, place_name: str
 ) -> None:
     for key in table:
-        if key not in known:
+        if key not in allowed:
             raise InputError(
                 f"{where}: {shown(key)} is not known in {place_name}; "
-                f"what is known is {', '.join(sorted(known))}"
+                f"what is known is {', '.join(sorted(allowed))}"
             )
