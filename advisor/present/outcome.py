@@ -199,7 +199,7 @@ def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple
     if whole <= 0:
         return ()
     ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    named = [(mechanisms.words(name), part / whole) for name, part in ordered if part > 0]
+    named = [(mechanisms.words(name), amount / whole) for name, amount in ordered if amount > 0]
     rest = sum(share for _, share in named[most:])
     return (*named[:most], *([("all others", rest)] if rest > 0 else []))
 

@@ -53,9 +53,9 @@ class Point:
         return f"RF {self.replication_factor}, min ISR {self.min_insync_replicas}, acks={self.acks}"
 
 
-def dominates(one: Point, other: Point) -> bool:
-    """Return whether `one` is better in loss, refusals or replicas, and worse in none of them."""
-    first, second = ((p.loss.value, p.refused.value, p.replication_factor) for p in (one, other))
+def dominates(point: Point, other: Point) -> bool:
+    """Return whether `point` is better in loss, refusals or replicas, and worse in none of them."""
+    first, second = ((p.loss.value, p.refused.value, p.replication_factor) for p in (point, other))
     return first != second and all(a <= b for a, b in zip(first, second, strict=True))
 
 

@@ -48,9 +48,9 @@ class SecondProcess:
             assert self._process.stdout is not None
             try:
                 with self._process.stdout as stdout:
-                    found = stdout.read()
+                    pickled = stdout.read()
                 if self._process.wait() == 0:
-                    results: list[Any] = pickle.loads(found)
+                    results: list[Any] = pickle.loads(pickled)
                     return results
             finally:
                 self.stop()

@@ -58,7 +58,9 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
             2, 1, sharex=True,
             gridspec_kw={"left": 0.23, "right": 0.96, "top": 0.94, "bottom": 0.13, "hspace": 0.25},
         )  # fmt: skip
-        dollars = [monthly_cost(each, prices, consumers=consumers).total_usd for each in results]
+        dollars = [
+            monthly_cost(setting, prices, consumers=consumers).total_usd for setting in results
+        ]
         for ax, panel in zip((upper, lower), _PANELS, strict=True):
             _draw(ax, panel, results, dollars)
         upper.tick_params(labelbottom=False)

@@ -99,7 +99,7 @@ def _value(result: Reliability, entry: Measure, intervals: bool) -> tuple[float,
 
 
 def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:
-    middle, low, high = (list(each) for each in zip(*drawn, strict=True))
+    middle, low, high = (list(column) for column in zip(*drawn, strict=True))
     colour = _COLOURS[index]
     ax.fill_between(values, low, high, color=colour, alpha=0.12, linewidth=0)
     ax.plot(values, middle, color=colour, marker=_MARKERS[index], markersize=5, linewidth=1.6)
@@ -128,8 +128,8 @@ def _say(entry: Measure) -> Callable[[float], str]:
 def _in_words(
     name: str, values: Mapping[str, float], drawn: Drawn, say: Callable[[float], str]
 ) -> str:
-    each = (
+    points = (
         f"{value}: {say(middle)}{bracketed_interval(low, high, say)}"
         for value, (middle, low, high) in zip(values, drawn, strict=True)
     )
-    return f"{name}: {'; '.join(each)}."
+    return f"{name}: {'; '.join(points)}."

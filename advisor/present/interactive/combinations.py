@@ -61,14 +61,14 @@ def _rules(
     values: Mapping[str, str], options: Mapping[str, Sequence[str]], start: Config
 ) -> dict[tuple[str, str], tuple[object, ...]]:
     """What decides elections, by eligible leader replicas and version; () if Kafka refuses both."""
-    found: dict[tuple[str, str], tuple[object, ...]] = {}
+    rules_of: dict[tuple[str, str], tuple[object, ...]] = {}
     for elr, version in product(options[COMBINED[2]], options[COMBINED[3]]):
         asked = {**values, COMBINED[2]: elr, COMBINED[3]: version}
-        found[elr, version] = ()
+        rules_of[elr, version] = ()
         try:
             rules = config_of(asked, start).rules
         except ConfigError:
             continue
         lasting = rules.eligible_leader_replicas and rules.last_known_leader_must_be_active
-        found[elr, version] = rules.mode, rules.eligible_leader_replicas, lasting
-    return found
+        rules_of[elr, version] = rules.mode, rules.eligible_leader_replicas, lasting
+    return rules_of

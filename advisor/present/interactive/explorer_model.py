@@ -304,7 +304,7 @@ class ExplorerModel:
 
     def missing_settings(self, values: Values) -> list[dict[str, str]]:
         """Return the settings of the same curve that are not computed."""
-        return [each for each in self.curve_settings(values) if not self.is_answered(each)]
+        return [other for other in self.curve_settings(values) if not self.is_answered(other)]
 
     def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
         """Return today's setting of a topic, under its key; cached. A new topic has none."""
@@ -349,7 +349,7 @@ class ExplorerModel:
         own = [values for curve in self.offered() for values in curve]
         every: list[Values] = [self.chosen]
         every += [values for values in own if self.key(values) in self._settings]
-        every += [each for values in elsewhere for each in (values, *self.curve_settings(values))]
+        every += [place for values in elsewhere for place in (values, *self.curve_settings(values))]
         shown = precomputed(self.controls, every)
         topics = [option[0] for option in shown[0]["options"]]
         settings = [(values, self.setting(values)) for values in every]
@@ -445,7 +445,9 @@ class ExplorerModel:
             shown["notes"] += map(list, seen.unused(learned))
         if any(values[key] for key in seen.KEYS):
             before = self._result({**values, **seen.UNCOUNTED}, config)
-            points = (point_of(each, intervals=intervals) for each in (before, result))
+            points = (
+                point_of(shown_result, intervals=intervals) for shown_result in (before, result)
+            )
             shown["learned"] = seen.moved_words(learned, *points)
         return shown, verdicts
 

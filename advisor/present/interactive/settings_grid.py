@@ -115,7 +115,7 @@ def page_json(
         "settings": packed,
         "texts": list(tables.texts),
         "judged": tables.judged(),
-        "marks": {name: list(each) for name, each in marks.items()},
+        "marks": {name: list(todays) for name, todays in marks.items()},
         "marked": _MARKED,
         "confidence": _CONFIDENCE,
         "places": sorted(map(list, places)),

@@ -76,7 +76,7 @@ class Worker:
         if int(values["replication_factor"]) < SMALL_REPLICAS:
             return
         future = self._computing.get(self._explorer_model.key(values))
-        running = [each for each in dict.fromkeys(self._computing.values()) if each.running()]
+        running = [task for task in dict.fromkeys(self._computing.values()) if task.running()]
         # A pool also says so of the task that is begun next.
         if future is None or future not in running[:_PROCESSES]:
             return
@@ -95,13 +95,13 @@ class Worker:
         """
         self._drop_next()
         _drop(self._curve_futures)
-        known = self._explorer_model.computed_curve(values)
-        if known.settings or known.marks:
-            on_answer(known)
+        computed = self._explorer_model.computed_curve(values)
+        if computed.settings or computed.marks:
+            on_answer(computed)
         missing = self._explorer_model.missing_settings(values)
         self._curve_futures = [
             *self._compute([[other] for other in missing], on_answer),
-            *self._submit_all(self._long, [] if known.marks else [marks(values)], on_answer),
+            *self._submit_all(self._long, [] if computed.marks else [marks(values)], on_answer),
         ]
 
     def compute_chosen(
@@ -155,7 +155,9 @@ class Worker:
         ahead = Ahead.of(model, values)
 
         def on_next(answer: Answer) -> None:
-            sent = {key: each for key, each in answer.settings.items() if key not in ahead.unsent}
+            sent = {
+                key: setting for key, setting in answer.settings.items() if key not in ahead.unsent
+            }
             on_answer(replace(answer, settings=sent))
 
         long = [] if model.has_intervals(values) else [with_intervals(values)]
@@ -185,7 +187,7 @@ class Worker:
 
     def _combine_other_cards(self, values: Values) -> list[Future[Answer]]:
         """Compute every combination with the other cards, but what was or is being computed."""
-        done = {key: each for key, each in self._combined.items() if not _failed(each)}
+        done = {key: future for key, future in self._combined.items() if not _failed(future)}
         model = self._explorer_model
         places = {model.key(place): place for place in with_other_cards(model, values)}
         left = {key: place for key, place in places.items() if key not in done}

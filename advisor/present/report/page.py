@@ -144,7 +144,7 @@ def _page(
         verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
         context = _context(recommendation, verdict, audit, others)
         samples = [sampled] if isinstance(sampled, Sampled) else sampling.results()
-        checks = [sampled_check(recommendation.best.reliability, each) for each in samples]
+        checks = [sampled_check(recommendation.best.reliability, sample) for sample in samples]
         return html_page(template, {**context, "checks": checks})
     finally:
         others.stop()
@@ -373,9 +373,9 @@ def _sure(recommendation: Recommendation) -> str:
 
 
 def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[str, str]]:
-    found: Sequence[Finding] = recommendation.findings
+    listed: Sequence[Finding] = recommendation.findings
     if audit is not None:
-        found = by_weight([*recommendation.risks_taken, *audit.findings])
+        listed = by_weight([*recommendation.risks_taken, *audit.findings])
     return [
         {
             "code": finding.code,
@@ -383,7 +383,7 @@ def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[
             "what": " ".join(filter(None, [finding.detail, more])),
             "why": f"{finding.rule.why} {finding.remedy}",
         }
-        for finding, topics, more in shortened(found)
+        for finding, topics, more in shortened(listed)
     ]
 
 

@@ -70,7 +70,7 @@ def _said(name: str, values: Sequence[Value], unit: str, series: Sequence[str]) 
     if not series:
         return f"{name}: {_shown(values[0], unit)}"
     pairs = zip(series, values, strict=True)
-    return f"{name}: " + ", ".join(f"{each} {_shown(value, unit)}" for each, value in pairs)
+    return f"{name}: " + ", ".join(f"{title} {_shown(value, unit)}" for title, value in pairs)
 
 
 def _shown(value: Value, unit: str) -> str:

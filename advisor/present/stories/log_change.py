@@ -84,8 +84,8 @@ def change(before: State | None, after: State, topic: str, number: int) -> Parti
 def _partition(state: State | None, topic: str, number: int) -> Partition | None:
     if state is None:
         return None
-    found = (p for p in state.partitions if (p.topic, p.number) == (topic, number))
-    return next(found, None)
+    partitions = (p for p in state.partitions if (p.topic, p.number) == (topic, number))
+    return next(partitions, None)
 
 
 def _row(broker: Broker, partition: Partition, old: Partition | None) -> ReplicaRow:

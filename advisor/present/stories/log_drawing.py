@@ -85,7 +85,7 @@ def _offsets(rows: Sequence[ReplicaRow]) -> tuple[int, ...]:
     if len(chosen) > MOST_CELLS:
         chosen = [0, *chosen[-(MOST_CELLS - 1) :]]
     # A gap of one offset takes more room than its cell.
-    filled = {one for one in range(last) if one - 1 in near and one + 1 in near}
+    filled = {offset for offset in range(last) if offset - 1 in near and offset + 1 in near}
     if len(filled | set(chosen)) <= MOST_CELLS:
         chosen = sorted(filled | set(chosen))
     return tuple(chosen)
