@@ -23,8 +23,12 @@ _NOT_WRITTEN = "--output my_card.toml writes the card, for --model."
 def counts_of(sources: Sequence[str], options: dict[str, Any], with_cluster: bool) -> Any:
     """Return what to learn from: files, as they are or in a cluster that options describe.
 
+    What options count beside metrics was counted in their cluster and time.
+
     Raises InputError if an option cannot be read, or there is nothing to learn from.
     """
+    from advisor.learning.counts import is_metrics
+
     frame = _frame(options)
     events = _events(options["counts"], options["lengths"])
     if not sources and not events:
@@ -39,11 +43,14 @@ def counts_of(sources: Sequence[str], options: dict[str, Any], with_cluster: boo
         return {**frame, "events": events}
     if not frame and not events:
         return list(sources)
+    if all(map(is_metrics, sources)):
+        return [*sources, {**frame, "events": events}]
     if events and len(sources) > 1:
         raise InputError("--count goes with one file, to say what did not happen; name one.")
     if not all(name.lower().endswith(".csv") for name in sources):
         raise InputError(
-            "a file of counts says brokers, years and racks itself; only CSV takes the options."
+            "a file of counts says brokers, years and racks itself; only CSV and metrics take the "
+            "options."
         )
     return [
         {**frame, "name": Path(name).stem, "incidents": name, "events": events} for name in sources

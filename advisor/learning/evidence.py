@@ -6,14 +6,14 @@ Also what one cluster has seen of a mechanism, in the form that the arithmetic t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
 from advisor.learning.posterior import Lengths, Share
 from advisor.reliability.failures.mechanism import per_hour
-from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, Scope
+from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, Scope, table
 
 
 class Teaches(Enum):
@@ -141,6 +141,7 @@ class ClusterHistory:
     refused: minutes without writes that there really were, if known.
     exposures: years of targets in which a mechanism was watched, where that is not all the time.
     notes: what was seen and proves nothing, a sentence each.
+    named: whether its name was given, and is not that of a file.
     """
 
     name: str
@@ -156,6 +157,28 @@ class ClusterHistory:
     exposures: Mapping[str, float] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
+    named: bool = True
+
+    def with_counts(self, typed: ClusterHistory) -> ClusterHistory:
+        """Return the history with what a person counted in the same cluster, which goes first."""
+        both = [name for name in typed.seen if name in self.seen]
+        counted = {name: typed.exposure_of(table()[name]) for name in typed.seen}
+        note = f"Counted by hand, so that metrics do not count for it: {', '.join(both)}."
+        return replace(
+            self,
+            name=typed.name if typed.named else self.name,
+            brokers=typed.brokers,
+            racks=typed.racks or self.racks,
+            seen={**self.seen, **typed.seen},
+            exposures={**self._all_exposures, **counted},
+            outages=tuple(sorted((*self.outages, *typed.outages), key=lambda row: row.start)),
+            refused=typed.refused or self.refused,
+            notes=(*self.notes, *([note] if both else [])),
+        )
+
+    @property
+    def _all_exposures(self) -> dict[str, float]:
+        return {name: self.exposure_of(table()[name]) for name in self.seen}
 
     def exposure_of(self, entry: Mechanism) -> float:
         """Return the years of targets in which a mechanism was watched."""
