@@ -35,7 +35,7 @@ from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, 
 # What a card shows of a number that was computed.
 _DIGITS = 4
 # Less than so many years are said in days.
-_LEAST_YEARS, _DAYS_PER_YEAR = 0.1, 365.0
+_LEAST_YEARS, _LEAST_DAYS, _DAYS_PER_YEAR = 0.1, 2.0, 365.0
 NAME = "learned"
 
 
@@ -46,7 +46,8 @@ class CountRow:
     number: dotted path of its rate in the card.
     broker_years, rack_years, cluster_years: in which they were counted; one of them.
     prior, posterior: events per year of one broker, rack or cluster: value, low and high. Of a
-        fleet, its centre.
+        fleet, its centre. Where a card has the product with the minutes, low and high are of all
+        minutes together, and so wider than in `Learned.numbers`, which has them at the card's.
     """
 
     mechanism: str
@@ -76,6 +77,7 @@ class NumberRow:
 
     number: dotted path.
     evidence: what was seen.
+    prior, posterior: as the card says it before, and as the learned one does.
     """
 
     number: str
@@ -286,30 +288,34 @@ class _Learning:
             rate_likelihood(clusters),
             None if long is None else length_likelihood(long, self._shape()),
         )
-        row = self._count(path, clusters, before.rate, updated.rate)
-        said = row.counted_words
+        said = _counted_words(_together(clusters), self.entry.scope.value)
         if beside not in self.result.quantities:
             # The card knows their product: a rate that was counted says something of the minutes.
             follows = f"follows from {said}"
             self._keep(beside, updated.minutes, _length_words(long) if long else follows)
         if updated.keeps_product:
             evidence = _evidence(said, number, self.result.prior.name)
-            new_minutes, product = self.result.quantities[beside], _rounded(updated.product)
-            self.result.quantities[path] = _divided(product, new_minutes, evidence)
-            self.result.numbers.append(NumberRow(path, said, before.rate, updated.rate))
+            new_minutes, rounded = self.result.quantities[beside], _rounded(updated.product)
+            self.result.quantities[path] = _divided(rounded, new_minutes, evidence)
+            # As both cards say it, and not the quotient's own median, which no card has.
+            after = _range_of(self.result.quantities[path])
+            self.result.numbers.append(NumberRow(path, said, _range_of(number), after))
         else:
-            self._keep(path, updated.rate, said, before.rate)
+            self._keep(path, updated.rate, said)
+        ends = before.rate[1:], updated.rate[1:]
+        values = number.value, self.result.quantities[path].value
+        self._count(path, clusters, Range(values[0], *ends[0]), Range(values[1], *ends[1]))
         self._fleet(path, members, clusters, Quantity(*before.rate))
 
     def _count(
         self, path: str, clusters: Sequence[Counted], before: Range, after: Range
     ) -> CountRow:
-        exposure = sum(cluster.exposure_years for cluster in clusters)
+        events, exposure = _together(clusters)
         years = {scope: exposure if scope is self.entry.scope else None for scope in Scope}
         row = CountRow(
             mechanism=self.entry.name,
             number=path,
-            events=sum(cluster.events for cluster in clusters),
+            events=events,
             broker_years=years[Scope.BROKER],
             rack_years=years[Scope.RACK],
             cluster_years=years[Scope.CLUSTER],
@@ -362,19 +368,36 @@ class _Learning:
             self._keep(every, whole, said)
         self._keep(brokers, own, said)
 
-    def _keep(self, path: str, updated: Range, said: str, before: Range | None = None) -> None:
+    def _keep(self, path: str, updated: Range, said: str) -> None:
         number = self.result.prior.quantities[path]
         evidence = _evidence(said, number, self.result.prior.name)
         self.result.quantities[path] = Quantity(*_rounded(updated), evidence)
-        prior = before or _range_of(number)
-        self.result.numbers.append(NumberRow(path, said, prior, updated))
+        self.result.numbers.append(NumberRow(path, said, _range_of(number), updated))
+
+
+def _together(clusters: Sequence[Counted]) -> Counted:
+    """What several clusters counted, added up."""
+    events = sum(cluster.events for cluster in clusters)
+    return Counted(events, sum(cluster.exposure_years for cluster in clusters))
 
 
 def _counted_words(seen: Counted, kind: str) -> str:
-    days = seen.exposure_years < _LEAST_YEARS
-    amount = seen.exposure_years * _DAYS_PER_YEAR if days else seen.exposure_years
-    number, unit = as_given(float(f"{amount:.3g}")), "day" if days else "year"
-    return f"{seen.events:,} in {number} {kind}-{unit}{'' if number == '1' else 's'}"
+    number, unit = duration_words(seen.exposure_years, _LEAST_YEARS)
+    return f"{seen.events:,} in {number} {kind}-{unit}"
+
+
+def duration_words(years: float, least_years: float) -> tuple[str, str]:
+    """Return a number to three digits and its unit: years from so many on, else days or hours.
+
+    >>> duration_words(3.0, 1.0), duration_words(0.01, 1.0), duration_words(0.0161 / 365.0, 1.0)
+    (('3', 'years'), ('3.65', 'days'), ('0.386', 'hours'))
+    """
+    days = years * _DAYS_PER_YEAR
+    amount, unit = (years, "year") if years >= least_years else (days, "day")
+    if days < _LEAST_DAYS:
+        amount, unit = days * 24.0, "hour"
+    number = as_given(float(f"{amount:.3g}"))
+    return number, unit if number == "1" else f"{unit}s"
 
 
 def _divided(product: Range, minutes: Quantity, evidence: str) -> Quantity:

@@ -23,7 +23,7 @@ from advisor.formatting import counted, significant
 from advisor.learning.card_file import card_text, write_card
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory, Gap, Outage
-from advisor.learning.fit import CountRow, Fit, NumberRow, fit
+from advisor.learning.fit import CountRow, Fit, NumberRow, duration_words, fit
 from advisor.learning.observed import Observed, observe
 from advisor.learning.posterior import Range
 from advisor.learning.typed_events import moment
@@ -37,7 +37,6 @@ from advisor.tables import data_frame, html_folded, html_list, html_table
 if TYPE_CHECKING:
     import pandas as pd
 
-_DAYS = 365.0
 _PARTITIONS, _REPLICAS, _RACKS = 12, 3, 3
 """The topic that is judged where no cluster is given."""
 
@@ -197,9 +196,7 @@ class Learned:
         """What was counted, in a sentence."""
         first = self.histories[0]
         years = sum(history.years for history in self.histories)
-        how_long, unit = (years, "year") if years >= 1.0 else (years * _DAYS, "day")
-        number = significant(how_long, 3)
-        time = f"{number} {unit}{'' if number == '1' else 's'}"
+        time = " ".join(duration_words(years, 1.0))
         if len(self.histories) == 1:
             where = f"{counted(first.brokers, 'broker')}, {time}"
         else:

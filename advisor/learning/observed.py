@@ -28,6 +28,8 @@ from advisor.reliability.workload import Workload
 _WRITES = "write_unavailability"
 _CARDS, _YEARS_OF_EACH, _SEED = 32, 250, 0
 _UNUSUAL = 0.025
+_LEAST_MINUTES = 0.1
+"""Six seconds: what is less is said to be so, for cards are not that exact."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Observed:
 
     refused_minutes: that a partition could not be written to, on average over partitions, in all
         the years.
-    prior, posterior: what each card predicts for that time: value, low and high.
+    prior, posterior: what each card predicts for that time: minutes on average, and the bounds of 95 %
+        of such times. In a short one there is mostly no outage, so that the average is above both.
     prior_tail, posterior_tail: probability of at least as many minutes, or of at most as many,
         whichever is less.
     refused_partition_minutes, any_refused_minutes: minutes added up over all partitions; and those
@@ -66,8 +69,14 @@ class Observed:
 
 
 def _said(interval: Range) -> str:
-    value, low, high = map(significant, interval)
+    value, low, high = map(_minutes, interval)
+    if interval.high < interval.value:
+        return f"mostly {high} ({value} on average)"
     return f"{value} ({low} to {high})"
+
+
+def _minutes(amount: float) -> str:
+    return f"under {_LEAST_MINUTES:g}" if 0.0 < amount < _LEAST_MINUTES else significant(amount)
 
 
 def _verdict(tail: float) -> str:
@@ -156,7 +165,7 @@ def _scattered(rng: np.random.Generator, expected: float, length: float) -> Arra
 def _range(predicted: tuple[float, Array]) -> Range:
     expected, sample = predicted
     low, high = np.quantile(sample, [0.025, 0.975])
-    return Range(expected, min(float(low), expected), max(float(high), expected))
+    return Range(expected, float(low), float(high))
 
 
 def _tail(predicted: tuple[float, Array], minutes: float) -> float:

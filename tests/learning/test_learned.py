@@ -133,6 +133,27 @@ def test_products_stay_products_where_little_was_seen() -> None:
     )
 
 
+@pytest.mark.parametrize("events", [0, 1, 20])
+def test_rows_say_what_both_cards_say(events: int) -> None:
+    """Of a product, too: before and now are the numbers that a report shows of each card."""
+    result, prior = learned({"cluster.crash": events}), advisor.load_model(CARD)
+    assert {row.number for row in result.numbers} > {"cluster.crash.per_year"}
+    for row in result.numbers:
+        for said, card in ((row.prior, prior), (row.posterior, result.model)):
+            number = card.quantities[row.number]
+            assert said == pytest.approx((number.value, number.low, number.high), rel=1e-3)
+    (count,) = result.counts
+    assert count.prior.value == prior["cluster.crash.per_year"]
+    assert count.posterior.value == result.model["cluster.crash.per_year"]
+
+
+def test_a_short_time_is_said_in_hours() -> None:
+    """Not in thousandths of a day."""
+    result = learned({"broker.power": 0}, years=0.0161 / 365.0)
+    assert "0.386 hours" in result.seen_words
+    assert [row.evidence for row in result.numbers] == ["0 in 4.64 broker-hours"]
+
+
 def test_the_other_mode_follows_new_minutes() -> None:
     """The rate with ZooKeeper is learned there only; its product stays with the new minutes."""
     with_zookeeper = learned({"cluster.controller": 6}, mode="zookeeper").model.quantities
@@ -310,6 +331,18 @@ def test_observed_minutes_are_compared_with_both_cards() -> None:
     assert odd is not None
     assert odd.posterior_tail < 0.01
     assert learned({"broker.power": 4}).observed is None
+
+
+@pytest.mark.parametrize("years", [0.0001, 0.01])
+def test_a_short_time_mostly_has_no_outage(years: float) -> None:
+    """The bounds are those of such times and not the average, which rare long outages make."""
+    short = learned({"broker.power": 0}, years=years, refused_minutes=0).observed
+    assert short is not None
+    assert (short.prior.low, short.prior.high) == (0.0, 0.0)
+    assert short.prior.value > 0.0
+    assert short.prior_tail > 0.9
+    assert "mostly 0" in str(short)
+    assert "0.00" not in str(short)
 
 
 def test_views_say_the_same() -> None:
