@@ -38,8 +38,8 @@ class Observed:
 
     refused_minutes: that a partition could not be written to, on average over partitions, in all
         the years.
-    prior, posterior: what each card predicts for that time: minutes on average, and the bounds of 95 %
-        of such times. In a short one there is mostly no outage, so that the average is above both.
+    prior, posterior: what each card predicts for that time: minutes on average, and the bounds of
+        95 % of such times. In a short one there is mostly no outage: the average is above both.
     prior_tail, posterior_tail: probability of at least as many minutes, or of at most as many,
         whichever is less.
     refused_partition_minutes, any_refused_minutes: minutes added up over all partitions; and those
