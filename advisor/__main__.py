@@ -28,10 +28,7 @@ EXIT_BROKEN_PIPE = 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the program name; default: `sys.argv[1:]`.
+    arguments: without the program name; default: `sys.argv[1:]`.
     """
     # A large cluster is millions of objects, and looking for garbage after every 700 takes a tenth
     # of the time.

@@ -85,8 +85,6 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 def suggestion(name: str, known: Collection[str]) -> str | None:
     """Return the known name that was probably meant; None if none is near.
 
-    Examples
-    --------
     >>> suggestion("min.isr", ["min_insync_replicas", "acks"])
     'min_insync_replicas'
     >>> suggestion("replication_facter", ["replication_factor", "acks"])

@@ -29,10 +29,7 @@ def cache_folder(room: str, named: str | os.PathLike[str] = "") -> Path:
 
     The first of `cache_folders` for this process's environment.
 
-    Raises
-    ------
-    OSError
-        If not even a temporary folder can be made.
+    Raises OSError if not even a temporary folder can be made.
     """
     return next(cache_folders(room, named))
 
@@ -46,19 +43,10 @@ def cache_folders(
     and a temporary one that goes with this process. What is missing is made. A folder that others
     could write to is left out, and a warning says what to do.
 
-    Parameters
-    ----------
-    room : str
-        Path inside the cache for one kind of what is kept.
-    named : str or os.PathLike
-        A folder to use instead of the user's cache; "" for none.
-    environ : mapping, optional
-        Environment. Default: that of this process.
-
-    Raises
-    ------
-    OSError
-        If not even a temporary folder can be made.
+    room: path inside the cache for one kind of what is kept.
+    named: a folder to use instead of the user's cache; "" for none.
+    environ: environment. Default: that of this process.
+    Raises OSError if not even a temporary folder can be made.
     """
     refusals = []
     for base in _bases(named, os.environ if environ is None else environ):

@@ -25,24 +25,15 @@ _VERIFIED = ("primary", "secondary", "assumption")
 class Evidence:
     """One row of `data/failure_rates.csv`: a number and its source.
 
-    Attributes
-    ----------
-    id
-        Key that a card's `evidence` refers to.
-    quantity
-        What was measured; for a row that a card cites, the card's key.
-    value, low, high
-        The figure and its 95 % range, in `unit`.
-    unit
-        Last part of the card's key (`per_year`, `minutes`), or a unit in words.
-    source, url, year, retrieved
-        Publisher, address (empty for an assumption), year of publication, and the ISO date of
-        retrieval.
-    verified
-        "primary": read in the source itself; "secondary": read in a quotation or summary;
+    id: key that a card's `evidence` refers to.
+    quantity: what was measured; for a row that a card cites, the card's key.
+    value, low, high: the figure and its 95 % range, in `unit`.
+    unit: last part of the card's key (`per_year`, `minutes`), or a unit in words.
+    source, url, year, retrieved: publisher, address (empty for an assumption), year of publication,
+        and the ISO date of retrieval.
+    verified: "primary": read in the source itself; "secondary": read in a quotation or summary;
         "assumption": a judgement, as no public figure was found.
-    note
-        How the figure is derived from the source. `[id]` refers to another row.
+    note: how the figure is derived from the source. `[id]` refers to another row.
     """
 
     id: str
@@ -77,16 +68,9 @@ def model_names() -> tuple[str, ...]:
 def model_path(name_or_path: str | Path) -> Path:
     """Return the file of a failure-model card.
 
-    Parameters
-    ----------
-    name_or_path
-        Name of a shipped card ("three_az_cloud") or path of a TOML file. A shipped name takes
-        precedence over a file of the same name.
-
-    Raises
-    ------
-    ModelError
-        If it is neither a shipped card nor a file.
+    name_or_path: name of a shipped card ("three_az_cloud") or path of a TOML file. A shipped name
+        takes precedence over a file of the same name.
+    Raises ModelError if it is neither a shipped card nor a file.
     """
     expect("name_or_path", name_or_path, str | Path, "the name or the path of a card")
     if not str(name_or_path).isprintable() or len(str(name_or_path)) > _LONGEST_PATH:
@@ -113,10 +97,7 @@ def model_path(name_or_path: str | Path) -> Path:
 def data_path(relative: str | Path) -> Path:
     """Return the path of a shipped data file or directory, such as `data_path("clusters")`.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, or the path leaves `data/`.
+    Raises InputError if there is no such file, or the path leaves `data/`.
     """
     root = data_dir()
     path = (root / relative).resolve()
@@ -134,11 +115,8 @@ def evidence() -> Mapping[str, Evidence]:
 def read_evidence(path: Path) -> Mapping[str, Evidence]:
     """Read a table of published rates into a mapping by id, in file order.
 
-    Raises
-    ------
-    ModelError
-        If a column or field is missing, an id is repeated or a number is out of range; the message
-        gives file and line.
+    Raises ModelError if a column or field is missing, an id is repeated or a number is out of
+        range; the message gives file and line.
     """
     rows: dict[str, Evidence] = {}
     for where, cells in table_rows(path, Evidence):
@@ -152,16 +130,8 @@ def read_evidence(path: Path) -> Mapping[str, Evidence]:
 def table_rows(path: Path, row_type: type) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the rows of a CSV file, each with its file and line.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    row_type : type
-        A dataclass; its fields are the columns.
-
-    Raises
-    ------
-    ModelError
-        If the columns are others, or a row has not as many fields.
+    row_type: a dataclass; its fields are the columns.
+    Raises ModelError if the columns are others, or a row has not as many fields.
     """
     columns = [field.name for field in fields(row_type)]
     with path.open(encoding="utf-8", newline="") as lines:

@@ -33,10 +33,7 @@ engines: dict[str, Engine] = {"local": run_here}
 def engine_of(name: str) -> Engine:
     """Return the engine of a name.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises InputError if there is none.
     """
     if name not in engines:
         raise InputError(f"engine={shown(name)}: give {' or '.join(sorted(engines))}.")

@@ -18,12 +18,9 @@ from advisor.rendering import FileText
 def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     """Return the content of a regular file, or of standard input for "-".
 
-    Raises
-    ------
-    OSError
-        If it is a directory, a device, a pipe, larger than `most_bytes`, or cannot be read.
-    ValueError
-        If it is not a path.
+    Raises OSError if it is a directory, a device, a pipe, larger than `most_bytes`, or cannot be
+        read.
+    Raises ValueError if it is not a path.
     """
     if os.fspath(path) == "-":
         content = sys.stdin.buffer.read(most_bytes + 1)
@@ -45,10 +42,8 @@ def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Return the file that writing to a path changes, with symbolic links followed.
 
-    Raises
-    ------
-    InputError
-        If it is a directory, a device, a pipe or read-only, or no file can be made there.
+    Raises InputError if it is a directory, a device, a pipe or read-only, or no file can be made
+        there.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -71,10 +66,8 @@ def replace_file(path: str | os.PathLike[str], content: FileText | bytes) -> Non
 
     Bytes are data of one's own, which no other program shows or runs.
 
-    Raises
-    ------
-    InputError
-        As `check_target`, or if the disk is full, or the folder is missing or read-only.
+    Raises InputError as `check_target`, or if the disk is full, or the folder is missing or
+        read-only.
     """
     target = check_target(path)
     part = None
@@ -93,10 +86,7 @@ def replace_file(path: str | os.PathLike[str], content: FileText | bytes) -> Non
 def write_new_files(folder: Path, files: Mapping[str, FileText]) -> None:
     """Write new files to a folder, all or none.
 
-    Raises
-    ------
-    InputError
-        If one of them exists, the folder is a file, or it cannot be written to.
+    Raises InputError if one of them exists, the folder is a file, or it cannot be written to.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; --files names a folder.")

@@ -20,8 +20,6 @@ _LONGEST_MESSAGE, _LONGEST_KEY = 200, 80
 def whole_number(text: str, most: int = 2**63 - 1) -> int | None:
     """Return a whole number from 0 to `most`; None if the text is something else.
 
-    Examples
-    --------
     >>> whole_number("042"), whole_number("-1"), whole_number("9" * 5000), whole_number("٣")
     (42, None, None, None)
     """
@@ -35,10 +33,8 @@ def whole_number(text: str, most: int = 2**63 - 1) -> int | None:
 def read_toml(text: str) -> dict[str, Any]:
     """Parse TOML.
 
-    Raises
-    ------
-    ValueError
-        If it is not TOML, too long or too deeply nested, or has an invalid number or text.
+    Raises ValueError if it is not TOML, too long or too deeply nested, or has an invalid number or
+        text.
     """
     _check_length(text, MOST_TOML_CHARACTERS)
     for number, line in enumerate(text.split("\n"), start=1):
@@ -57,11 +53,8 @@ def read_toml(text: str) -> dict[str, Any]:
 def read_json(text: str) -> Any:
     """Parse JSON.
 
-    Raises
-    ------
-    ValueError
-        If it is not JSON, too long or too deeply nested, or has an invalid number or text, or an
-        object that has a key twice.
+    Raises ValueError if it is not JSON, too long or too deeply nested, or has an invalid number or
+        text, or an object that has a key twice.
     """
     _check_length(text, MOST_JSON_CHARACTERS)
     try:
@@ -77,10 +70,8 @@ def read_json(text: str) -> Any:
 def without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the pairs of an object as a table.
 
-    Raises
-    ------
-    ValueError
-        If a key is there twice: Python would take the last value, other readers the first.
+    Raises ValueError if a key is there twice: Python would take the last value, other readers the
+        first.
     """
     table = dict(pairs)
     if len(table) < len(pairs):
@@ -93,11 +84,8 @@ def without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def check_document(document: object) -> None:
     """Check parsed data for too deep nesting and for invalid numbers and texts.
 
-    Raises
-    ------
-    ValueError
-        If it is deeper than 32 levels, or has a number of more than 64 bits, or a text with half of
-        a surrogate pair.
+    Raises ValueError if it is deeper than 32 levels, or has a number of more than 64 bits, or a
+        text with half of a surrogate pair.
     """
     left: list[tuple[object, int]] = [(document, 0)]
     while left:

@@ -25,19 +25,10 @@ def warn(sentence: str) -> None:
 def progress_bar(total: int, unit: str, what: str = "") -> Iterator[Callable[[int], object]]:
     """Show progress on a terminal or in a notebook, with an estimate of the time left.
 
-    Parameters
-    ----------
-    total : int
-        Amount of work.
-    unit : str
-        What is counted.
-    what : str
-        What is done, before the bar.
-
-    Yields
-    ------
-    callable
-        Takes the amount done since the last call.
+    total: amount of work.
+    unit: what is counted.
+    what: what is done, before the bar.
+    Yields a function that takes the amount done since the last call.
     """
     bar = _bar_class() if _is_interactive() else None
     if bar is None:
@@ -53,17 +44,9 @@ def progress_bar(total: int, unit: str, what: str = "") -> Iterator[Callable[[in
 def status_bar(total: int, unit: str) -> Iterator[Callable[[int, str], object]]:
     """Show progress with a line of words on a terminal or in a notebook.
 
-    Parameters
-    ----------
-    total : int
-        Amount of work.
-    unit : str
-        What is counted.
-
-    Yields
-    ------
-    callable
-        Takes the amount done in all, and the words to show with it.
+    total: amount of work.
+    unit: what is counted.
+    Yields a function that takes the amount done in all, and the words to show with it.
     """
     bar = _bar_class() if _is_interactive() else None
     if bar is None:
@@ -85,10 +68,7 @@ def status_bar(total: int, unit: str) -> Iterator[Callable[[int, str], object]]:
 def status_line(words: str) -> Iterator[None]:
     """Show a line on a terminal or in a notebook while something takes long.
 
-    Parameters
-    ----------
-    words : str
-        What is done, and how long it takes.
+    words: what is done, and how long it takes.
     """
     bar = _bar_class() if _is_interactive() else None
     if bar is None:

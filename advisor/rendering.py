@@ -170,10 +170,8 @@ def terminal_json(document: Json) -> Terminal:
 def shell_word(text: str) -> ShellWord:
     """Return a text as one word of a shell's line.
 
-    Raises
-    ------
-    ValueError
-        If it is not printable: a line break would end the comment that the line may stand in.
+    Raises ValueError if it is not printable: a line break would end the comment that the line may
+        stand in.
     """
     if not text.isprintable():
         raise ValueError(f"{text!r} is not printable, and no word of a shell's line")
@@ -230,11 +228,7 @@ def shell_script(lines: Iterable[ShellLine]) -> ShellScript:
 def yaml_document(document: Mapping[str, object], begins: bool = False) -> Yaml:
     """Return a document as YAML, its keys in their order and no line folded.
 
-    Parameters
-    ----------
-    document : mapping
-    begins : bool
-        Whether it begins with ``---``, as one of several.
+    begins: whether it begins with ``---``, as one of several.
     """
     import yaml
 

@@ -27,19 +27,10 @@ def data_frame(
 ) -> pd.DataFrame:
     """Return rows as a pandas DataFrame.
 
-    Parameters
-    ----------
-    rows : sequence of mappings or tuples
-        One item per row.
-    columns : sequence of str, optional
-        Column names; default: the keys of the mappings.
-    what : str
-        Feature to name in the error when pandas is missing.
-
-    Raises
-    ------
-    MissingExtraError
-        If pandas is not installed.
+    rows: one item per row.
+    columns: column names; default: the keys of the mappings.
+    what: feature to name in the error when pandas is missing.
+    Raises MissingExtraError if pandas is not installed.
     """
     try:
         import pandas as pd

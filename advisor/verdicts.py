@@ -17,10 +17,7 @@ prevents of its measures, "cluster" decides about every topic of a cluster."""
 def verdict_of(kind: str, *arguments: Any, **options: Any) -> Any:
     """Return the `Verdict` (or the `Floor`) of a kind of result.
 
-    Raises
-    ------
-    LookupError
-        If nothing is registered for the kind.
+    Raises LookupError if nothing is registered for the kind.
     """
     if kind not in verdict_functions:
         raise LookupError(f"nothing decides about {kind!r}; import advisor registers what does")

@@ -19,12 +19,8 @@ def check_arguments(
 ) -> None:
     """Check the types of the arguments that `recommend` and `audit` have in common.
 
-    Raises
-    ------
-    InputError
-        If one is of the wrong type; the message names it.
-    NotComputedError
-        If the card has times that the exact answer does not take.
+    Raises InputError if one is of the wrong type; the message names it.
+    Raises NotComputedError if the card has times that the exact answer does not take.
     """
     expect("cluster", cluster, Cluster, "a Cluster, as load_cluster returns it")
     expect("model", model, FailureModel, "a FailureModel, as load_model returns it")
@@ -38,10 +34,7 @@ def check_arguments(
 def check_producer_settings(producer: object) -> None:
     """Check that a producer's settings are options of `Config`, by name.
 
-    Raises
-    ------
-    InputError
-        If it is not a mapping, or a name is not an option of `Config`.
+    Raises InputError if it is not a mapping, or a name is not an option of `Config`.
     """
     expect("producer", producer, Mapping | None, "settings by name, or None")
     options = {field.name for field in fields(Config) if field.init}

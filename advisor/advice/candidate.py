@@ -24,18 +24,12 @@ from advisor.reliability.results.reliability import Reliability
 class Candidate:
     """A configuration, its reliability, and the goals that it meets.
 
-    Attributes
-    ----------
-    config : Config
-    reliability : Reliability
-    meets : mapping of str to bool
-        Goal (a measure, "survive_without_loss" or "survive_writable") to whether it is met, by the
-        whole measure.
-    survival : Survival or None
-        Effect of losing one rack with its brokers and controllers; None if a broker's rack is
+    meets: goal (a measure, "survive_without_loss" or "survive_writable") to whether it is met, by
+        the whole measure.
+    survival: effect of losing one rack with its brokers and controllers; None if a broker's rack is
         unknown.
-    retained_bytes : float or None
-        Bytes of one copy of all topics with their own retention; None: with that of the load.
+    retained_bytes: bytes of one copy of all topics with their own retention; None: with that of the
+        load.
     """
 
     config: Config
@@ -166,20 +160,9 @@ def choose(
 ) -> Candidate:
     """Compare a configuration's reliability with the goals.
 
-    Parameters
-    ----------
-    config : Config
-    reliability : Reliability
-    goals : Goals
-    rack_share : int or None
-        Largest number of replicas of one partition in one rack; None if a rack is unknown.
-    racks : collection of str, optional
-        Racks that hold replicas. Default: those of all brokers.
-
-    Raises
-    ------
-    InputError
-        If the loss of a rack must be survived and a rack is unknown.
+    rack_share: largest number of replicas of one partition in one rack; None if a rack is unknown.
+    racks: racks that hold replicas. Default: those of all brokers.
+    Raises InputError if the loss of a rack must be survived and a rack is unknown.
     """
     losing_rack = None
     if rack_share is not None:

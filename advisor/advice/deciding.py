@@ -65,28 +65,15 @@ def decide(
 ) -> Verdict:
     """Decide what every topic of a described cluster should be set to.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    model : FailureModel
-    load : Workload, optional
-        Traffic of each topic. Default: 1,000 records a second.
-    requirements : Requirements, optional
-        Goals, and the price of a loss.
-    kafka_version : str, optional
-        Default: the cluster's, or the newest that fits its description.
-    producer : mapping of str to object, optional
-        Producer settings. Default: acks="all" and Kafka's defaults.
-    topics : sequence of str, optional
-        Names of the topics. Default: all.
-    draws : int
-        How many draws of the card say how sure the choice is.
-    depth : Depth, optional
-        What is computed; by default everything.
-    allow_lower_durability : bool
-        Consent to a lower min ISR.
-    evaluator : Evaluator, optional
-        Default: one that asks `advisor.evaluate`.
+    load: traffic of each topic. Default: 1,000 records a second.
+    requirements: goals, and the price of a loss.
+    kafka_version: by default the cluster's, or the newest that fits its description.
+    producer: producer settings. Default: acks="all" and Kafka's defaults.
+    topics: names of the topics. Default: all.
+    draws: how many draws of the card say how sure the choice is.
+    depth: what is computed; by default everything.
+    allow_lower_durability: consent to a lower min ISR.
+    evaluator: by default one that asks `advisor.evaluate`.
     """
     situation = Situation.read(cluster, load, kafka_version, producer, topics, shared=False)
     asked = Decision(situation, model, requirements or Requirements(), allow_lower_durability)
@@ -118,17 +105,10 @@ def evaluated_once(evaluated: Evaluate) -> Evaluate:
 class Decision:
     """The question what every topic of a situation should be set to, and its answers.
 
-    Attributes
-    ----------
-    situation : Situation
-    model : FailureModel
-    requirements : Requirements
-    allow_lower_durability : bool
-        Consent to a lower min ISR.
-    evaluated : callable
-        `advisor.evaluate`, or what replaces it; what it answered once should cost nothing again.
-    new_topic : Config or None
-        Without topics: the setting that runs today. Default: none does, the topic is new.
+    allow_lower_durability: consent to a lower min ISR.
+    evaluated: `advisor.evaluate`, or what replaces it; what it answered once should cost nothing
+        again.
+    new_topic: without topics: the setting that runs today. Default: none does, the topic is new.
     """
 
     situation: Situation
@@ -372,10 +352,7 @@ def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool
 
     None if nothing is to be survived.
 
-    Raises
-    ------
-    InputError
-        If a rack is to be survived and that of a broker is unknown.
+    Raises InputError if a rack is to be survived and that of a broker is unknown.
     """
     if survive is None:
         return None

@@ -210,13 +210,8 @@ def judge(
 ) -> dict[str, bool]:
     """Return for each goal whether it is met.
 
-    Parameters
-    ----------
-    goals : Goals
-    measures : mapping of str to float
-        At least every measure that has a limit, as a whole.
-    survival : Survival or None
-        Effect of losing what `goals.survive` names; None without such a goal.
+    measures: at least every measure that has a limit, as a whole.
+    survival: effect of losing what `goals.survive` names; None without such a goal.
     """
     met = {name: measures[name] <= limit for name, limit in goals.limits.items()}
     if survival is not None:

@@ -25,16 +25,8 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
     Where that leaves versions on both sides of KAFKA-15583 (3.7) and a topic has a min ISR above
     its number of replicas, the older side is taken: it refuses acks=all.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    given : str, optional
-        Version that the user states; it takes precedence.
-
-    Raises
-    ------
-    ConfigError
-        If the stated version is not a version number.
+    given: version that the user states; it takes precedence.
+    Raises ConfigError if the stated version is not a version number.
     """
     stated = given or cluster.kafka_version
     if stated is not None:
@@ -115,15 +107,15 @@ def controller_note(cluster: Cluster, version: str) -> str:
     """Return what is assumed of a described cluster's controller and ELR; "" if nothing is."""
     if not cluster.topics:
         return ""
-    known = controller_of(cluster, version)
-    config = Config(kafka_version=version, **known)
+    options = controller_of(cluster, version)
+    config = Config(kafka_version=version, **options)
     # From 4.0 on there is no other mode, before 3.3 ZooKeeper is the usual one.
-    if "mode" not in known and (3, 3) <= parse_version(version) < (4, 0):
+    if "mode" not in options and (3, 3) <= parse_version(version) < (4, 0):
         return (
             f"KRaft is assumed, as in a new cluster of {version}; this description does not show "
             "it: say --mode zookeeper if the brokers use ZooKeeper."
         )
-    if "eligible_leader_replicas" in known or not config.eligible_leader_replicas:
+    if "eligible_leader_replicas" in options or not config.eligible_leader_replicas:
         return ""
     return (
         "Eligible leader replicas (KIP-966) and KRaft are assumed, as in a new cluster of "

@@ -23,17 +23,10 @@ _SECONDS_PER_MONTH = 365.25 * 86_400 / 12
 class Prices:
     """List prices of one provider, in US dollars.
 
-    Attributes
-    ----------
-    storage_usd_per_gb_month : float
-        A GB of disk for a month.
-    between_zones_usd_per_gb : float
-        A GB from one zone to another, both sides together.
-    source : str
-        Where and when they were read.
+    storage_usd_per_gb_month: a GB of disk for a month.
+    between_zones_usd_per_gb: a GB from one zone to another, both sides together.
+    source: where and when they were read.
 
-    Examples
-    --------
     >>> from advisor.advice.prices import Prices
     >>> Prices(storage_usd_per_gb_month=0.05, between_zones_usd_per_gb=0.0, source="our contract")
     Prices(storage 0.05 USD/GB and month, between zones 0 USD/GB; our contract)
@@ -61,12 +54,9 @@ class Prices:
 class MonthlyCost:
     """What the copies of a workload cost a month, in US dollars.
 
-    Attributes
-    ----------
-    storage_usd : float
-        All copies at full retention, on disks that are `headroom` times as large.
-    replication_usd, clients_usd : float
-        Traffic between zones: what followers fetch, and what producers and consumers send.
+    storage_usd: all copies at full retention, on disks that are `headroom` times as large.
+    replication_usd, clients_usd: traffic between zones: what followers fetch, and what producers
+        and consumers send.
     """
 
     storage_usd: float
@@ -82,18 +72,9 @@ class MonthlyCost:
 def load_prices(name: str = "aws-us-east-1") -> Prices:
     """Return the list prices of a provider from ``data/prices.csv``.
 
-    Parameters
-    ----------
-    name : str
-        Id of a row: "aws-us-east-1" or "gcp-us".
+    name: id of a row: "aws-us-east-1" or "gcp-us".
+    Raises InputError if the row does not exist, or lacks a price.
 
-    Raises
-    ------
-    InputError
-        If the row does not exist, or lacks a price.
-
-    Examples
-    --------
     >>> from advisor.advice.prices import load_prices
     >>> load_prices("gcp-us").between_zones_usd_per_gb
     0.01
@@ -126,25 +107,13 @@ def monthly_cost(
     consumer that reads from its own zone needs another only where that has no replica, taking them
     to be spread over as many zones as there are replicas.
 
-    Parameters
-    ----------
-    result : Reliability
-        What `advisor.evaluate` returned, on a cluster with known racks.
-    prices : Prices
-    consumers : float
-        How often each record is read.
-    fetch_from_nearest : bool
-        Whether consumers read from a replica in their own zone (``client.rack``, KIP-392).
-    headroom : float
-        Size of the disks over what full retention fills, at least 1.
+    result: what `advisor.evaluate` returned, on a cluster with known racks.
+    consumers: how often each record is read.
+    fetch_from_nearest: whether consumers read from a replica in their own zone (``client.rack``,
+        KIP-392).
+    headroom: size of the disks over what full retention fills, at least 1.
+    Raises InputError if a rack is unknown, or a number is out of range.
 
-    Raises
-    ------
-    InputError
-        If a rack is unknown, or a number is out of range.
-
-    Examples
-    --------
     >>> import advisor
     >>> from advisor.advice.prices import load_prices, monthly_cost
     >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)

@@ -27,30 +27,17 @@ from advisor.reliability.workload import Workload
 class Situation:
     """What `decide`, `recommend` and `audit` read of a cluster.
 
-    Attributes
-    ----------
-    cluster : Cluster
-    version : str
-        Kafka version: stated, or the newest that fits the description.
-    mode : {"kraft", "zookeeper"}
-    controllers : mapping of int to (str or None), or None
-        Voter to rack; None if not known.
-    load : Workload
-        Traffic of all topics in question together.
-    topics : tuple of Topic
-        The topics in question.
-    of_each : Workload or None
-        Traffic that each topic has for itself; None: they share `load`.
-    controller : mapping of str to object
-        Options of `Config` that the controller decides, as far as they are known.
-    producer : mapping of str to object
-        Options of `Config` that the producers set; else acks="all".
-    stated_version : str
-        The version that the user or the cluster states; "" if it was assumed.
-    notes : tuple of str
-        What was assumed, a sentence each.
-    load_is_given : bool
-        Else nothing that counts records is said.
+    version: Kafka version: stated, or the newest that fits the description.
+    mode (one of "kraft", "zookeeper").
+    controllers: voter to rack; None if not known.
+    load: traffic of all topics in question together.
+    topics: the topics in question.
+    of_each: traffic that each topic has for itself; None: they share `load`.
+    controller: options of `Config` that the controller decides, as far as they are known.
+    producer: options of `Config` that the producers set; else acks="all".
+    stated_version: the version that the user or the cluster states; "" if it was assumed.
+    notes: what was assumed, a sentence each.
+    load_is_given: else nothing that counts records is said.
     """
 
     cluster: Cluster
@@ -78,20 +65,12 @@ class Situation:
     ) -> Situation:
         """Read a cluster.
 
-        Parameters
-        ----------
-        cluster : Cluster
-        load : Workload, optional
-            Default: 1,000 records a second for each topic.
-        kafka_version : str, optional
-            Default: the cluster's, or the newest that fits its description.
-        producer : mapping of str to object, optional
-            Producer settings. Default: acks="all" and Kafka's defaults.
-        topics : sequence of str, optional
-            Names of the topics in question. Default: all.
-        shared : bool
-            Whether a given load is that of all topics together, which all but Kafka's own share by
-            their partitions, or that of each.
+        load: by default 1,000 records a second for each topic.
+        kafka_version: by default the cluster's, or the newest that fits its description.
+        producer: producer settings. Default: acks="all" and Kafka's defaults.
+        topics: names of the topics in question. Default: all.
+        shared: whether a given load is that of all topics together, which all but Kafka's own share
+            by their partitions, or that of each.
         """
         version, version_note = version_of(cluster, kafka_version)
         chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))

@@ -26,16 +26,10 @@ _MOST_ROUNDS = 24
 class Survival:
     """Effect of losing `share` replicas of a partition at once.
 
-    Attributes
-    ----------
-    share : int
-        Largest number of replicas of one partition that the event can take: f.
-    without_loss : bool
-        Whether no acknowledged record is lost, whichever replicas are taken.
-    writable : bool
-        Whether writes continue, given that every replica was in sync.
-    writable_while_patching : bool
-        Whether writes continue with one further broker down.
+    share: largest number of replicas of one partition that the event can take: f.
+    without_loss: whether no acknowledged record is lost, whichever replicas are taken.
+    writable: whether writes continue, given that every replica was in sync.
+    writable_while_patching: whether writes continue with one further broker down.
     """
 
     share: int
@@ -58,24 +52,12 @@ def largest_share(
 ) -> int | None:
     """Return the largest number of replicas of one partition in one rack, as Kafka places them.
 
-    Parameters
-    ----------
-    brokers : mapping of int to (str or None)
-        Broker id to rack.
-    replication_factor : int
-    mode : {"kraft", "zookeeper"}
-        Controller that places the replicas. A KRaft controller cycles through the racks until all
-        replicas are placed, a ZooKeeper-era one only until every rack has one.
-
-    Returns
-    -------
-    int or None
-        None if the rack of a broker is unknown.
-
-    Raises
-    ------
-    InputError
-        If there are more replicas than brokers; the text is Kafka's.
+    brokers: broker id to rack.
+    mode (one of "kraft", "zookeeper"): controller that places the replicas. A KRaft controller
+        cycles through the racks until all replicas are placed, a ZooKeeper-era one only until every
+        rack has one.
+    Returns None if the rack of a broker is unknown.
+    Raises InputError if there are more replicas than brokers; the text is Kafka's.
     """
     if None in brokers.values():
         return None
@@ -98,10 +80,7 @@ def _largest_share(
 def least_share(brokers: Mapping[int, str | None], replication_factor: int) -> int:
     """Return the replicas in the fullest rack under the best possible placement.
 
-    Raises
-    ------
-    InputError
-        If there are more replicas than brokers.
+    Raises InputError if there are more replicas than brokers.
     """
     if replication_factor > len(brokers):
         raise InputError(
@@ -122,8 +101,8 @@ def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
     """
     racks: list[object] = [brokers[broker] for broker in replicas]
     if None in racks:
-        known = zip(racks, replicas, strict=True)
-        racks = [broker if rack is None else rack for rack, broker in known]
+        places = zip(racks, replicas, strict=True)
+        racks = [broker if rack is None else rack for rack, broker in places]
     return 1 if len(set(racks)) == len(racks) else max(map(racks.count, racks))
 
 
@@ -154,12 +133,8 @@ def fatal_racks(
     that rack takes no acks=all write: it has no leader, or waits for a follower that stays in the
     ISR.
 
-    Parameters
-    ----------
-    controllers : mapping of int to (str or None), or None
-        Voter id to rack.
-    racks : collection of str
-        Racks that hold replicas. Losing a rack with controllers alone stops no write at once.
+    controllers: voter id to rack.
+    racks: racks that hold replicas. Losing a rack with controllers alone stops no write at once.
     """
     zone_of = {voter: rack or "" for voter, rack in (controllers or {}).items()}
     return tuple(rack for (rack,) in fatal_zones(zone_of) if rack and rack in racks)
@@ -213,14 +188,9 @@ def least_replication_factor(
 ) -> int | None:
     """Return the smallest RF that keeps data and writes when one rack is lost; None if none does.
 
-    Parameters
-    ----------
-    brokers : mapping of int to (str or None)
-        Broker id to rack.
-    mode : {"kraft", "zookeeper"}
-        Controller that places the replicas.
-    patching : bool
-        Whether another broker is down at the time: RF >= 2f + 2 instead of 2f + 1.
+    brokers: broker id to rack.
+    mode (one of "kraft", "zookeeper"): controller that places the replicas.
+    patching: whether another broker is down at the time: RF >= 2f + 2 instead of 2f + 1.
     """
     for factor in range(1, len(brokers) + 1):
         share = largest_share(brokers, factor, mode)

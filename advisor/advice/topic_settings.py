@@ -51,17 +51,14 @@ def partition_bytes(
 ) -> dict[str, float]:
     """Return the bytes that a replica of each topic keeps, by name, with the topic's retention.
 
-    Parameters
-    ----------
-    topics : sequence of Topic
-    load : Workload
-        Of all partitions together, which share it evenly.
-    measured : mapping of str to float
-        Bytes of topics that were measured; they count instead.
+    load: of all partitions together, which share it evenly.
+    measured: bytes of topics that were measured; they count instead.
     """
     written = load.records_per_hour_per_partition * load.record_bytes
-    kept = {topic.name: written * load_of(topic, load).retention_hours for topic in topics}
-    return {name: measured.get(name, size) for name, size in kept.items()}
+    bytes_by_topic = {
+        topic.name: written * load_of(topic, load).retention_hours for topic in topics
+    }
+    return {name: measured.get(name, size) for name, size in bytes_by_topic.items()}
 
 
 def retained_bytes(topics: Sequence[Topic], load: Workload, measured: Mapping[str, float]) -> float:
@@ -72,9 +69,9 @@ def retained_bytes(topics: Sequence[Topic], load: Workload, measured: Mapping[st
     users = [topic for topic in topics if not topic.internal]
     if not users:
         return load.retained_bytes
-    each = partition_bytes(users, load, measured)
-    kept = sum(each[topic.name] * len(topic.partitions) for topic in users)
-    return load.partitions * kept / sum(len(topic.partitions) for topic in users)
+    bytes_by_topic = partition_bytes(users, load, measured)
+    total_bytes = sum(bytes_by_topic[topic.name] * len(topic.partitions) for topic in users)
+    return load.partitions * total_bytes / sum(len(topic.partitions) for topic in users)
 
 
 def kept_for_ever(topic: Topic) -> bool:

@@ -20,11 +20,8 @@ _HTML = (b"<!doctype html", b"<html")
 def check_output_path(path: Path) -> Path:
     """Check that a report can be written to a path, and return the path.
 
-    Raises
-    ------
-    InputError
-        If the path is not a regular file, is a file that is not HTML, or its parent is not a
-        writable directory.
+    Raises InputError if the path is not a regular file, is a file that is not HTML, or its parent
+        is not a writable directory.
     """
     if path.is_dir():
         raise InputError(f"{path} is a directory; --output names the HTML file to write.")
@@ -45,11 +42,8 @@ def check_output_path(path: Path) -> Path:
 def check_sarif_path(path: Path) -> Path:
     """Check that a SARIF file can be written to a path, and return the path.
 
-    Raises
-    ------
-    InputError
-        If the path is not a regular file, is a file that this advisor did not write, or its folder
-        does not exist.
+    Raises InputError if the path is not a regular file, is a file that this advisor did not write,
+        or its folder does not exist.
     """
     from advisor.advice.audits.sarif import is_own_log
 
@@ -71,10 +65,7 @@ def check_sarif_path(path: Path) -> Path:
 def read_baseline(path: Path) -> str:
     """Read the SARIF file of an accepted audit.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read.
+    Raises InputError if it cannot be read.
     """
     try:
         return read_input(path, MOST_JSON_CHARACTERS).decode(errors="replace")

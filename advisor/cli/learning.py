@@ -23,11 +23,12 @@ _NOT_WRITTEN = "--output my_card.toml writes the card, for --model."
 def counts_of(sources: Sequence[str], options: dict[str, Any], with_cluster: bool) -> Any:
     """Return what to learn from: files, as they are or in a cluster that options describe.
 
-    Raises
-    ------
-    InputError
-        If an option cannot be read, or there is nothing to learn from.
+    What options count beside metrics was counted in their cluster and time.
+
+    Raises InputError if an option cannot be read, or there is nothing to learn from.
     """
+    from advisor.learning.counts import is_metrics
+
     frame = _frame(options)
     events = _events(options["counts"], options["lengths"])
     if not sources and not events:
@@ -42,11 +43,14 @@ def counts_of(sources: Sequence[str], options: dict[str, Any], with_cluster: boo
         return {**frame, "events": events}
     if not frame and not events:
         return list(sources)
+    if all(map(is_metrics, sources)):
+        return [*sources, {**frame, "events": events}]
     if events and len(sources) > 1:
         raise InputError("--count goes with one file, to say what did not happen; name one.")
     if not all(name.lower().endswith(".csv") for name in sources):
         raise InputError(
-            "a file of counts says brokers, years and racks itself; only CSV takes the options."
+            "a file of counts says brokers, years and racks itself; only CSV and metrics take the "
+            "options."
         )
     return [
         {**frame, "name": Path(name).stem, "incidents": name, "events": events} for name in sources
@@ -120,17 +124,10 @@ def learned(
 ) -> Terminal:
     """Format what was learned: the verdict, the numbers that moved most, and what that changes.
 
-    Parameters
-    ----------
-    result : Learned
-    verdict : Verdict
-        Its own, with how sure that is or without.
-    path : Path or None
-        The card that was written.
-    columns : int
-        Width of the terminal.
-    explained : bool
-        Whether all numbers are shown, and what stands behind the verdict.
+    verdict: its own, with how sure that is or without.
+    path: the card that was written.
+    columns: width of the terminal.
+    explained: whether all numbers are shown, and what stands behind the verdict.
     """
     from advisor.learning.learned import number_lines
 

@@ -140,10 +140,7 @@ def with_options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
 def with_controller(cluster: Cluster, options: dict[str, Any]) -> Cluster:
     """Return the cluster with what --mode and --elr say of it.
 
-    Raises
-    ------
-    InputError
-        If one of them says something else than they can.
+    Raises InputError if one of them says something else than they can.
     """
     stated: dict[str, Any] = {}
     if options["mode"] is not None:

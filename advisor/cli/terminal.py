@@ -10,13 +10,8 @@ from advisor.rendering import Terminal, terminal_lines
 def emit(text: Terminal, err: bool = False, newline: bool = True) -> None:
     """Print rendered text on standard output, or on standard error.
 
-    Parameters
-    ----------
-    text : Terminal
-    err : bool
-        Whether it is for a person who watches, not for a program that reads the output.
-    newline : bool
-        Whether a line break follows it.
+    err: whether it is for a person who watches, not for a program that reads the output.
+    newline: whether a line break follows it.
     """
     click.echo(text.text, err=err, nl=newline)
 

@@ -84,17 +84,10 @@ def recommendation(
 ) -> Terminal:
     """Format a recommendation: its verdict, and on demand reasons and commands.
 
-    Parameters
-    ----------
-    result : Recommendation
-    verdict : Verdict
-        Its own, with how sure that is or without.
-    columns : int
-        Width of the terminal.
-    explained : bool
-        Whether reasons, findings, assumptions and commands follow.
-    with_commands : bool
-        Whether commands and rollback follow.
+    verdict: its own, with how sure that is or without.
+    columns: width of the terminal.
+    explained: whether reasons, findings, assumptions and commands follow.
+    with_commands: whether commands and rollback follow.
     """
     from advisor.advice.audits.state_words import state_lines
 

@@ -49,20 +49,10 @@ def verdict_blocks(
 ) -> list[list[str]]:
     """Return a verdict as blocks of lines.
 
-    Parameters
-    ----------
-    verdict : Verdict
-    rest : sequence of str
-        Where commands, reasons and ranges are, a sentence each.
-    columns : int
-        Width of the terminal.
-    state : sequence of str
-        The state of the cluster in sentences, where something is out of sync.
-
-    Returns
-    -------
-    list of list of str
-        What is broken now, in one list with the state; headline and text; the topics; how sure
+    rest: where commands, reasons and ranges are, a sentence each.
+    columns: width of the terminal.
+    state: the state of the cluster in sentences, where something is out of sync.
+    Returns what is broken now, in one list with the state; headline and text; the topics; how sure
         that is; the last line.
     """
     from advisor.decision.rows import around, headline, held_back_words

@@ -24,24 +24,21 @@ class Address:
 
 def looks_like_addresses(text: str) -> bool:
     """Whether a text is `host:port`, or several separated by commas."""
-    return all(ADDRESS.fullmatch(part.strip()) for part in text.split(","))
+    return all(ADDRESS.fullmatch(address.strip()) for address in text.split(","))
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
     """Parse `host:9092,host2:9092`.
 
-    Raises
-    ------
-    InputError
-        If an address is malformed or its port out of range.
+    Raises InputError if an address is malformed or its port out of range.
     """
     addresses = []
-    for part in text.split(","):
-        match = ADDRESS.fullmatch(part.strip())
+    for written in text.split(","):
+        match = ADDRESS.fullmatch(written.strip())
         if match is None:
-            raise InputError(f"{shown(part.strip())} is not an address; write host:9092")
+            raise InputError(f"{shown(written.strip())} is not an address; write host:9092")
         address = Address(match[1] or match[2], int(match[3]))
         if not 1 <= address.port <= 65_535:
-            raise InputError(f"{part.strip()}: ports are numbered 1 to 65535")
+            raise InputError(f"{written.strip()}: ports are numbered 1 to 65535")
         addresses.append(address)
     return tuple(dict.fromkeys(addresses))

@@ -11,23 +11,14 @@ from advisor.cluster.model import Cluster
 class Presence:
     """Brokers that are in sync somewhere, and those that are not.
 
-    Attributes
-    ----------
-    in_sync : frozenset of int
-        In the ISR of a partition that has a leader, and not reported as down.
-    down : tuple of int
-        A running cluster reports that they are fenced or not registered.
-    behind : tuple of int
-        In no such ISR, though a running cluster reports that they run.
-    unknown : tuple of int
-        In no such ISR of a description that does not show whether they run: down, or behind.
-    offline : tuple of int
-        In no such ISR, and not serving some replica: described as offline, or in the last ISR of a
-        partition without a leader. They are down, or their log directories have failed.
-    failed_directories : tuple of int
-        In sync somewhere, and with replicas that are described as offline.
-    part : bool
-        Whether the description shows a part of the cluster: the brokers may be in sync elsewhere.
+    in_sync: in the ISR of a partition that has a leader, and not reported as down.
+    down: a running cluster reports that they are fenced or not registered.
+    behind: in no such ISR, though a running cluster reports that they run.
+    unknown: in no such ISR of a description that does not show whether they run: down, or behind.
+    offline: in no such ISR, and not serving some replica: described as offline, or in the last ISR
+        of a partition without a leader. They are down, or their log directories have failed.
+    failed_directories: in sync somewhere, and with replicas that are described as offline.
+    part: whether the description shows a part of the cluster: the brokers may be in sync elsewhere.
     """
 
     in_sync: frozenset[int] = frozenset()
@@ -50,12 +41,6 @@ def presence_of(cluster: Cluster) -> Presence:
     An ISR without a leader proves nothing: its members stay in it when they die. Brokers without
     replicas are not judged.
 
-    Parameters
-    ----------
-    cluster : Cluster
-
-    Examples
-    --------
     >>> from advisor import load_cluster
     >>> presence_of(load_cluster("Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1")).unknown
     (2,)

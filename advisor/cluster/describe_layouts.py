@@ -21,18 +21,12 @@ _ENOUGH = 100_000
 class Layout:
     """The columns of a describe output, and what they prove.
 
-    Attributes
-    ----------
-    name : str
-        The first version that prints them, and what differs ("3.8 without ELR").
-    first : str
-        The first version of brokers described like this.
-    last : str or None
-        The last one; None: today's.
-    words : str
-        Subject and verb of a sentence: "the columns are those of kafka-topics.sh 2.4 to 2.7".
-    mode : {"kraft", "zookeeper"}, optional
-        The controller of brokers from 3.8 on that are described like this; None: either.
+    name: the first version that prints them, and what differs ("3.8 without ELR").
+    first: the first version of brokers described like this.
+    last: the last one; None: today's.
+    words: subject and verb of a sentence: "the columns are those of kafka-topics.sh 2.4 to 2.7".
+    mode (one of "kraft", "zookeeper"): the controller of brokers from 3.8 on that are described
+        like this; None: either.
     """
 
     name: str
@@ -94,15 +88,8 @@ _ELR = re.compile(r"(?<!\S)Elr:")
 def layout_of(text: str, topics: Sequence[Topic]) -> str:
     r"""Return the name of the layout of a describe output.
 
-    Parameters
-    ----------
-    text : str
-        The output.
-    topics : sequence of Topic
-        What was read from it.
+    topics: what was read from it.
 
-    Examples
-    --------
     >>> layout_of("topic: t\tpartition: 0\tleader: 0\treplicas: 0,1\tisr: 0,1", ())
     '0.8.0'
     >>> layout_of("Topic:t\tPartitionCount:1\tReplicationFactor:3\tConfigs:", ())

@@ -12,23 +12,14 @@ from types import MappingProxyType
 class Service:
     """A managed service that runs Apache Kafka.
 
-    Attributes
-    ----------
-    name : str
-    hosts : re.Pattern
-        Names of its brokers' hosts, wherever they stand in a text.
-    topics : re.Pattern
-        Names of topics that the service makes.
-    sentence : str
-        What a user there can set, and what not.
-    marked : str
-        Which commands of a plan do not work there, and what does in their place.
-    moves_replicas : bool
-        Whether Kafka's own tools move replicas, elect leaders and set options of topics there.
-        Otherwise a plan has the service's commands (`advisor.advice.migration.managed_plan`), and
-        no files for brokers.
-    sources : tuple of str
-        Where that was read.
+    hosts: names of its brokers' hosts, wherever they stand in a text.
+    topics: names of topics that the service makes.
+    sentence: what a user there can set, and what not.
+    marked: which commands of a plan do not work there, and what does in their place.
+    moves_replicas: whether Kafka's own tools move replicas, elect leaders and set options of topics
+        there. Otherwise a plan has the service's commands
+        (`advisor.advice.migration.managed_plan`), and no files for brokers.
+    sources: where that was read.
     """
 
     name: str
@@ -120,12 +111,8 @@ EVENT_HUBS_WORDS = (
 def service_of(text: str, topics: Iterable[str]) -> str | None:
     """Return the managed service whose marks a description has; None if it has none.
 
-    Parameters
-    ----------
-    text : str
-        The beginning of the description, or addresses.
-    topics : iterable of str
-        Names of its topics.
+    text: the beginning of the description, or addresses.
+    topics: names of its topics.
     """
     names = tuple(topics)
     for service in _SERVICES:

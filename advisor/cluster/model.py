@@ -146,13 +146,13 @@ class Cluster(ClusterTable):
         object.__setattr__(self, "broker_settings", FrozenMap(self.broker_settings))
         object.__setattr__(self, "replica_bytes", FrozenMap(self.replica_bytes))
         names: set[str] = set()
-        known = frozenset(self.brokers)
+        brokers = frozenset(self.brokers)
         for topic in described:
             if topic.name in names:
                 raise InputError(f"topic {topic.name} is there twice")
             names.add(topic.name)
-            for partition in () if topic.brokers() <= known else topic.partitions:
-                missing = sorted(partition.brokers() - known)
+            for partition in () if topic.brokers() <= brokers else topic.partitions:
+                missing = sorted(partition.brokers() - brokers)
                 if missing:
                     raise InputError(
                         f"partition {topic.name}-{partition.index} names broker {missing[0]}, "
@@ -495,9 +495,9 @@ def _is_text(value: object) -> bool:
 def _placed(racks: Mapping[int, str | None], noun: str) -> str:
     """Return how many nodes stand in which racks, in words."""
     text = counted(len(racks), noun)
-    known = sorted({rack for rack in racks.values() if rack is not None})
-    if not known:
+    names = sorted({rack for rack in racks.values() if rack is not None})
+    if not names:
         return f"{text}, racks not known"
     unknown = sum(rack is None for rack in racks.values())
-    text += f" in {counted(len(known), 'rack')} ({', '.join(known)})"
+    text += f" in {counted(len(names), 'rack')} ({', '.join(names)})"
     return text + (f", {unknown} of them in no known rack" if unknown else "")

@@ -75,14 +75,9 @@ class Setting:
 class Quorum:
     """The KRaft controller quorum.
 
-    Parameters
-    ----------
-    leader : int or None
-        Id of the active controller; None if there is none.
-    leader_epoch : int
-        Epoch of the active controller.
-    voters, observers : tuple of int
-        Node ids, ascending. Brokers are observers.
+    leader: id of the active controller; None if there is none.
+    leader_epoch: epoch of the active controller.
+    voters, observers: node ids, ascending. Brokers are observers.
     """
 
     leader: int | None
@@ -95,36 +90,18 @@ class Quorum:
 class Observed:
     """What a running cluster reports beyond a describe output.
 
-    Parameters
-    ----------
-    mode : {"kraft", "zookeeper"}
-        Kind of controller.
-    cluster_id : str
-        Cluster id.
-    quorum : Quorum or None
-        None under ZooKeeper, or if not reported.
-    features : mapping of str to int
-        Finalized features (`metadata.version`) and their levels; disabled ones are absent.
-    features_known : bool
-        Whether the cluster reports features, so that an absent one is disabled.
-    versions : mapping of int to str
-        Kafka version by broker id, for the brokers that could be reached.
-    broker_settings : mapping of int to (mapping of str to Setting)
-        By broker id and Kafka's setting name; only `REPLICATION_SETTINGS`.
-    topic_settings : mapping of str to (mapping of str to Setting)
-        By topic and Kafka's setting name, defaults included.
-    bootstrap_servers : str
-        Addresses it was read from, in the form of `--bootstrap-server`.
-    command_config : str or None
-        Path of the client properties file it was read with.
-    down : tuple of int
-        Brokers with replicas that are not registered or fenced.
-
-    Raises
-    ------
-    InputError
-        If a field is of the wrong type, the mode is unknown, `bootstrap_servers` are not
-        addresses, or `command_config` has a control character.
+    mode (one of "kraft", "zookeeper"): kind of controller.
+    quorum: None under ZooKeeper, or if not reported.
+    features: finalized features (`metadata.version`) and their levels; disabled ones are absent.
+    features_known: whether the cluster reports features, so that an absent one is disabled.
+    versions: Kafka version by broker id, for the brokers that could be reached.
+    broker_settings: by broker id and Kafka's setting name; only `REPLICATION_SETTINGS`.
+    topic_settings: by topic and Kafka's setting name, defaults included.
+    bootstrap_servers: addresses it was read from, in the form of `--bootstrap-server`.
+    command_config: path of the client properties file it was read with.
+    down: brokers with replicas that are not registered or fenced.
+    Raises InputError if a field is of the wrong type, the mode is unknown, `bootstrap_servers` are
+        not addresses, or `command_config` has a control character.
     """
 
     mode: str
@@ -170,8 +147,8 @@ class Observed:
         object.__setattr__(self, "down", tuple(down))
         # Both are put into shell scripts.
         servers, path = self.bootstrap_servers, self.command_config
-        known = servers == "" or (isinstance(servers, str) and looks_like_addresses(servers))
-        _require(known, "bootstrap_servers", servers, "host:9092, or several separated by commas")
+        valid = servers == "" or (isinstance(servers, str) and looks_like_addresses(servers))
+        _require(valid, "bootstrap_servers", servers, "host:9092, or several separated by commas")
         if servers:
             # Without the spaces and line breaks that may stand beside a comma.
             plain = ",".join(map(str, parse_addresses(servers)))
@@ -229,10 +206,7 @@ class Observed:
     def from_dict(cls, document: Mapping[str, Any]) -> Observed:
         """Return the object that `to_dict` wrote.
 
-        Raises
-        ------
-        AttributeError, KeyError, TypeError, ValueError
-            If the document is malformed.
+        Raises AttributeError, KeyError, TypeError, ValueError if the document is malformed.
         """
         quorum = document["quorum"]
         return cls(
@@ -283,10 +257,7 @@ def _whole(value: object) -> int:
 def _by_broker(rows: Mapping[str, Any], read: Callable[[Any], _Value]) -> dict[int, _Value]:
     """Return what a saved cluster has of each broker, by id.
 
-    Raises
-    ------
-    ValueError
-        If a key is not a broker id, or stands for the same one as another.
+    Raises ValueError if a key is not a broker id, or stands for the same one as another.
     """
     ids = [whole_number(key, MAX_ID) for key in rows]
     if None in ids or len({*ids}) < len(ids):

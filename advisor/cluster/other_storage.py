@@ -21,10 +21,7 @@ _TRUE_OF = {
 def set_aside_words(topics: Sequence[Topic]) -> tuple[str, ...]:
     """Say what is true of topics that are not judged, a sentence for each kind.
 
-    Parameters
-    ----------
-    topics : sequence of Topic
-        Diskless and tiered ones.
+    topics: diskless and tiered ones.
     """
     sentences = []
     for storage, true_of in _TRUE_OF.items():

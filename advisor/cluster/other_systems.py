@@ -19,15 +19,9 @@ REDPANDA = (
 class OtherSystem:
     """A system, its marks, and why it is not judged.
 
-    Attributes
-    ----------
-    name : str
-    settings : re.Pattern
-        Names of settings that only this system has.
-    topics : re.Pattern
-        Names of topics that only this system has.
-    why : str
-        Sentence, without its period, that says how it replicates.
+    settings: names of settings that only this system has.
+    topics: names of topics that only this system has.
+    why: sentence, without its period, that says how it replicates.
     """
 
     name: str
@@ -58,19 +52,10 @@ SYSTEMS = (
 def refuse_other_systems(settings: Iterable[str], topics: Iterable[str], source: str) -> None:
     """Refuse a description that shows marks of a system which is not Apache Kafka.
 
-    Parameters
-    ----------
-    settings : iterable of str
-        Names of all settings that the description has.
-    topics : iterable of str
-        Names of its topics.
-    source : str
-        Name for error messages.
-
-    Raises
-    ------
-    InputError
-        If there is a mark; it names the system, the mark and why it is not judged.
+    settings: names of all settings that the description has.
+    topics: names of its topics.
+    source: name for error messages.
+    Raises InputError if there is a mark; it names the system, the mark and why it is not judged.
     """
     settings, topics = frozenset(settings), tuple(topics)
     for system in SYSTEMS:

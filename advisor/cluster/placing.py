@@ -31,19 +31,10 @@ class CountedTopic:
 def place(topic: CountedTopic, brokers: Mapping[int, str | None], order: int = 0) -> Topic:
     """Return the topic with its replicas assigned to brokers, all in sync.
 
-    Parameters
-    ----------
-    topic : CountedTopic
-        Name and counts.
-    brokers : mapping of int to (str or None)
-        Broker id to rack.
-    order : int
-        Number of the topic, the seed of its placement, so that leaders spread over brokers.
-
-    Raises
-    ------
-    InputError
-        If a count is out of range, or there are more replicas than brokers.
+    topic: name and counts.
+    brokers: broker id to rack.
+    order: number of the topic, the seed of its placement, so that leaders spread over brokers.
+    Raises InputError if a count is out of range, or there are more replicas than brokers.
     """
     if not 1 <= topic.partitions <= MAX_PARTITIONS:
         raise InputError(

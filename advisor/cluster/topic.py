@@ -55,41 +55,21 @@ def _ids(values: tuple[int, ...]) -> str:
 class Partition:
     """One partition: its replicas, and their state when it was described.
 
-    Parameters
-    ----------
-    index : int
-        Partition number, from 0.
-    leader : int or None
-        Broker id; None if the partition has no leader.
-    replicas : tuple of int
-        Broker ids in assignment order, including those that a reassignment is adding.
-    isr : tuple of int
-        Broker ids of the in-sync replicas, a subset of `replicas`; may be empty (KIP-966).
-    elr, last_known_elr : tuple of int or None
-        Eligible leader replicas (KIP-966); None if not reported.
-    adding, removing : tuple of int
-        Broker ids of a reassignment in progress (KIP-455), otherwise empty.
-    leader_epoch : int or None
-        Leader epoch; None if the source does not contain it.
-    observers : tuple of int
-        Broker ids of asynchronous copies (Confluent's observers), which are no replicas here: they
-        neither acknowledge nor are elected. One that was promoted into the ISR is a replica.
-    offline : tuple of int
-        Broker ids of replicas and observers that the source reports as offline: the broker is down,
-        or the log directory has failed.
+    index: partition number, from 0.
+    leader: broker id; None if the partition has no leader.
+    replicas: broker ids in assignment order, including those that a reassignment is adding.
+    isr: broker ids of the in-sync replicas, a subset of `replicas`; may be empty (KIP-966).
+    elr, last_known_elr: eligible leader replicas (KIP-966); None if not reported.
+    adding, removing: broker ids of a reassignment in progress (KIP-455), otherwise empty.
+    leader_epoch: leader epoch; None if the source does not contain it.
+    observers: broker ids of asynchronous copies (Confluent's observers), which are no replicas
+        here: they neither acknowledge nor are elected. One that was promoted into the ISR is a
+        replica.
+    offline: broker ids of replicas and observers that the source reports as offline: the broker is
+        down, or the log directory has failed.
+    Raises InputError if an id is not a non-negative integer, a replica is listed twice, the leader
+        or an ISR or ELR member is not a replica, or an observer is one.
 
-    Raises
-    ------
-    InputError
-        If an id is not a non-negative integer, a replica is listed twice, the leader or an ISR
-        or ELR member is not a replica, or an observer is one.
-
-    See Also
-    --------
-    Topic : The topic that a partition belongs to.
-
-    Examples
-    --------
     >>> Partition(index=0, leader=1, replicas=(1, 2, 3), isr=(1, 2)).replication_factor
     3
     """
@@ -238,35 +218,16 @@ class Partition:
 class Topic:
     """One topic: its partitions in order, and its settings.
 
-    Parameters
-    ----------
-    name : str
-        Name of the topic.
-    partitions : tuple of Partition
-        At least one; sorted by index on construction.
-    configs : mapping of str to str
-        Settings by Kafka's name (`min.insync.replicas`), as in the source.
-    topic_id : str or None
-        Topic id as Kafka prints it (2.8 and later).
-    marked_for_deletion : bool
-        Whether a deletion is pending (ZooKeeper mode).
-    broken : tuple of int
-        Numbers of further partitions whose described state cannot be (an ISR outside the replicas).
-    stated_partitions : int or None
-        Number of partitions that the topic has, if the source shows fewer of them.
+    partitions: at least one; sorted by index on construction.
+    configs: settings by Kafka's name (`min.insync.replicas`), as in the source.
+    topic_id: topic id as Kafka prints it (2.8 and later).
+    marked_for_deletion: whether a deletion is pending (ZooKeeper mode).
+    broken: numbers of further partitions whose described state cannot be (an ISR outside the
+        replicas).
+    stated_partitions: number of partitions that the topic has, if the source shows fewer of them.
+    Raises InputError if there is no partition, one is repeated, or `min.insync.replicas` is not a
+        positive integer.
 
-    Raises
-    ------
-    InputError
-        If there is no partition, one is repeated, or `min.insync.replicas` is not a positive
-        integer.
-
-    See Also
-    --------
-    Cluster.topic : Finds a topic by name.
-
-    Examples
-    --------
     >>> Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),), {"min.insync.replicas": "2"})
     Topic(orders: 1 partition, RF 3, min ISR 2)
     """
@@ -291,9 +252,9 @@ class Topic:
             )
         if not ordered:
             raise InputError(f"topic {self.name} has no partitions")
-        for one, two in pairwise(ordered):
-            if one.index == two.index:
-                raise InputError(f"topic {self.name} has partition {one.index} twice")
+        for first, second in pairwise(ordered):
+            if first.index == second.index:
+                raise InputError(f"topic {self.name} has partition {first.index} twice")
         stated = self.configs.get("min.insync.replicas")
         if stated is not None and not whole_number(stated, 2**31 - 1):
             raise InputError(
@@ -337,7 +298,7 @@ class Topic:
 
     def brokers(self) -> set[int]:
         """Return every broker id in the partitions."""
-        found = set(chain.from_iterable(partition.replicas for partition in self.partitions))
+        ids = set(chain.from_iterable(partition.replicas for partition in self.partitions))
         for partition in self.partitions:
             if (
                 partition.last_known_elr
@@ -345,8 +306,8 @@ class Topic:
                 or partition.removing
                 or partition.observers
             ):
-                found |= partition.brokers()
-        return found
+                ids |= partition.brokers()
+        return ids
 
     @property
     def storage(self) -> str | None:
@@ -395,10 +356,7 @@ class Topic:
 def check_partitions(number: int) -> None:
     """Refuse a cluster of more partitions than can be examined.
 
-    Raises
-    ------
-    InputError
-        If there are more than `MOST_PARTITIONS`.
+    Raises InputError if there are more than `MOST_PARTITIONS`.
     """
     if number > MOST_PARTITIONS:
         raise InputError(

@@ -45,14 +45,9 @@ Survives = Callable[[Setting], bool]
 class Requirements:
     """What a user asks of a topic beside the rule, and the price of a loss.
 
-    Attributes
-    ----------
-    limits : mapping of str to float
-        Measure to the most that it may be, as a whole. Default: none.
-    survive : str or None
-        "rack" or "broker": what the topic must survive.
-    minutes_per_loss : float
-        How many minutes without writes are as bad as one loss.
+    limits: measure to the most that it may be, as a whole. Default: none.
+    survive: "rack" or "broker": what the topic must survive.
+    minutes_per_loss: how many minutes without writes are as bad as one loss.
     """
 
     limits: Mapping[str, float] = field(default_factory=dict)
@@ -75,20 +70,13 @@ class Requirements:
 class GoalOutcome:
     """What becomes of a goal under the chosen setting.
 
-    Attributes
-    ----------
-    goal : str
-        A measure, or "survive".
-    limit, value : float
-        The goal and the measure as a whole; 1 and 0 or 1 for "survive".
-    state : {"met", "missed", "out of reach"}
-        Missed: another setting would meet it. Out of reach: none does, at any RF to 5.
-    by : Setting or None
-        The setting that would meet it.
-    best : float
-        The least that can be had at any RF evaluated.
-    met_in, draws : int
-        In how many draws of the card it is met.
+    goal: a measure, or "survive".
+    limit, value: the goal and the measure as a whole; 1 and 0 or 1 for "survive".
+    state (one of "met", "missed", "out of reach"): missed: another setting would meet it. Out of
+        reach: none does, at any RF to 5.
+    by: the setting that would meet it.
+    best: the least that can be had at any RF evaluated.
+    met_in, draws: in how many draws of the card it is met.
     """
 
     goal: str
@@ -105,20 +93,12 @@ class GoalOutcome:
 class Comparison:
     """Today's setting, the candidates and what they cost, at the card's middle values.
 
-    Attributes
-    ----------
-    question : TopicQuestion
-    settings : tuple of Setting
-        Today's first, then the candidates by RF. Today's stands for the candidate that equals it.
-    measured : tuple of Measured
-        Of each setting.
-    groups : tuple of tuple of int
-        Places of the candidates of one RF each, the fewest replicas first.
-    group : tuple of int
-        The one that was chosen from: all candidates of its RF.
-    pool : tuple of int
-        Those of the group that may be chosen and miss fewest goals, which the rule compared.
-    chosen : int
+    settings: today's first, then the candidates by RF. Today's stands for the candidate that equals
+        it.
+    measured: of each setting.
+    groups: places of the candidates of one RF each, the fewest replicas first.
+    group: the one that was chosen from: all candidates of its RF.
+    pool: those of the group that may be chosen and miss fewest goals, which the rule compared.
     """
 
     question: TopicQuestion
@@ -305,22 +285,12 @@ def _state(comparison: Comparison, met: Sequence[bool]) -> tuple[str, Setting | 
 class MeasureNext:
     """A number of the card that is worth measuring on one's own cluster.
 
-    Attributes
-    ----------
-    path : str
-        Its dotted path in the card.
-    how : str
-        How a user can measure it.
-    value, low, high : float
-        The card's.
-    changes_at : float or None
-        Where another setting is chosen; None if none is within the range.
-    then : Setting or None
-        That setting.
-    saves_minutes : float
-        What knowing it would save on average, in minutes without writes a year.
-    narrows : float
-        Which share of the variance of the cost's logarithm it explains, 0 to 1.
+    path: its dotted path in the card.
+    how: how a user can measure it.
+    changes_at: where another setting is chosen; None if none is within the range.
+    then: that setting.
+    saves_minutes: what knowing it would save on average, in minutes without writes a year.
+    narrows: which share of the variance of the cost's logarithm it explains, 0 to 1.
     """
 
     path: str
@@ -338,29 +308,19 @@ class MeasureNext:
 class SettingChoice:
     """The setting that the rule chose, and how sure that is over the ranges of the card.
 
-    Attributes
-    ----------
-    setting : Setting
-    minutes_per_loss : float
-        The price of a loss that was asked about.
-    best_in, kept_in, draws : int
-        Of the draws, those in which no candidate costs less, and those in which the rule would keep
-        it: none costs less by ten minutes a year and by 10 %. All 0 without draws.
-    regret : Regret
-        What it costs above the best of each draw: mean, and what 95 % do not exceed.
-    runner_up : Setting or None
-        The candidate that comes next at the middle values.
-    break_even_minutes : Spread or None
-        The price from which on it is better than a min ISR one lower; None without such a
-        candidate. Over the draws; without any, at the middle values.
-    break_even_above : Spread or None
-        The price from which on a min ISR one higher is better.
-    pays_from_minutes, pays_to_minutes : float or None
-        Both at the middle values, at which the rule chooses: the prices in between choose it.
-    depends_on : tuple of str, or None
-        Numbers of the card whose half or double changes the choice; None if not computed.
-    measure_next : tuple of MeasureNext
-        At most three numbers that a user can measure.
+    minutes_per_loss: the price of a loss that was asked about.
+    best_in, kept_in, draws: of the draws, those in which no candidate costs less, and those in
+        which the rule would keep it: none costs less by ten minutes a year and by 10 %. All 0
+        without draws.
+    regret: what it costs above the best of each draw: mean, and what 95 % do not exceed.
+    runner_up: the candidate that comes next at the middle values.
+    break_even_minutes: the price from which on it is better than a min ISR one lower; None without
+        such a candidate. Over the draws; without any, at the middle values.
+    break_even_above: the price from which on a min ISR one higher is better.
+    pays_from_minutes, pays_to_minutes: both at the middle values, at which the rule chooses: the
+        prices in between choose it.
+    depends_on: numbers of the card whose half or double changes the choice; None if not computed.
+    measure_next: at most three numbers that a user can measure.
     """
 
     setting: Setting
@@ -393,13 +353,7 @@ def choice_of(
 ) -> SettingChoice:
     """Return how sure the choice is, from the same draws for every candidate and today's setting.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    evaluator : Evaluator
-    requirements : Requirements
-    draw : bool
-        Without draws only the middle values are compared.
+    draw: without draws only the middle values are compared.
     """
     columns, price = comparison.columns, requirements.minutes_per_loss
     pool = [columns.index(place) for place in comparison.pool]
@@ -470,15 +424,7 @@ def _break_even(
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Asks the rule again with other numbers of the card, on the settings of a comparison.
-
-    Attributes
-    ----------
-    comparison : Comparison
-    evaluator : Evaluator
-    requirements : Requirements
-    survives : callable, optional
-    """
+    """Asks the rule again with other numbers of the card, on the settings of a comparison."""
 
     comparison: Comparison
     evaluator: Evaluator

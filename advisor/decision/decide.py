@@ -57,16 +57,11 @@ MOST_CHAINS = 64
 class Depth:
     """How much is computed beside the rule at the card's middle values.
 
-    Attributes
-    ----------
-    draws : bool
-        How sure each choice is.
-    sensitivity : bool
-        Of the least confident choice: the numbers that it depends on, and what to measure next.
-    every_sensitivity : bool
-        The same of every other choice.
-    others : bool
-        One more replica, acks 1 and unclean elections, of each placement class.
+    draws: how sure each choice is.
+    sensitivity: of the least confident choice: the numbers that it depends on, and what to measure
+        next.
+    every_sensitivity: the same of every other choice.
+    others: one more replica, acks 1 and unclean elections, of each placement class.
     """
 
     draws: bool = True
@@ -86,26 +81,10 @@ def decide_topic(
 ) -> Action:
     """Decide what to set for one topic.
 
-    Parameters
-    ----------
-    question : TopicQuestion
-    evaluator : Evaluator
-    requirements : Requirements, optional
-        Goals, and the price of a loss. Default: no goal, and a week without writes.
-    survives : callable, optional
-        Whether a setting survives what the requirements name; needed if they name something.
-    allow_lower_durability : bool
-        Consent to a lower min ISR.
-    depth : Depth, optional
-        What is computed; by default everything.
-
-    Returns
-    -------
-    Action
-
-    See Also
-    --------
-    decide_cluster : Every topic of a cluster.
+    requirements: goals, and the price of a loss. Default: no goal, and a week without writes.
+    survives: whether a setting survives what the requirements name; needed if they name something.
+    allow_lower_durability: consent to a lower min ISR.
+    depth: what is computed; by default everything.
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
     comparison = compare(question, evaluator, wanted, survives)
@@ -136,23 +115,8 @@ def decide_cluster(
     others are computed for today's and the chosen setting. Draws are taken for the classes that
     come first, the worst and then the largest, up to `most_chains`.
 
-    Parameters
-    ----------
-    questions : sequence of TopicQuestion
-    evaluator, requirements, survives, allow_lower_durability, depth
-        As for `decide_topic`.
-    now : sequence of str
-        What is broken at this moment.
-    most_chains : int
-        Largest number of chains (settings x rack patterns) that are drawn.
-
-    Returns
-    -------
-    Verdict
-
-    See Also
-    --------
-    decide_topic : One topic.
+    now: what is broken at this moment.
+    most_chains: largest number of chains (settings x rack patterns) that are drawn.
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
     asked = evaluator, wanted, survives
@@ -421,17 +385,10 @@ def verdict_of(
 ) -> Verdict:
     """Put actions into one verdict, and into words.
 
-    Parameters
-    ----------
-    actions : sequence of Action
-    questions : sequence of TopicQuestion
-        What they answer.
-    now : sequence of str
-        What is broken at this moment.
-    undrawn : int
-        Topics whose choice was made at the card's middle values only.
-    choice : SettingChoice, optional
-        Of the least confident action. Default: found among the actions.
+    questions: what they answer.
+    now: what is broken at this moment.
+    undrawn: topics whose choice was made at the card's middle values only.
+    choice: of the least confident action. Default: found among the actions.
     """
     ordered = sorted(actions, key=lambda action: action.urgency)
     if choice is None:

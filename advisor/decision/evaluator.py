@@ -49,12 +49,8 @@ _MOST_RESULTS = 64
 class Measured:
     """Measures of a setting at one set of the card's numbers.
 
-    Attributes
-    ----------
-    values : mapping of str to float
-        Every measure, LOSSES and MINUTES.
-    causes : mapping of str to mapping of str to float
-        Measure to mechanism to its part.
+    values: every measure, LOSSES and MINUTES.
+    causes: measure to mechanism to its part.
     """
 
     values: Mapping[str, float]
@@ -107,14 +103,8 @@ class Evaluator(Protocol):
 class ExactEvaluator:
     """Evaluates with `advisor.evaluate`; remembers its answers.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    model : FailureModel
-    draws : int
-        0 for decisions that do not say how sure they are.
-    evaluated : callable
-        Replacement for `advisor.evaluate`, with the same arguments.
+    draws: 0 for decisions that do not say how sure they are.
+    evaluated: replacement for `advisor.evaluate`, with the same arguments.
     """
 
     def __init__(

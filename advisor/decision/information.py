@@ -24,12 +24,8 @@ _FEWEST_DRAWS = 8
 class Value(NamedTuple):
     """What knowing a number would save.
 
-    Attributes
-    ----------
-    minutes : float
-        Minutes without writes a year.
-    error : float
-        Standard error.
+    minutes: minutes without writes a year.
+    error: standard error.
     """
 
     minutes: float
@@ -42,15 +38,9 @@ def value_of_information(number: Array, cost: Array) -> Value:
     Where to cut, and which setting is best on either side, is decided on every second draw and
     applied to the others, and the other way round.
 
-    Parameters
-    ----------
-    number : array of shape (draws,)
-        The number in each draw.
-    cost : array of shape (draws, settings)
-        Of the candidates, in the same draws.
+    number (draws,): the number in each draw.
+    cost (draws, settings): of the candidates, in the same draws.
 
-    Examples
-    --------
     >>> x = np.linspace(-1.0, 1.0, 512)
     >>> round(value_of_information(x, np.stack([0 * x, x], axis=1)).minutes, 2)
     0.25
@@ -85,10 +75,7 @@ def narrowing(number: Array, cost: Array) -> float:
 
     A parabola in the order of the number is fitted; what any order would explain is subtracted.
 
-    Parameters
-    ----------
-    number, cost : array of shape (draws,)
-        The number and the whole cost of one setting in each draw.
+    number, cost (draws,): the number and the whole cost of one setting in each draw.
     """
     if len(number) < _FEWEST_DRAWS:
         return 0.0

@@ -26,30 +26,12 @@ def verdict_of_reliability(
 ) -> Verdict:
     """Decide about the setting that `evaluate` was asked about, as if it ran today.
 
-    Parameters
-    ----------
-    result : Reliability
-    requirements : Requirements, optional
-        Goals, and the price of a loss.
-    current : Config, optional
-        What runs today instead.
-    placement : tuple of tuple of int, optional
-        Replicas of each partition; by default as Kafka places a new topic.
-    draws : int
-        How many draws of the card say how sure the choice is.
-    depth : Depth, optional
-        What is computed; by default everything.
+    requirements: goals, and the price of a loss.
+    current: what runs today instead.
+    placement: replicas of each partition; by default as Kafka places a new topic.
+    draws: how many draws of the card say how sure the choice is.
+    depth: what is computed; by default everything.
 
-    Returns
-    -------
-    Verdict
-
-    See Also
-    --------
-    decide_cluster : Every topic of a described cluster.
-
-    Examples
-    --------
     >>> import advisor
     >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
     >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, "three_az_cloud")
@@ -66,20 +48,9 @@ def floor_of_reliability(
 ) -> Floor:
     """Return what no setting with as many replicas prevents of the measures of a result.
 
-    Parameters
-    ----------
-    result : Reliability
-    placement : tuple of tuple of int, optional
-        Replicas of each partition; by default as Kafka places a new topic.
-    draws : int
-        How many draws of the card the floor is computed in as well.
+    placement: replicas of each partition; by default as Kafka places a new topic.
+    draws: how many draws of the card the floor is computed in as well.
 
-    Returns
-    -------
-    Floor
-
-    Examples
-    --------
     >>> import advisor
     >>> card = advisor.FailureModel.from_dict(
     ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}

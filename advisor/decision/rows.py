@@ -34,12 +34,7 @@ _LEAST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Change:
-    """A value today and after the change, in words.
-
-    Attributes
-    ----------
-    today, after : str
-    """
+    """A value today and after the change, in words."""
 
     today: str
     after: str
@@ -61,17 +56,10 @@ class Change:
 class TopicRow:
     """What a screen says of one topic.
 
-    Attributes
-    ----------
-    topic, severity : str
-    today, set_to : str
-        `set_to` is "" to keep today's setting.
-    losses, minutes : Change
-        How often it loses records, and how long it stops writes in a year.
-    reason : str
-        What is wrong with today's setting, in a few words.
-    held_back : str
-        What the change lowers; "" if its command is not held back.
+    today, set_to: `set_to` is "" to keep today's setting.
+    losses, minutes: how often it loses records, and how long it stops writes in a year.
+    reason: what is wrong with today's setting, in a few words.
+    held_back: what the change lowers; "" if its command is not held back.
     """
 
     topic: str
@@ -202,18 +190,11 @@ def without_writes(minutes: float) -> str:
 class Around:
     """The sentences around the table of topics; "" where there is nothing to say.
 
-    Attributes
-    ----------
-    floor : str
-        What no setting prevents.
-    sure : str
-        How sure the choice is, and at which prices of a loss it is right.
-    undrawn : str
-        For how many topics that was not computed.
-    goals : tuple of str
-        What becomes of each goal.
-    measure : str
-        What to measure next.
+    floor: what no setting prevents.
+    sure: how sure the choice is, and at which prices of a loss it is right.
+    undrawn: for how many topics that was not computed.
+    goals: what becomes of each goal.
+    measure: what to measure next.
     """
 
     floor: str = ""

@@ -76,20 +76,12 @@ def choose(
 ) -> int:
     """Return the setting that the rule chooses at one set of costs.
 
-    Parameters
-    ----------
-    cost : array
-        Above the floor, a number for each setting.
-    candidates : sequence of int
-        Places of the candidates; of equal ones the first is chosen.
-    today : int, optional
-        Place of today's setting.
-    is_candidate : bool
-        Whether today's setting is one that could be chosen. It is then kept if it costs little
-        more than the best; otherwise only if the best costs clearly more.
+    cost: above the floor, a number for each setting.
+    candidates: places of the candidates; of equal ones the first is chosen.
+    today: place of today's setting.
+    is_candidate: whether today's setting is one that could be chosen. It is then kept if it costs
+        little more than the best; otherwise only if the best costs clearly more.
 
-    Examples
-    --------
     >>> choose(np.array([605.0, 16.9, 445.6]), [1, 0, 2])
     1
     >>> choose(np.array([25.0, 16.9, 445.6]), [1, 0, 2], today=0)
@@ -111,10 +103,7 @@ def _equals(cost: Array, other: Array | float) -> NDArray[np.bool_]:
 class Spread(NamedTuple):
     """A number over the draws.
 
-    Attributes
-    ----------
-    median, low, high : float
-        The middle draw, the least and the greatest of all; each may be infinite.
+    median, low, high: the middle draw, the least and the greatest of all; each may be infinite.
     """
 
     median: float
@@ -125,10 +114,7 @@ class Spread(NamedTuple):
 class Regret(NamedTuple):
     """What a setting costs above the best of each draw, in minutes without writes a year.
 
-    Attributes
-    ----------
-    mean, high : float
-        The mean over the draws, and what 95 % of them do not exceed.
+    mean, high: the mean over the draws, and what 95 % of them do not exceed.
     """
 
     mean: float
@@ -138,14 +124,8 @@ class Regret(NamedTuple):
 class Standing(NamedTuple):
     """How a chosen setting does in the draws.
 
-    Attributes
-    ----------
-    best_in : int
-        Draws in which no candidate costs less.
-    kept_in : int
-        Draws in which the rule would keep it: none costs less by ten minutes and by 10 %.
-    draws : int
-    regret : Regret
+    best_in: draws in which no candidate costs less.
+    kept_in: draws in which the rule would keep it: none costs less by ten minutes and by 10 %.
     """
 
     best_in: int
@@ -157,8 +137,6 @@ class Standing(NamedTuple):
 def standing(cost: Array, chosen: int, candidates: Sequence[int]) -> Standing:
     """Compare the chosen setting with the candidates in every draw.
 
-    Examples
-    --------
     >>> cost = np.array([[0.0, 30.0], [5.0, 0.0], [400.0, 0.0], [0.0, 1.0]])
     >>> standing(cost, 0, [0, 1])
     Standing(best_in=2, kept_in=3, draws=4, regret=Regret(mean=101.25, high=400.0))
@@ -191,21 +169,10 @@ def break_even(
 ) -> Array:
     """Return the price of a loss from which on the setting with the higher min ISR costs less.
 
-    Parameters
-    ----------
-    losses_higher, minutes_higher : array
-        Of the setting with the higher min ISR.
-    losses, minutes : array
-        Of the other.
+    losses, minutes: of the other.
+    The price is in minutes without writes; 0 where the higher min ISR is no worse in either
+        measure, infinite where it is no better in either, or saves minutes and loses more.
 
-    Returns
-    -------
-    array
-        In minutes without writes. 0 where the higher min ISR is no worse in either measure,
-        infinite where it is no better in either, or saves minutes and loses more.
-
-    Examples
-    --------
     >>> float(break_even(0.01, 34.0, 0.06, 17.0))
     340.0
     """

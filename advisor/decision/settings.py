@@ -24,11 +24,7 @@ Placement = tuple[tuple[int, ...], ...]
 class Setting:
     """Settings of a topic and its producers, on replicas.
 
-    Attributes
-    ----------
-    config : Config
-    placement : tuple of tuple of int, or None
-        Replicas of each partition; None: as Kafka places a new topic.
+    placement: replicas of each partition; None: as Kafka places a new topic.
     """
 
     config: Config
@@ -94,26 +90,16 @@ class Setting:
 class TopicQuestion:
     """A topic whose setting is to be decided.
 
-    Attributes
-    ----------
-    topic : str
-        Its name; "" for a setting that belongs to no topic yet.
-    today : Setting
-        As it runs, with the smallest RF of its partitions.
-    load : Workload
-        Traffic of the topic.
-    brokers : mapping of int to (str or None)
-        Brokers of the cluster and their racks.
-    planned : callable
-        Replication factor to the replicas that the emitted plan would create; None: as Kafka
+    topic: its name; "" for a setting that belongs to no topic yet.
+    today: as it runs, with the smallest RF of its partitions.
+    load: traffic of the topic.
+    brokers: brokers of the cluster and their racks.
+    planned: replication factor to the replicas that the emitted plan would create; None: as Kafka
         places a new topic.
-    internal : bool
-        Whether it is one of Kafka's own.
-    load_is_given : bool
-        Else no number of records is said.
-    has_observers : bool
-        Whether asynchronous copies stand beside its replicas. They may be promoted, which is not
-        modelled: the only candidate has today's replicas and min ISR.
+    internal: whether it is one of Kafka's own.
+    load_is_given: else no number of records is said.
+    has_observers: whether asynchronous copies stand beside its replicas. They may be promoted,
+        which is not modelled: the only candidate has today's replicas and min ISR.
     """
 
     topic: str
@@ -163,11 +149,7 @@ def candidates(question: TopicQuestion, replication_factor: int = 0) -> tuple[Se
     Every min ISR with acks=all and clean elections, on the replicas that the plan would create.
     The usual min ISR, RF - 1, comes first: of equal settings the rule takes the first.
 
-    Parameters
-    ----------
-    question : TopicQuestion
-    replication_factor : int, optional
-        Default: `candidate_factor`.
+    replication_factor: by default `candidate_factor`.
     """
     today = question.today
     if question.has_observers and replication_factor in (0, today.replication_factor):

@@ -87,14 +87,8 @@ def _keep(actions: Sequence[Action]) -> str:
 def text(actions: Sequence[Action], head: str, site: str = "") -> str:
     """Return why, so that headline and text have at most 60 words.
 
-    Parameters
-    ----------
-    actions : sequence of Action
-        The worst first.
-    head : str
-        The headline.
-    site : str
-        What racks and brokers limit, in a sentence; "" for nothing.
+    actions: the worst first.
+    site: what racks and brokers limit, in a sentence; "" for nothing.
     """
     if not actions:
         return ""

@@ -33,17 +33,9 @@ def reset_cluster(cluster: RealCluster, controller: int) -> None:
 
     A cluster that is not reusable is recreated.
 
-    Parameters
-    ----------
-    cluster : RealCluster
-        A running cluster.
-    controller : int
-        Broker that becomes the controller under ZooKeeper.
-
-    Raises
-    ------
-    BrokersUnavailableError
-        If the reset takes more than two minutes.
+    cluster: a running cluster.
+    controller: broker that becomes the controller under ZooKeeper.
+    Raises BrokersUnavailableError if the reset takes more than two minutes.
     """
     if cluster.not_reusable:
         cluster.recreate()

@@ -46,10 +46,7 @@ Producer = tuple[int, int]
 class BrokerAccess(Protocol):
     """The brokers that a client can use.
 
-    Attributes
-    ----------
-    cluster : RealCluster
-        The cluster they belong to.
+    cluster: the cluster they belong to.
     """
 
     cluster: RealCluster
@@ -65,10 +62,7 @@ class BrokerAccess(Protocol):
 class Client:
     """Sends requests to the reachable brokers of a cluster.
 
-    Parameters
-    ----------
-    access : BrokerAccess
-        The cluster and its reachable brokers.
+    access: the cluster and its reachable brokers.
     """
 
     def __init__(self, access: BrokerAccess) -> None:
@@ -200,32 +194,15 @@ class Client:
     ) -> str | None:
         """Send one batch to one broker, once.
 
-        Parameters
-        ----------
-        broker : int
-            Broker id.
-        topic, partition : str, int
-            Partition to write to.
-        values : sequence of bytes
-            Values of the records.
-        acks : {-1, 0, 1}
-            As in the produce request; -1 is "all".
-        timeout_ms : int
-            How long the broker may wait for the other replicas.
-        producer : (id, epoch), optional
-            Of an idempotent producer.
-        sequence : int
-            Sequence number of the first record.
-
-        Returns
-        -------
-        str or None
-            Error name; None if acknowledged, or with acks=0.
-
-        Raises
-        ------
-        NoResponseError
-            If the broker cannot be reached or does not respond in time.
+        broker: broker id.
+        topic, partition: partition to write to.
+        values: values of the records.
+        acks (one of -1, 0, 1): as in the produce request; -1 is "all".
+        timeout_ms: how long the broker may wait for the other replicas.
+        producer: of an idempotent producer.
+        sequence: sequence number of the first record.
+        Returns the error's name; None if acknowledged, or with acks=0.
+        Raises NoResponseError if the broker cannot be reached or does not respond in time.
         """
         builder = MemoryRecordsBuilder(
             magic=2,

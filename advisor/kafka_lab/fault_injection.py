@@ -24,25 +24,13 @@ _FETCH_WAIT_S = 0.6
 class FaultInjector:
     """Carries out the faults and repairs of a scenario.
 
-    Parameters
-    ----------
-    cluster : RealCluster
-        A running cluster.
-    time_scale : TimeScale
-        Timeouts of the cluster.
-    copies : callable
-        Reads the replica logs from the disks.
-
-    Attributes
-    ----------
-    quorum : Quorum
-        The controller quorum.
-    flushed : FlushedOffsets
-        What a power failure leaves of the logs.
-    no_wait : bool
-        Whether the next command follows without waiting for quiescence.
-    exempt : sequence of int
-        The ZooKeeper controller if it has no replicas: other requests to and from it must pass.
+    cluster: a running cluster.
+    time_scale: timeouts of the cluster.
+    copies: reads the replica logs from the disks.
+    quorum: the controller quorum.
+    flushed: what a power failure leaves of the logs.
+    no_wait: whether the next command follows without waiting for quiescence.
+    exempt: the ZooKeeper controller if it has no replicas: other requests to and from it must pass.
     """
 
     def __init__(

@@ -31,17 +31,9 @@ class ExpectedServing:
     def check(self, serving: Collection[int], live: Collection[int]) -> None:
         """Compare with the brokers that serve now.
 
-        Parameters
-        ----------
-        serving : collection of int
-            Brokers that are not fenced.
-        live : collection of int
-            Brokers that run and are not isolated.
-
-        Raises
-        ------
-        TooBusyError
-            If a broker stopped serving without a fault.
+        serving: brokers that are not fenced.
+        live: brokers that run and are not isolated.
+        Raises TooBusyError if a broker stopped serving without a fault.
         """
         lost = self._brokers - set(serving)
         if lost:

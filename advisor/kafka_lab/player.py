@@ -34,14 +34,8 @@ _READ_ONLY_VERBS = frozenset({"state", "registration", "log", "describe", "consu
 class RealRunner(Runner):
     """Runs the commands of one scenario on a running cluster.
 
-    Parameters
-    ----------
-    cluster : RealCluster
-        A cluster of the `spec_for` the scenario.
-    scenario : Scenario
-        The scenario to run.
-    progress : callable
-        Called with each command line before it runs.
+    cluster: a cluster of the `spec_for` the scenario.
+    progress: called with each command line before it runs.
     """
 
     def __init__(
@@ -123,19 +117,10 @@ class RealRunner(Runner):
 def spec_for(scenario: Scenario, version: str | None = None) -> ClusterSpec:
     """Return the specification of the cluster that a scenario needs.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        The scenario to run.
-    version : str, optional
-        Kafka version to use instead of the scenario's.
-
-    Raises
-    ------
-    InputError
-        If the scenario has commands that real brokers do not support.
-    BrokersUnavailableError
-        If its version cannot be run here.
+    scenario: the scenario to run.
+    version: Kafka version to use instead of the scenario's.
+    Raises InputError if the scenario has commands that real brokers do not support.
+    Raises BrokersUnavailableError if its version cannot be run here.
     """
     model = options.cluster_of(scenario.commands[0])
     config = model.settings.config
@@ -189,19 +174,9 @@ def outputs_on_brokers(
 
     The cluster is reset first, so that it can run several scenarios of the same `spec_for`.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        The scenario to run.
-    cluster : RealCluster
-        A running cluster of its specification.
-    progress : callable, optional
-        Called with each command line before it runs.
-
-    Raises
-    ------
-    TooBusyError
-        If the machine was too busy in each of three runs.
+    cluster: a running cluster of its specification.
+    progress: called with each command line before it runs.
+    Raises TooBusyError if the machine was too busy in each of three runs.
     """
     attempts = 0
     while True:
@@ -221,19 +196,10 @@ def outputs_on_brokers(
 def play(source: str | Path, progress: Callable[[str], None] = lambda _: None) -> Play:
     """Start brokers and run a scenario on them.
 
-    Parameters
-    ----------
-    source : str or Path
-        Text of a scenario, or path of its file.
-    progress : callable, optional
-        Called with lines about the progress, which takes about a minute.
-
-    Raises
-    ------
-    InputError
-        If the scenario is invalid or not supported by real brokers.
-    BrokersUnavailableError
-        If real brokers cannot run on this machine.
+    source: text of a scenario, or path of its file.
+    progress: called with lines about the progress, which takes about a minute.
+    Raises InputError if the scenario is invalid or not supported by real brokers.
+    Raises BrokersUnavailableError if real brokers cannot run on this machine.
     """
     scenario = parse(text_of(source))
     spec = spec_for(scenario)

@@ -23,24 +23,14 @@ _FINAL = frozenset({"INVALID_REQUIRED_ACKS", "MESSAGE_TOO_LARGE", "INVALID_RECOR
 class RetryingProducer:
     """Sends one batch, with retries.
 
-    Attributes
-    ----------
-    client : Client
-        Sends the requests.
-    topic, partition : str, int
-        Partition to write to.
-    values : tuple of bytes
-        Values of the records.
-    config : Config
-        Producer settings.
-    time_scale : TimeScale
-        Scale of the timeouts.
-    reachable : callable
-        Returns the brokers that the producer can reach now.
-    settled : callable
-        Returns whether the cluster is quiescent.
-    via : int or None
-        Broker to send to, whatever the metadata says is the leader.
+    client: sends the requests.
+    topic, partition: partition to write to.
+    values: values of the records.
+    config: producer settings.
+    time_scale: scale of the timeouts.
+    reachable: returns the brokers that the producer can reach now.
+    settled: returns whether the cluster is quiescent.
+    via: broker to send to, whatever the metadata says is the leader.
     """
 
     client: Client

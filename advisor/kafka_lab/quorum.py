@@ -13,17 +13,9 @@ _SESSION_TIMEOUT_S, _POLL_INTERVAL_S = 60.0, 0.1
 class Quorum:
     """A quorum of one: the KRaft controller, or ZooKeeper.
 
-    Parameters
-    ----------
-    cluster : RealCluster
-        A running cluster.
-
-    Attributes
-    ----------
-    running : bool
-        False between `stop` and `start`; `read` then returns what was recorded last.
-    waiting : frozenset of int
-        Brokers started while the quorum was stopped, which cannot register.
+    cluster: a running cluster.
+    running: False between `stop` and `start`; `read` then returns what was recorded last.
+    waiting: brokers started while the quorum was stopped, which cannot register.
     """
 
     def __init__(self, cluster: RealCluster) -> None:

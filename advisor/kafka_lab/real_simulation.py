@@ -43,23 +43,13 @@ from advisor.protocol.simulation.state import position_of, with_partition
 class RealSimulation(Simulation):
     """A simulation whose events act on real brokers.
 
-    Parameters
-    ----------
-    model : Simulation
-        Brokers and settings of the scenario.
-    cluster : RealCluster
-        Running, all brokers up, without topics.
-    time_scale : TimeScale
-        Conversion of the scenario's times to this cluster's.
-
-    Attributes
-    ----------
-    no_wait : bool
-        Whether the next command follows without waiting for quiescence.
-    record_by_record : bool
-        Whether each record is a batch of its own, so that a power failure can cut between any two.
-    topic_configs : mapping of str to str
-        Settings of the next new topic, by Kafka's names.
+    model: brokers and settings of the scenario.
+    cluster: running, all brokers up, without topics.
+    time_scale: conversion of the scenario's times to this cluster's.
+    no_wait: whether the next command follows without waiting for quiescence.
+    record_by_record: whether each record is a batch of its own, so that a power failure can cut
+        between any two.
+    topic_configs: settings of the next new topic, by Kafka's names.
     """
 
     def __init__(self, model: Simulation, cluster: RealCluster, time_scale: TimeScale) -> None:

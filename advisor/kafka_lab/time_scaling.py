@@ -26,14 +26,9 @@ _SHORT_UNCLEAN_INTERVAL_MS = 30_000
 class TimeScale:
     """Conversion of a scenario's times to a cluster's.
 
-    Attributes
-    ----------
-    timeouts : ClusterTimeouts
-        Timeouts of the cluster.
-    lag_ms : int
-        ``replica.lag.time.max.ms`` of the scenario.
-    unclean_interval_ms : int or None
-        ``unclean.leader.election.interval.ms`` of the cluster; None for the default (5 minutes).
+    lag_ms: ``replica.lag.time.max.ms`` of the scenario.
+    unclean_interval_ms: ``unclean.leader.election.interval.ms`` of the cluster; None for the
+        default (5 minutes).
     """
 
     timeouts: ClusterTimeouts

@@ -19,11 +19,8 @@ _MOST_BYTES = 4_000_000
 def check_card_path(path: str | os.PathLike[str]) -> Path:
     """Check that a card can be written to a path, and return the path.
 
-    Raises
-    ------
-    InputError
-        If it is not a regular file, is a file that this advisor did not write, or its folder does
-        not exist.
+    Raises InputError if it is not a regular file, is a file that this advisor did not write, or its
+        folder does not exist.
     """
     target = check_target(path)
     if target.exists():
@@ -44,10 +41,7 @@ def check_card_path(path: str | os.PathLike[str]) -> Path:
 def write_card(path: str | os.PathLike[str], model: FailureModel, comments: Sequence[str]) -> None:
     """Write a card, with comments at its head.
 
-    Raises
-    ------
-    InputError
-        As `check_card_path`.
+    Raises InputError as `check_card_path`.
     """
     replace_file(check_card_path(path), card_text(model, comments))
 

@@ -63,10 +63,7 @@ def is_cloudwatch(document: object) -> bool:
 def cloudwatch_of(document: Mapping[str, Any], where: str) -> CloudWatch:
     """Return the series of an answer that are read; others are left out.
 
-    Raises
-    ------
-    InputError
-        It is malformed, or not complete.
+    Raises InputError if it is malformed, or not complete.
     """
     results = document[_RESULTS]
     if not isinstance(results, list):
@@ -149,10 +146,7 @@ def _seconds(stamp: Any) -> float:
 def histories_of(answers: Sequence[CloudWatch], where: str) -> list[ClusterHistory]:
     """Return what happened in each cluster.
 
-    Raises
-    ------
-    InputError
-        There is no series of a broker.
+    Raises InputError if there is no series of a broker.
     """
     by_cluster: dict[str, list[CloudWatchSeries]] = {}
     for row in (row for answer in answers for row in answer.series):

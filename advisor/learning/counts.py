@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from advisor.engines import engine_of
 from advisor.errors import InputError, shown
@@ -60,6 +60,7 @@ _KEYS = (
 )
 _INCIDENTS = "incidents"
 _HERE = "local"
+_ADDRESS = ("http://", "https://")
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -110,9 +111,41 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
     InputError
         Anything that is misspelt, missing, negative, NaN, or more than there can be.
     """
+    measured, typed = _measured(sources, window)
+    if len(measured) == 1:
+        # What is counted beside the metrics of a cluster was counted in the same time.
+        window = replace(
+            window,
+            brokers=window.brokers or measured[0].brokers,
+            since=window.since or measured[0].since,
+            until=window.until or measured[0].until,
+        )
+    histories = _joined(measured, [h for counts in typed for h in counts.read(window)])
+    names = [history.name for history in histories]
+    if len(set(names)) < len(names):
+        histories = [replace(h, name=f"cluster {n}") for n, h in enumerate(histories, 1)]
+    return tuple(histories)
+
+
+class _Counts(NamedTuple):
+    """Counts that a person typed: a table, or the text of a CSV."""
+
+    content: Mapping[Any, Any] | str
+    where: str
+    folder: Path | None = None
+
+    def read(self, window: Window) -> list[ClusterHistory]:
+        if isinstance(self.content, str):
+            return _of_csv(self.content, self.where, window)
+        return _of_document(self.content, self.where, window, self.folder)
+
+
+def _measured(sources: Sequence[Any], window: Window) -> tuple[list[ClusterHistory], list[_Counts]]:
+    """What metrics say, cluster by cluster; and what was typed, still to be read."""
     histories: list[ClusterHistory] = []
     answers: list[Answer] = []
     of_cloud: list[CloudWatch] = []
+    typed: list[_Counts] = []
     if window.work is not None or any(is_parquet(source) for source in sources):
         staged = [source for source in sources if is_samples(source)]
         histories += _of_stages(staged, window)
@@ -131,16 +164,52 @@ def read_histories(sources: Sequence[Any], window: Window) -> tuple[ClusterHisto
             answers.append(read)
         elif isinstance(read, CloudWatch):
             of_cloud.append(read)
+        elif isinstance(read, _Counts):
+            typed.append(read)
         else:
             histories += read
     if answers:
         histories += _of_answers(answers, window)
     if of_cloud:
         histories += histories_of([_inside(answer, window) for answer in of_cloud], "CloudWatch")
-    names = [history.name for history in histories]
-    if len(set(names)) < len(names):
-        histories = [replace(h, name=f"cluster {n}") for n, h in enumerate(histories, 1)]
-    return tuple(histories)
+    return histories, typed
+
+
+def _joined(
+    measured: Sequence[ClusterHistory], typed: Sequence[ClusterHistory]
+) -> list[ClusterHistory]:
+    """What was typed of a cluster with metrics is added to them; the others are clusters too.
+
+    Raises
+    ------
+    InputError
+        Counts that do not say of which of several clusters they are.
+    """
+    histories = {history.name: history for history in measured}
+    alone = []
+    for history in typed:
+        name = history.name
+        if len(measured) == len(typed) == 1 and not (history.named and measured[0].named):
+            name = measured[0].name
+        if name in histories:
+            histories[name] = histories[name].with_counts(history)
+        elif measured and not history.named:
+            names = ", ".join(histories)
+            raise InputError(
+                f"{history.name}: say of which cluster the counts are (name); there are metrics of "
+                f"{names}."
+            )
+        else:
+            alone.append(history)
+    return [*histories.values(), *alone]
+
+
+def is_metrics(source: str) -> bool:
+    """Whether a source has metrics, and not counts that a person typed."""
+    if is_samples(source) or source.lower().startswith(_ADDRESS):
+        return True
+    is_file = source.lower().endswith(".json") and Path(source).is_file()
+    return is_file and isinstance(_read_source(source, source, Window()), CloudWatch)
 
 
 def _files(source: Any) -> list[Any]:
@@ -178,7 +247,11 @@ def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterH
     # Exporters of hosts may lack the label of the cluster, and make none of their own.
     own = [samples for samples in all_samples if brokers_of(samples)] or all_samples
     return [
-        replace(history_of(samples, samples.cluster or "metrics"), mode=window.mode)
+        replace(
+            history_of(samples, samples.cluster or "metrics"),
+            mode=window.mode,
+            named=bool(samples.cluster),
+        )
         for samples in own
     ]
 
@@ -218,24 +291,24 @@ def _of_server(address: str, window: Window) -> list[ClusterHistory]:
 
 def _read_source(
     source: Any, where: str, window: Window
-) -> list[ClusterHistory] | Answer | CloudWatch:
+) -> list[ClusterHistory] | Answer | CloudWatch | _Counts:
     if is_answer(source):
         return answer_of(source, where)
     if is_cloudwatch(source):
         return cloudwatch_of(source, where)
     if isinstance(source, Mapping):
-        return _of_document(source, where, window)
+        return _Counts(source, where)
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"{where}: give a mapping of counts or a file, not {shown(source)}.")
     path = os.fspath(source)
-    if path.lower().startswith(("http://", "https://")):
+    if path.lower().startswith(_ADDRESS):
         return _of_server(path, window)
     suffix = Path(path).suffix.lower()
     text = _text(path, MOST_DUMP_BYTES if suffix in DUMPS else MOST_JSON_CHARACTERS)
     if suffix not in (".csv", ".json") and is_dump(text):
         return dump_of(text, path)
     if suffix == ".csv":
-        return _of_csv(text, path, window)
+        return _Counts(text, path)
     reader = read_json if suffix == ".json" else read_toml
     try:
         document = reader(text)
@@ -250,7 +323,7 @@ def _read_source(
         return cloudwatch_of(document, path)
     if not isinstance(document, Mapping):
         raise InputError(f"{path}: give a table with brokers, years and events.")
-    return _of_document(document, path, window, Path(path).parent)
+    return _Counts(document, path, Path(path).parent)
 
 
 def _text(path: str, most_bytes: int = MOST_JSON_CHARACTERS) -> str:
@@ -330,6 +403,7 @@ def _frame(raw: Mapping[Any, Any], where: str, window: Window) -> ClusterHistory
     years, since, until = _watched(raw, where, window)
     history = ClusterHistory(
         name=name,
+        named="name" in raw,
         brokers=count,
         years=years,
         racks=None if racks is None else whole_number(racks, f"{where}: racks", 1, count),
@@ -435,14 +509,14 @@ def _of_csv(text: str, path: str, window: Window) -> list[ClusterHistory]:
     """Read a CSV of incidents in the cluster that was described, or of counts in one or several."""
     columns, rows = _rows(text, path)
     if "mechanism" not in columns:
-        frame = _frame({"name": Path(path).stem}, path, window)
+        frame = replace(_frame({}, path, window), name=Path(path).stem)
         return [_with_csv(frame, text, path)]
     clusters: dict[str, list[tuple[int, dict[str, str]]]] = {}
     for line, row in rows:
         clusters.setdefault(row.get("cluster", ""), []).append((line, row))
     histories = []
     for name, members in clusters.items():
-        stated: dict[str, Any] = {"name": name or Path(path).stem}
+        stated: dict[str, Any] = {"name": name} if name else {}
         for key in ("brokers", "racks", "mode", *_LONG, "since", "until"):
             said = {row[key] for _, row in members if row.get(key)}
             if len(said) > 1:
@@ -452,7 +526,9 @@ def _of_csv(text: str, path: str, window: Window) -> list[ClusterHistory]:
                 stated[key] = (
                     text_of_key if key in ("mode", "since", "until") else _cell(text_of_key)
                 )
-        histories.append(_with_counts(_frame(stated, path, window), members, path))
+        frame = _frame(stated, path, window)
+        frame = frame if name else replace(frame, name=Path(path).stem)
+        histories.append(_with_counts(frame, members, path))
     return histories
 
 

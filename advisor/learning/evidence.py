@@ -6,14 +6,14 @@ Also what one cluster has seen of a mechanism, in the form that the arithmetic t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
 from advisor.learning.posterior import Lengths, Share
 from advisor.reliability.failures.mechanism import per_hour
-from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, Scope
+from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, Scope, table
 
 
 class Teaches(Enum):
@@ -76,15 +76,9 @@ def length_key(entry: Mechanism, variant: str = "") -> str:
 class Seen:
     """What one cluster has seen of a mechanism.
 
-    Attributes
-    ----------
-    events : int
-    lengths : mapping of str to Lengths
-        By the key of the number that they teach, in its unit.
-    shares : mapping of str to Share
-        By the key of the probability.
-    struck : tuple of (int, int)
-        Of events of which it is known: how many brokers of how many.
+    lengths: by the key of the number that they teach, in its unit.
+    shares: by the key of the probability.
+    struck: of events of which it is known: how many brokers of how many.
     """
 
     events: int = 0
@@ -97,18 +91,10 @@ class Seen:
 class Outage:
     """An outage with its times.
 
-    Attributes
-    ----------
-    mechanism : str
-    brokers : tuple of int or str
-        Those that are known to have been struck: ids, or names of scraped targets.
-    start : datetime
-        In UTC.
-    end : datetime or None
-        None while it goes on.
-    evidence : str
-        What says so.
-    cluster : str
+    brokers: those that are known to have been struck: ids, or names of scraped targets.
+    start: in UTC.
+    end: None while it goes on.
+    evidence: what says so.
     """
 
     mechanism: str
@@ -131,14 +117,10 @@ class Gap(NamedTuple):
 class Refused:
     """Writes that were refused, as they really were.
 
-    Attributes
-    ----------
-    minutes : float
-        That a partition could not be written to, on average over the partitions.
-    years : float
-        In which that was watched.
-    partition_minutes, any_minutes : float or None
-        Minutes added up over all partitions; and those in which any partition refused writes.
+    minutes: that a partition could not be written to, on average over the partitions.
+    years: in which that was watched.
+    partition_minutes, any_minutes: minutes added up over all partitions; and those in which any
+        partition refused writes.
     """
 
     minutes: float
@@ -151,27 +133,15 @@ class Refused:
 class ClusterHistory:
     """What was counted in one cluster, and for how long.
 
-    Attributes
-    ----------
-    name : str
-    brokers : int
-    years : float
-    racks : int or None
-        None if they are not known.
-    mode : {"kraft", "zookeeper"}
-    seen : mapping of str to Seen
-        By mechanism; one that was not watched for is not there.
-    outages : tuple of Outage
-        Those whose times are known.
-    since, until : datetime or None
-        The time that was watched, if its dates are known.
-    refused : Refused or None
-        Minutes without writes that there really were, if known.
-    exposures : mapping of str to float
-        Years of targets in which a mechanism was watched, where that is not all the time.
-    gaps : tuple of Gap
-    notes : tuple of str
-        What was seen and proves nothing, a sentence each.
+    racks: None if they are not known.
+    mode (one of "kraft", "zookeeper").
+    seen: by mechanism; one that was not watched for is not there.
+    outages: those whose times are known.
+    since, until: the time that was watched, if its dates are known.
+    refused: minutes without writes that there really were, if known.
+    exposures: years of targets in which a mechanism was watched, where that is not all the time.
+    notes: what was seen and proves nothing, a sentence each.
+    named: whether its name was given, and is not that of a file.
     """
 
     name: str
@@ -187,6 +157,28 @@ class ClusterHistory:
     exposures: Mapping[str, float] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
+    named: bool = True
+
+    def with_counts(self, typed: ClusterHistory) -> ClusterHistory:
+        """Return the history with what a person counted in the same cluster, which goes first."""
+        both = [name for name in typed.seen if name in self.seen]
+        counted = {name: typed.exposure_of(table()[name]) for name in typed.seen}
+        note = f"Counted by hand, so that metrics do not count for it: {', '.join(both)}."
+        return replace(
+            self,
+            name=typed.name if typed.named else self.name,
+            brokers=typed.brokers,
+            racks=typed.racks or self.racks,
+            seen={**self.seen, **typed.seen},
+            exposures={**self._all_exposures, **counted},
+            outages=tuple(sorted((*self.outages, *typed.outages), key=lambda row: row.start)),
+            refused=typed.refused or self.refused,
+            notes=(*self.notes, *([note] if both else [])),
+        )
+
+    @property
+    def _all_exposures(self) -> dict[str, float]:
+        return {name: self.exposure_of(table()[name]) for name in self.seen}
 
     def exposure_of(self, entry: Mechanism) -> float:
         """Return the years of targets in which a mechanism was watched."""

@@ -43,18 +43,11 @@ NAME = "learned"
 class CountRow:
     """A mechanism that was counted.
 
-    Attributes
-    ----------
-    mechanism : str
-    number : str
-        Dotted path of its rate in the card.
-    events : int
-    broker_years, rack_years, cluster_years : float or None
-        In which they were counted; one of them.
-    prior, posterior : Range
-        Events per year of one broker, rack or cluster: value, low and high. Of a fleet, its centre.
-        Where a card has the product with the minutes, low and high are of all minutes together, and
-        so wider than in `Learned.numbers`, which has them at the card's minutes.
+    number: dotted path of its rate in the card.
+    broker_years, rack_years, cluster_years: in which they were counted; one of them.
+    prior, posterior: events per year of one broker, rack or cluster: value, low and high. Of a
+        fleet, its centre. Where a card has the product with the minutes, low and high are of all
+        minutes together, and so wider than in `Learned.numbers`, which has them at the card's.
     """
 
     mechanism: str
@@ -82,14 +75,9 @@ class CountRow:
 class NumberRow:
     """A number of the card that was learned.
 
-    Attributes
-    ----------
-    number : str
-        Dotted path.
-    evidence : str
-        What was seen.
-    prior, posterior : Range
-        As the card says it before, and as the learned one does.
+    number: dotted path.
+    evidence: what was seen.
+    prior, posterior: as the card says it before, and as the learned one does.
     """
 
     number: str
@@ -108,14 +96,9 @@ class NumberRow:
 class FleetRate:
     """A rate that several clusters counted.
 
-    Attributes
-    ----------
-    number : Quantity
-        The prior of the fleet's rate.
-    clusters : mapping of str to Counted
-        By name.
-    kind : str
-        What one event strikes.
+    number: the prior of the fleet's rate.
+    clusters: by name.
+    kind: what one event strikes.
     """
 
     number: Quantity
@@ -136,17 +119,9 @@ class FleetRate:
 class Fit:
     """A card with what was learned; and what was learned, number by number.
 
-    Attributes
-    ----------
-    prior : FailureModel
-    quantities : dict of str to Quantity
-        Those that changed.
-    counts : list of CountRow
-    numbers : list of NumberRow
-    notes : list of str
-        What could not be learned, a sentence each.
-    fleets : dict of str to FleetRate
-        Rates that several clusters counted, by path.
+    quantities: those that changed.
+    notes: what could not be learned, a sentence each.
+    fleets: rates that several clusters counted, by path.
     """
 
     prior: FailureModel
@@ -472,16 +447,10 @@ _SAYS_BEFORE = re.compile(
 class LearnedNumber(NamedTuple):
     """A number of a card that was learned, as the card itself says.
 
-    Attributes
-    ----------
-    number : str
-        Dotted path.
-    seen : str
-        What was counted.
-    before : str
-        Value and range before that.
-    card : str
-        Name of the card that said so.
+    number: dotted path.
+    seen: what was counted.
+    before: value and range before that.
+    card: name of the card that said so.
     """
 
     number: str

@@ -45,15 +45,7 @@ _PARTITIONS, _REPLICAS, _RACKS = 12, 3, 3
 class Coverage:
     """What was watched of a cluster.
 
-    Attributes
-    ----------
-    cluster : str
-    brokers : int
-    racks : int or None
-    years : float
-    since, until : datetime or None
-    gaps : tuple of Gap
-        Times in which brokers were not watched, where metrics show it.
+    gaps: times in which brokers were not watched, where metrics show it.
     """
 
     cluster: str
@@ -420,7 +412,7 @@ class Learned:
         --------
         >>> import advisor
         >>> counts = {"brokers": 12, "years": 3, "events": {"broker.power": 4}}
-        >>> print(advisor.learn(counts, prior="three_az_cloud").as_toml()[:35])
+        >>> print(advisor.learn(counts, prior="three_az_cloud").as_toml()[:34])
         # A card that advisor has learned.
         """
         return card_text(self.model, self._comments).text

@@ -70,13 +70,8 @@ class Span(NamedTuple):
 class Down:
     """A broker that was down.
 
-    Attributes
-    ----------
-    target : str
-    first, last : int
-        First and last interval in which it was down, `last` before `first` if no scrape saw it
-        down; of one that did not return, the last of all.
-    returned : bool
+    first, last: first and last interval in which it was down, `last` before `first` if no scrape
+        saw it down; of one that did not return, the last of all.
     """
 
     target: str
@@ -89,22 +84,12 @@ class Down:
 class Event:
     """Something that happened, and which mechanisms it may have been.
 
-    Attributes
-    ----------
-    may_be : tuple of str
-        Mechanisms; one if metrics tell.
-    words : str
-        What it is called if they do not.
-    brokers : tuple of str
-    start : float
-        Seconds since 1970.
-    end : float or None
-        When all was in sync again; None if it goes on.
-    evidence : str
-    shares : mapping of str to bool
-        By the key of the probability.
-    variant : str
-        The key of the variant's probability.
+    may_be: mechanisms; one if metrics tell.
+    words: what it is called if they do not.
+    start: seconds since 1970.
+    end: when all was in sync again; None if it goes on.
+    shares: by the key of the probability.
+    variant: the key of the variant's probability.
     """
 
     may_be: tuple[str, ...]
@@ -149,16 +134,9 @@ def of_quorum() -> str:
 class _Stop:
     """A broker that was down, and what is known of how that began and ended.
 
-    Attributes
-    ----------
-    down : Down
-    start : float
-    death : Span
-        When its process ended.
-    began : float or None
-        When the next process began.
-    end : float or None
-        When all was in sync again.
+    death: when its process ended.
+    began: when the next process began.
+    end: when all was in sync again.
     """
 
     down: Down
@@ -174,12 +152,7 @@ class _Stop:
 class Causes:
     """The signs of a cluster's metrics, and the events that they tell of.
 
-    Parameters
-    ----------
-    samples : Samples
-    downs : sequence of Down
-    brokers : sequence of str
-        Targets.
+    brokers: names of their scraped targets.
     """
 
     def __init__(self, samples: Samples, downs: Sequence[Down], brokers: Sequence[str]) -> None:

@@ -69,14 +69,9 @@ class SeriesKey(NamedTuple):
 class Sampled(NamedTuple):
     """Samples of many series, in any order.
 
-    Attributes
-    ----------
-    keys : sequence of SeriesKey
-    series : array of int, shape (n,)
-        Places in `keys`.
-    times : array of int, shape (n,)
-        Milliseconds since 1970.
-    values : array, shape (n,)
+    series (n,): places in `keys`.
+    times (n,): milliseconds since 1970.
+    values (n,).
     """
 
     keys: Sequence[SeriesKey]
@@ -103,15 +98,9 @@ class Rejects:
 class Task:
     """A file, or row groups of one.
 
-    Attributes
-    ----------
-    path : str
-    first, last : int
-        Row groups of Parquet, `last` not included; 0 and 0 of other files.
-    labels : tuple of (str, str)
-        Of all samples, from the names of its folders.
-    stamp : str
-        Size and time of the file: another one has other samples.
+    first, last: row groups of Parquet, `last` not included; 0 and 0 of other files.
+    labels: of all samples, from the names of its folders.
+    stamp: size and time of the file: another one has other samples.
     """
 
     path: str
@@ -144,10 +133,7 @@ def is_samples(source: Any) -> bool:
 def files_of(source: str | os.PathLike[str]) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
     """Return files and the labels that their folders have; hidden ones are left out.
 
-    Raises
-    ------
-    InputError
-        If a folder has none that is read.
+    Raises InputError if a folder has none that is read.
     """
     path = Path(source)
     if not path.is_dir():
@@ -169,10 +155,7 @@ def files_of(source: str | os.PathLike[str]) -> list[tuple[str, tuple[tuple[str,
 def tasks_of(path: str, labels: tuple[tuple[str, str], ...]) -> list[Task]:
     """Cut a file into tasks.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is none of the layouts.
+    Raises InputError if it cannot be read, or is none of the layouts.
     """
     try:
         status = os.stat(path)
@@ -198,10 +181,7 @@ def tasks_of(path: str, labels: tuple[tuple[str, str], ...]) -> list[Task]:
 def samples_in(task: Task, rejects: Rejects) -> Iterator[Sampled]:
     """Read the samples of a task, in pieces.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
+    Raises InputError if the file cannot be read.
     """
     suffix = Path(task.path).suffix.lower()
     if suffix in PARQUET:
@@ -274,10 +254,7 @@ def _of_series(series: Iterable[Series], rejects: Rejects) -> Sampled:
 def arrow() -> Any:
     """Return pyarrow.
 
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
+    Raises MissingExtraError if it is not installed.
     """
     try:
         import pyarrow
@@ -298,10 +275,7 @@ class Layout(NamedTuple):
     def of(cls, schema: Any, where: str) -> Layout:
         """Find the layout of a file.
 
-        Raises
-        ------
-        InputError
-            If it is none that is read.
+        Raises InputError if it is none that is read.
         """
         types = arrow().types
         names = set(schema.names)

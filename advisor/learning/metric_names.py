@@ -74,15 +74,9 @@ class Metric(Enum):
 class Spelling:
     """How a metric is spelled, by whom.
 
-    Attributes
-    ----------
-    metric : Metric
-    end : str
-        The end of the name in the words of its source; case and punctuation do not matter.
-    source : str
-        The MBean, or who spells it so.
-    whole : bool
-        Whether it is all of the name, because other metrics end in the same way.
+    end: the end of the name in the words of its source; case and punctuation do not matter.
+    source: the MBean, or who spells it so.
+    whole: whether it is all of the name, because other metrics end in the same way.
     """
 
     metric: Metric

@@ -63,12 +63,8 @@ _MOST_UNTOLD = 0.2
 class Watch:
     """What was seen of one broker.
 
-    Attributes
-    ----------
-    downs : tuple of Down
-    seen : array of bool, shape (n,)
-        When it was watched: up, or known to be down.
-    is_down : array of bool, shape (n,)
+    seen (n,): when it was watched: up, or known to be down.
+    is_down (n,).
     """
 
     downs: tuple[Down, ...]
@@ -134,11 +130,7 @@ def _is_missed(samples: Samples, target: str, last: int) -> bool:
 def history_of(samples: Samples, name: str) -> ClusterHistory:
     """Return what the metrics of a cluster prove, with notes on what they do not.
 
-    Parameters
-    ----------
-    samples : Samples
-    name : str
-        What to call the cluster.
+    name: what to call the cluster.
     """
     watches = {broker: watch(samples, broker) for broker in brokers_of(samples)}
     if not watches:

@@ -36,19 +36,14 @@ _LEAST_MINUTES = 0.1
 class Observed:
     """Minutes without writes that happened, and those that the cards predict.
 
-    Attributes
-    ----------
-    refused_minutes : float
-        That a partition could not be written to, on average over partitions, in all the years.
-    years : float
-    prior, posterior : Range
-        What each card predicts for that time: minutes on average, and the bounds of 95 % of such
-        times. In a short one there is mostly no outage, so that the average is above both bounds.
-    prior_tail, posterior_tail : float
-        Probability of at least as many minutes, or of at most as many, whichever is less.
-    refused_partition_minutes, any_refused_minutes : float or None
-        Minutes added up over all partitions; and those in which any partition refused writes. None
-        where only counts were typed.
+    refused_minutes: that a partition could not be written to, on average over partitions, in all
+        the years.
+    prior, posterior: what each card predicts for that time: minutes on average, and the bounds of
+        95 % of such times. In a short one there is mostly no outage: the average is above both.
+    prior_tail, posterior_tail: probability of at least as many minutes, or of at most as many,
+        whichever is less.
+    refused_partition_minutes, any_refused_minutes: minutes added up over all partitions; and those
+        in which any partition refused writes. None where only counts were typed.
     """
 
     refused_minutes: float

@@ -81,12 +81,8 @@ class Share(NamedTuple):
 class Product(NamedTuple):
     """Posterior of a rate of which the card knows the product with its mean minutes only.
 
-    Attributes
-    ----------
-    rate, minutes, product : Range
-    keeps_product : bool
-        Whether the product and the minutes depend on each other less than the rate and the minutes
-        do, and so should be what a card keeps.
+    keeps_product: whether the product and the minutes depend on each other less than the rate and
+        the minutes do, and so should be what a card keeps.
     """
 
     rate: Range
@@ -228,16 +224,9 @@ def share_likelihood(share: Share) -> Likelihood:
 def posterior(number: Quantity, likelihood: Likelihood, largest: float = math.inf) -> Range:
     """Return the posterior of a card's number.
 
-    Parameters
-    ----------
-    number : Quantity
-        Its distribution is the prior.
-    likelihood : callable
-    largest : float
-        The largest value that it may have.
+    number: its distribution is the prior.
+    largest: the largest value that it may have.
 
-    Examples
-    --------
     >>> prior = Quantity(0.2, 0.05, 0.56)
     >>> seen = posterior(prior, rate_likelihood([Counted(4, 36.0)]))
     >>> [round(end, 3) for end in seen]
@@ -256,12 +245,8 @@ def product_posterior(
 ) -> Product:
     """Return the posterior of a rate that is a product over mean minutes, and of both of them.
 
-    Parameters
-    ----------
-    product, minutes : Quantity
-        Independent of each other in the prior.
-    rate, length : callable or None
-        Likelihoods of the rate and of the mean minutes; None where nothing was seen.
+    product, minutes: independent of each other in the prior.
+    rate, length: likelihoods of the rate and of the mean minutes; None where nothing was seen.
     """
     long = length or np.zeros_like
 

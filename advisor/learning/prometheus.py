@@ -55,10 +55,7 @@ class Answer(NamedTuple):
 def answer_of(document: Mapping[str, Any], where: str) -> Answer:
     """Return the series of an answer that are read; others are left out.
 
-    Raises
-    ------
-    InputError
-        It is an error, no range of times, or malformed.
+    Raises InputError if it is an error, no range of times, or malformed.
     """
     if document.get("status") != "success":
         said = shown(document.get("error", "no reason was given"))
@@ -121,10 +118,7 @@ def dump_of(text: str, where: str, bad_lines: list[str] | None = None) -> Answer
 
     Lines that are no samples with a time are put into a list, if one is given.
 
-    Raises
-    ------
-    InputError
-        A line is no sample with a time, and there is no list for it.
+    Raises InputError if a line is no sample with a time, and there is no list for it.
     """
     keys: dict[str, tuple[str, str, Metric] | None] = {}
     all_labels: dict[str, dict[str, str]] = {}

@@ -46,19 +46,11 @@ class TooMuchError(InputError):
 class Server:
     """A server, how it is asked, and of which series.
 
-    Attributes
-    ----------
-    where : str
-        Its address without what is secret, for messages.
-    url : str
-        The address of `query_range`.
-    labels : mapping of str to str
-        What the series have, by what stands behind the question mark of the address.
-    login : Secret
-        The header `Authorization`, or "".
-    context : SSLContext or None
-    timeout_s : float
-        For each question.
+    where: its address without what is secret, for messages.
+    url: the address of `query_range`.
+    labels: what the series have, by what stands behind the question mark of the address.
+    login: the header `Authorization`, or "".
+    timeout_s: for each question.
     """
 
     where: str
@@ -71,12 +63,8 @@ class Server:
     def ask(self, query: str, start: float, end: float, step: float) -> list[Any]:
         """Return the series of a range query, as they are in its JSON.
 
-        Raises
-        ------
-        TooMuchError
-            If it is more than the server answers at once.
-        InputError
-            If it does not answer as Prometheus does.
+        Raises TooMuchError if it is more than the server answers at once.
+        Raises InputError if it does not answer as Prometheus does.
         """
         numbers = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"}
         url = f"{self.url}?{urllib.parse.urlencode({'query': query, **numbers})}"
@@ -163,20 +151,11 @@ def server_at(
 ) -> Server:
     """Read an address and a login.
 
-    Parameters
-    ----------
-    address : str
-        In front of `/api/v1`; behind a question mark labels that the series have, such as
+    address: in front of `/api/v1`; behind a question mark labels that the series have, such as
         `?cluster=payments`.
-    client_properties : str or path, optional
-        A Java client's properties file with the login.
-    timeout_ms : int, optional
-        For each question. Default: 30 000.
-
-    Raises
-    ------
-    InputError
-        If the address or the file cannot be used.
+    client_properties: a Java client's properties file with the login.
+    timeout_ms: for each question. Default: 30 000.
+    Raises InputError if the address or the file cannot be used.
     """
     try:
         parts = urllib.parse.urlsplit(address)

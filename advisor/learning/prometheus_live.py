@@ -71,17 +71,10 @@ CHANGING = (
 class _Asked:
     """What a cluster's series are called, and where they begin.
 
-    Attributes
-    ----------
-    server : Server
-    matchers : mapping of str to str
-        By the name of a metric in Prometheus: which of its series are read.
-    names : mapping of Metric to set of str
-        The names that a metric has.
-    begin : float
-        Seconds since 1970.
-    clusters : mapping of str to str
-        By host: the cluster of the broker on it.
+    matchers: by the name of a metric in Prometheus: which of its series are read.
+    names: the names that a metric has.
+    begin: seconds since 1970.
+    clusters: by host: the cluster of the broker on it.
     """
 
     server: Server
@@ -114,17 +107,8 @@ class _Asked:
 def runs_at(server: Server, since: float | None, until: float) -> list[Runs]:
     """Return what a server's series of Kafka said, as runs of equal values.
 
-    Parameters
-    ----------
-    server : Server
-    since : float or None
-        Seconds since 1970; None for all that there is, of three years at most.
-    until : float
-
-    Raises
-    ------
-    InputError
-        If it does not answer, or has no series of a broker.
+    since: seconds since 1970; None for all that there is, of three years at most.
+    Raises InputError if it does not answer, or has no series of a broker.
     """
     asked = _discovered(server, since, until)
     begin = asked.begin if since is None else max(since, asked.begin)

@@ -78,14 +78,10 @@ _NAMED = 3
 class Rows(NamedTuple):
     """Runs of many series; a sample is a run of one.
 
-    Attributes
-    ----------
-    series : array of int, shape (n,)
-    firsts, lasts : array of int, shape (n,)
-        Milliseconds since 1970, on one day.
-    counts : array of int, shape (n,)
-        Samples.
-    values : array, shape (n,)
+    series (n,).
+    firsts, lasts (n,): milliseconds since 1970, on one day.
+    counts (n,): samples.
+    values (n,).
     """
 
     series: Numbers
@@ -115,18 +111,9 @@ def rows_of(samples: Sampled) -> Rows:
 def merged(rows: Rows) -> tuple[Rows, Numbers]:
     """Join runs of equal values without a gap, by series and day.
 
-    Parameters
-    ----------
-    rows : Rows
-        In any order.
-
-    Returns
-    -------
-    Rows
-        By series and time.
-    array of int
-        Seconds between two samples on the day of each run; 0 if too few say it. Then nothing is
-        joined.
+    rows: in any order.
+    Returns the rows by series and time, and the seconds between two samples on the day of each
+        run; 0 if too few say it. Then nothing is joined.
     """
     if not len(rows.series):
         return rows, np.empty(0, dtype=np.int64)
@@ -415,10 +402,7 @@ def samples_of_rows(
 ) -> Samples:
     """Return what held when in a cluster.
 
-    Raises
-    ------
-    InputError
-        Nothing to read, no common step, or series that contradict each other.
+    Raises InputError: nothing to read, no common step, or series that contradict each other.
     """
     if not len(rows.series):
         raise nothing_read(where)
@@ -535,21 +519,11 @@ def read_in_stages(
 ) -> list[ClusterHistory]:
     """Read files of samples to a folder of data sets, and return what clusters have seen.
 
-    Parameters
-    ----------
-    sources : sequence of path
-        Files or folders.
-    work : str
-        The folder; what it has of these files is not read again.
-    engine : callable
-        Runs the tasks.
-    since, until : datetime, optional
-        Only this time says what was seen; `transitions` have all of it.
-
-    Raises
-    ------
-    InputError
-        Files that cannot be read, after all others are done; or nothing to learn from.
+    work: the folder; what it has of these files is not read again.
+    engine: runs the tasks.
+    since, until: only this time says what was seen; `transitions` have all of it.
+    Raises InputError: files that cannot be read, after all others are done; or nothing to learn
+        from.
     """
     _prepare(work)
     tasks, wrong = _planned(sources, Path(work).resolve())
@@ -581,10 +555,7 @@ def read_in_stages(
 def _prepare(work: str) -> None:
     """Make the folder of data sets.
 
-    Raises
-    ------
-    InputError
-        If it is a file, or has other things.
+    Raises InputError if it is a file, or has other things.
     """
     arrow()
     folder = Path(work)

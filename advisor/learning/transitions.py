@@ -50,17 +50,11 @@ _YEAR_9999 = 253_370_764_800.0
 class Runs(NamedTuple):
     """Runs of equal values without a gap, of one metric of one target.
 
-    Attributes
-    ----------
-    cluster, target : str
-    metric : Metric
-    step_seconds : float
-        Between two samples.
-    firsts, lasts : array, shape (n,)
-        Times of the first and last sample of each run, in seconds since 1970; firsts ascend.
-    counts : array of int, shape (n,)
-        Samples of each run.
-    values : array, shape (n,)
+    step_seconds: between two samples.
+    firsts, lasts (n,): times of the first and last sample of each run, in seconds since 1970;
+        firsts ascend.
+    counts (n,): samples of each run.
+    values (n,).
     """
 
     cluster: str
@@ -120,15 +114,9 @@ class _Held(NamedTuple):
 class Samples:
     """What the targets of a cluster reported, piecewise constant.
 
-    Attributes
-    ----------
-    cluster : str
-    step_seconds : float
-        Between two scrapes.
-    times : array, shape (n,)
-        Starts of the intervals in which nothing changes, in seconds since 1970.
-    seconds : array, shape (n,)
-        Lengths of the intervals.
+    step_seconds: between two scrapes.
+    times (n,): starts of the intervals in which nothing changes, in seconds since 1970.
+    seconds (n,): lengths of the intervals.
     """
 
     cluster: str
@@ -160,10 +148,7 @@ class Samples:
 def samples_of(series: Iterable[Series], where: str) -> list[Samples]:
     """Return what held when in each cluster; pieces of a series are joined.
 
-    Raises
-    ------
-    InputError
-        Nothing to read, or no common step.
+    Raises InputError: nothing to read, or no common step.
     """
     by_cluster: dict[str, list[Series]] = {}
     for entry in series:
@@ -225,10 +210,8 @@ def step_of(gaps: Array) -> float:
 def samples_of_runs(runs: Sequence[Runs], where: str) -> Samples:
     """Return what held when in one cluster; runs of one metric of one target are laid together.
 
-    Raises
-    ------
-    InputError
-        Two series of one metric and target that contradict each other, or more than can be held.
+    Raises InputError: two series of one metric and target that contradict each other, or more than
+        can be held.
     """
     by_key: dict[_Key, list[Runs]] = {}
     for entry in runs:

@@ -52,13 +52,8 @@ class _Event:
 class TypedEvents:
     """Reads what was typed of a mechanism.
 
-    Parameters
-    ----------
-    entry : Mechanism
-    history : ClusterHistory
-        The cluster in which it was counted, and the time.
-    where : str
-        For errors.
+    history: the cluster in which it was counted, and the time.
+    where: for errors.
     """
 
     entry: Mechanism
@@ -68,10 +63,7 @@ class TypedEvents:
     def read(self, raw: Any) -> tuple[Seen, list[Outage]]:
         """Return what was seen, and the outages whose times are known.
 
-        Raises
-        ------
-        InputError
-            Anything else than a count, a table of totals or a list of events.
+        Raises InputError: anything else than a count, a table of totals or a list of events.
         """
         if isinstance(raw, list | tuple):
             events = [event for given in raw if (event := self._event(given)) is not None]
@@ -293,10 +285,7 @@ def near(word: Any, allowed: Collection[str]) -> str:
 def whole_number(raw: Any, where: str, smallest: int = 0, largest: int = 2**53) -> int:
     """Return a whole number within limits.
 
-    Raises
-    ------
-    InputError
-        If it is something else.
+    Raises InputError if it is something else.
     """
     is_number = isinstance(raw, Real) and not isinstance(raw, bool)
     if not is_number or not math.isfinite(raw) or raw != int(raw):
@@ -312,10 +301,7 @@ def whole_number(raw: Any, where: str, smallest: int = 0, largest: int = 2**53) 
 def amount(raw: Any, where: str) -> float:
     """Return a number that is not negative.
 
-    Raises
-    ------
-    InputError
-        If it is something else.
+    Raises InputError if it is something else.
     """
     if isinstance(raw, bool) or not isinstance(raw, Real) or not math.isfinite(raw):
         raise InputError(f"{where} must be a finite number, not {shown(raw)}.")
@@ -327,10 +313,7 @@ def amount(raw: Any, where: str) -> float:
 def flag(raw: Any, where: str) -> bool:
     """Return yes or no.
 
-    Raises
-    ------
-    InputError
-        If it is something else.
+    Raises InputError if it is something else.
     """
     if isinstance(raw, bool):
         return raw
@@ -340,13 +323,8 @@ def flag(raw: Any, where: str) -> bool:
 def moment(raw: Any, where: str) -> datetime:
     """Return a time in UTC, in which a text or date without a zone is taken to be.
 
-    Raises
-    ------
-    InputError
-        If it is no time.
+    Raises InputError if it is no time.
 
-    Examples
-    --------
     >>> moment("2026-03-01 12:30", "start"), moment("2026-03-01T12:30+02:00", "start").hour
     (datetime.datetime(2026, 3, 1, 12, 30, tzinfo=datetime.timezone.utc), 10)
     """

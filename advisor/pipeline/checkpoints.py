@@ -56,12 +56,8 @@ _NOT_A_CHECKPOINT = (
 def prepare(directory: str) -> None:
     """Make the directory, unless it exists.
 
-    Raises
-    ------
-    InputError
-        If it is a file.
-    MissingExtraError
-        If pyarrow is not installed.
+    Raises InputError if it is a file.
+    Raises MissingExtraError if pyarrow is not installed.
     """
     _parquet()
     if Path(directory).exists() and not Path(directory).is_dir():
@@ -99,18 +95,8 @@ def read_rows(
 ) -> dict[int, Row]:
     """Return the rows of the finished blocks among these, by block number.
 
-    Parameters
-    ----------
-    directory : str
-    plan : Plan
-    blocks : sequence of Block
-    notify : callable
-        Called with a warning that names the torn or corrupt files.
-
-    Raises
-    ------
-    InputError
-        If the directory has blocks of another run, or other files.
+    notify: called with a warning that names the torn or corrupt files.
+    Raises InputError if the directory has blocks of another run, or other files.
     """
     read: list[tuple[object, dict[str, Any]]] = []
     unread: list[object] = []
@@ -200,10 +186,7 @@ def append_with_spark(frame: DataFrame, directory: str) -> None:
 def read_records(directory: str, jobs: Sequence[Job], notify: Notify) -> list[Record]:
     """Return the records of finished blocks of these jobs; see `read_rows`.
 
-    Raises
-    ------
-    InputError
-        If the directory has blocks of another fleet, or other files.
+    Raises InputError if the directory has blocks of another fleet, or other files.
     """
     found: list[Record] = []
     damaged: list[Path] = []
@@ -242,10 +225,7 @@ def _sound_records(
 ) -> list[Record] | None:
     """Return records with all of their rows; None if one is damaged or has no digest.
 
-    Raises
-    ------
-    InputError
-        If one is not a record, or belongs to another fleet.
+    Raises InputError if one is not a record, or belongs to another fleet.
     """
     blocks = {job.run: job.blocks for job in jobs}
     found = []

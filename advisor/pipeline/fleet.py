@@ -90,26 +90,14 @@ def run_in_session(
 ) -> list[Record]:
     """Run the jobs on a Spark session, in one wave or a few.
 
-    Parameters
-    ----------
-    session : SparkSession
-    jobs : sequence of Job
-        Jobs of different runs.
-    checkpoint : str or None
-        Directory of finished blocks, which are not run again; None to keep nothing.
-    on_records : callable
-        Called with the records of finished blocks and the expected core-seconds that remain.
-    notify : callable
-        Called with a warning about damaged files of the checkpoint.
-    partitions : int, optional
-        Partitions of each wave; default: one per parcel.
-    runner : callable
-        Runs one block.
-
-    Raises
-    ------
-    AdvisorError
-        If Spark's Java process ends during the run.
+    jobs: jobs of different runs.
+    checkpoint: directory of finished blocks, which are not run again; None to keep nothing.
+    on_records: called with the records of finished blocks and the expected core-seconds that
+        remain.
+    notify: called with a warning about damaged files of the checkpoint.
+    partitions: partitions of each wave; default: one per parcel.
+    runner: runs one block.
+    Raises AdvisorError if Spark's Java process ends during the run.
     """
     context = session.sparkContext
     here = writes_files_itself(context, checkpoint)

@@ -161,10 +161,7 @@ class _Named:
     def read(cls, clusters: Any, configs: Any, models: Any, load: Workload) -> _Named:
         """Name the arguments and check their types.
 
-        Raises
-        ------
-        InputError
-            If an argument is empty, of the wrong type, or cannot be read.
+        Raises InputError if an argument is empty, of the wrong type, or cannot be read.
         """
         found = cls(
             _by_name("clusters", clusters, cluster_of, cluster_name),
@@ -186,10 +183,7 @@ def _by_name(
 ) -> dict[str, T]:
     """Return the values of an argument by name; unnamed ones get the name of `name`, numbered.
 
-    Raises
-    ------
-    InputError
-        If the argument is empty, or a name is not a string.
+    Raises InputError if the argument is empty, or a name is not a string.
     """
     if isinstance(given, Mapping):
         wrong = [key for key in given if not isinstance(key, str) or not key.strip()]
@@ -226,10 +220,7 @@ def _cells(
 ) -> tuple[dict[Key, Cell], dict[Key, str]]:
     """Plan each cell; one that Kafka could not place has a sentence instead.
 
-    Raises
-    ------
-    InputError
-        If the years or the seed cannot be used.
+    Raises InputError if the years or the seed cannot be used.
     """
     cells: dict[Key, Cell] = {}
     refused: dict[Key, str] = {}

@@ -48,14 +48,9 @@ class JavaNotFoundError(AdvisorError):
 class Java:
     """A Java that can run Spark.
 
-    Attributes
-    ----------
-    home
-        Value for JAVA_HOME; ``home/bin/java`` starts it.
-    version
-        Feature release, such as 17.
-    source
-        Where it was found, for messages.
+    home: value for JAVA_HOME; ``home/bin/java`` starts it.
+    version: feature release, such as 17.
+    source: where it was found, for messages.
     """
 
     home: Path
@@ -75,20 +70,9 @@ class _JavaSettings:
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
     """Find the Java for Spark.
 
-    Parameters
-    ----------
-    environ
-        Environment to search; default: that of this process.
-
-    Returns
-    -------
-    Java
-        The first of JAVA_HOME, ``java`` on PATH and the bundled runtime with Java 17 or newer.
-
-    Raises
-    ------
-    JavaNotFoundError
-        If none of the three is usable; the message has the reason for each.
+    environ: environment to search; default: that of this process.
+    Returns the first of JAVA_HOME, ``java`` on PATH and the bundled runtime with Java 17 or newer.
+    Raises JavaNotFoundError if none of the three is usable; the message has the reason for each.
     """
     env = os.environ if environ is None else environ
     rejected: list[str] = []
@@ -116,15 +100,8 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
 def parse_java_settings(text: str) -> tuple[int, Path] | None:
     """Parse release and home from the output of ``java -XshowSettings:properties -version``.
 
-    Parameters
-    ----------
-    text
-        The whole output of the command.
-
-    Returns
-    -------
-    tuple of int and Path, or None
-        (8, ...) for the old spelling "1.8"; None if it is not the output of a Java.
+    text: the whole output of the command.
+    Returns (8, ...) for the old spelling "1.8"; None if it is not the output of a Java.
     """
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)\s*$", text, re.M)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.M)

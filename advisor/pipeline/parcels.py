@@ -42,12 +42,7 @@ _LISTS = tuple(name for name, kind in _KINDS.items() if kind == tuple[float, ...
 class Job:
     """A plan and all of its blocks.
 
-    Attributes
-    ----------
-    run : str
-        Identifies plan and seed in rows, records and checkpoints.
-    plan : Plan
-    blocks : tuple of Block
+    run: identifies plan and seed in rows, records and checkpoints.
     """
 
     run: str
@@ -66,13 +61,7 @@ class Job:
 
 
 class Span(NamedTuple):
-    """Blocks that follow each other.
-
-    Attributes
-    ----------
-    run : str
-    blocks : tuple of Block
-    """
+    """Blocks that follow each other."""
 
     run: str
     blocks: tuple[Block, ...]
@@ -81,11 +70,7 @@ class Span(NamedTuple):
 class Parcel(NamedTuple):
     """Spans that one task runs.
 
-    Attributes
-    ----------
-    seconds : float
-        Expected run time on one core.
-    spans : tuple of Span
+    seconds: expected run time on one core.
     """
 
     seconds: float
@@ -95,13 +80,8 @@ class Parcel(NamedTuple):
 class Record(NamedTuple):
     """The rows of a span.
 
-    Attributes
-    ----------
-    run : str
-    first, blocks : int
-        Number of the first block, and how many there are.
-    rows : bytes
-        As `packed` makes them.
+    first, blocks: number of the first block, and how many there are.
+    rows: as `packed` makes them.
     """
 
     run: str
@@ -115,18 +95,9 @@ def cut_into_parcels(
 ) -> list[Parcel]:
     """Pack the blocks that are not done into parcels.
 
-    Parameters
-    ----------
-    jobs : iterable of Job
-    done : mapping of str to set of int
-        By run, the numbers of the blocks that are done.
-    seconds : float
-        Expected run time at which a parcel is full.
-
-    Returns
-    -------
-    list of Parcel
-        Those that take longer than two full ones first, the dearest at the front; the others in
+    done: by run, the numbers of the blocks that are done.
+    seconds: expected run time at which a parcel is full.
+    Returns those that take longer than two full ones first, the dearest at the front; the others in
         the order of their rules.
     """
     parcels: list[Parcel] = []
@@ -168,13 +139,7 @@ def run_parcel(
 ) -> list[Record]:
     """Sample the blocks of a parcel.
 
-    Parameters
-    ----------
-    parcel : Parcel
-    plans : mapping of str to bytes
-        By run, as `packed_plan` makes them.
-    runner : callable
-        Runs one block.
+    plans: by run, as `packed_plan` makes them.
     """
     found = []
     for run, blocks in parcel.spans:
@@ -214,10 +179,7 @@ def packed(rows: Sequence[Row]) -> bytes:
 def unpacked(record: Record) -> list[Row]:
     """Return the rows of a record.
 
-    Raises
-    ------
-    InputError
-        If it is damaged.
+    Raises InputError if it is damaged.
     """
     whole, real, lengths = _arrays(record)
     rows = []
@@ -235,10 +197,7 @@ def unpacked(record: Record) -> list[Row]:
 def blocks_and_years(record: Record) -> list[tuple[int, int]]:
     """Return number and years of the blocks of a record, quicker than `unpacked`.
 
-    Raises
-    ------
-    InputError
-        If it is damaged.
+    Raises InputError if it is damaged.
     """
     whole = _arrays(record)[0]
     columns = [_WHOLE.index("block"), _WHOLE.index("years")]

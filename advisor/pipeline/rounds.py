@@ -51,16 +51,10 @@ _WORTHWHILE = 1.3
 class Stop:
     """When to stop sampling.
 
-    Attributes
-    ----------
-    relative_width : float, optional
-        Width of the 95 % interval of the loss probability, as a part of its value.
-    seconds : float, optional
-        Limit on the wall-clock time since this object was created.
-    clumping, largest_weight : float, optional
-        As in the plan.
-    failure_rates : tuple of float
-        As in the plan.
+    relative_width: width of the 95 % interval of the loss probability, as a part of its value.
+    seconds: limit on the wall-clock time since this object was created.
+    clumping, largest_weight: as in the plan.
+    failure_rates: as in the plan.
     """
 
     relative_width: float | None = None
@@ -114,22 +108,9 @@ def sample_in_rounds(
 ) -> tuple[list[Row], tuple[Block, ...], str]:
     """Sample in rounds until the interval is narrow enough or the time is up.
 
-    Parameters
-    ----------
-    sample : callable
-        Runs blocks on an engine.
-    plan : Plan
-    years : float
-        Upper limit on the years to sample.
-    seed : int
-    stop : Stop
-
-    Returns
-    -------
-    rows, blocks : list of Row, tuple of Block
-        Those of a run of the finished years.
-    why : str
-        Why sampling stopped.
+    sample: runs blocks on an engine.
+    years: upper limit on the years to sample.
+    Returns rows, blocks: those of a run of the finished years; why: why sampling stopped.
     """
     whole = cut_into_blocks(plan, years, seed)
     if not stop.given:
@@ -158,10 +139,7 @@ def _too_wide(width: float, wanted: float) -> str:
 class _Rounds:
     """The rounds of one run.
 
-    Attributes
-    ----------
-    rows, blocks : list of Row, tuple of Block
-        Of the longest run that is finished.
+    rows, blocks: of the longest run that is finished.
     """
 
     def __init__(self, sample: Sample, plan: Plan, whole: tuple[Block, ...], stop: Stop) -> None:
@@ -226,10 +204,7 @@ class _Rounds:
 def _check(name: str, value: Any, such_as: str) -> None:
     """Check that an optional argument is a positive number.
 
-    Raises
-    ------
-    InputError
-        If it is anything else; a bool is not a number.
+    Raises InputError if it is anything else; a bool is not a number.
     """
     if value is None:
         return

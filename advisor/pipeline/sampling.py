@@ -111,31 +111,15 @@ def sample_in_session(
 ) -> list[Row]:
     """Run the blocks on a Spark session, in waves, until `should_stop`.
 
-    Parameters
-    ----------
-    session : SparkSession
-        The session to use.
-    plan : Plan
-        What to sample.
-    blocks : sequence of Block
-        Blocks of the plan.
-    checkpoint : str or None
-        Directory of finished blocks, which are not run again; None to keep nothing.
-    on_rows : callable
-        Called with the rows of finished blocks.
-    notify : callable
-        Called with a warning about damaged files of the checkpoint.
-    should_stop : callable
-        Called before each wave; if it returns True, no more blocks are run.
-    partitions : int, optional
-        Partitions of each wave; default: one per block, at most `_MOST_TASKS_PER_CORE` per core.
-    runner : callable
-        Runs one block.
-
-    Raises
-    ------
-    AdvisorError
-        If Spark's Java process ends during the run.
+    session: the session to use.
+    blocks: blocks of the plan.
+    checkpoint: directory of finished blocks, which are not run again; None to keep nothing.
+    on_rows: called with the rows of finished blocks.
+    notify: called with a warning about damaged files of the checkpoint.
+    should_stop: called before each wave; if it returns True, no more blocks are run.
+    partitions: partitions of each wave; default: one per block, at most `_MOST_TASKS_PER_CORE` per
+        core.
+    Raises AdvisorError if Spark's Java process ends during the run.
     """
     context = session.sparkContext
     here = writes_files_itself(context, checkpoint)

@@ -50,27 +50,13 @@ def spark_session(master: str | None = None, notify: Notify = warn) -> "SparkSes
     An existing session is returned unchanged, `master` is ignored then, and it is never stopped.
     One that has ended, because its Java process died or the JVM stopped it, is replaced.
 
-    Parameters
-    ----------
-    master
-        Spark's master URL. Default: the configured one; without any, all cores of this machine,
+    master: Spark's master URL. Default: the configured one; without any, all cores of this machine,
         four attempts per task.
-    notify
-        Called with a sentence if an ended session is replaced. Default: a Python warning.
-
-    Returns
-    -------
-    pyspark.sql.SparkSession
-        Shared: do not use it as a context manager, which would stop it.
-
-    Raises
-    ------
-    MissingExtraError
-        If pyspark is not installed.
-    JavaNotFoundError
-        If there is no Java 17 or newer.
-    AdvisorError
-        If Spark does not start; the message names its log.
+    notify: called with a sentence if an ended session is replaced. Default: a Python warning.
+    The session is shared: do not use it as a context manager, which would stop it.
+    Raises MissingExtraError if pyspark is not installed.
+    Raises JavaNotFoundError if there is no Java 17 or newer.
+    Raises AdvisorError if Spark does not start; the message names its log.
     """
     try:
         from pyspark import SparkContext
@@ -208,17 +194,8 @@ def _settings_beside(given: Mapping[str, str], directory: Path) -> dict[str, str
 def session_settings(master: str, directory: Path) -> dict[str, str]:
     """Return the Spark settings of a new session.
 
-    Parameters
-    ----------
-    master
-        Spark's master URL.
-    directory
-        Directory for scratch files, so that none appear in the working directory.
-
-    Returns
-    -------
-    dict
-        Setting to value.
+    master: Spark's master URL.
+    directory: directory for scratch files, so that none appear in the working directory.
     """
     settings = {
         "spark.app.name": "kafka-replication-advisor",

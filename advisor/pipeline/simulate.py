@@ -216,10 +216,7 @@ def simulate(
 def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
     """Check the options of sampling.
 
-    Raises
-    ------
-    InputError
-        If one of them cannot be used; the message names it.
+    Raises InputError if one of them cannot be used; the message names it.
     """
     if engine not in (*ENGINES, QUICKEST):
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
@@ -285,10 +282,7 @@ def is_quick_here(
 ) -> bool:
     """Whether a sample takes less time here than Spark takes to start.
 
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
+    Raises InputError if an argument is out of range.
     """
     check_inputs(cluster, config, model, load, None)
     plan = plan_for(cluster, config, model, load, None)

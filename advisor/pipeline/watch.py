@@ -25,12 +25,7 @@ def duration(seconds: float) -> str:
 def watched(years: int, stop: Stop) -> Iterator[Watch]:
     """Show how far a sample is, on a terminal or in a notebook.
 
-    Parameters
-    ----------
-    years : int
-        The most years to sample.
-    stop : Stop
-        When to stop before.
+    years: the most years to sample.
     """
     with status_bar(years, "years") as show:
         yield Watch(show, years, stop)
@@ -39,14 +34,8 @@ def watched(years: int, stop: Stop) -> Iterator[Watch]:
 class Watch:
     """Turns finished blocks into a line of progress.
 
-    Parameters
-    ----------
-    show : callable
-        Takes the years that are done, and the line.
-    years : int
-    stop : Stop
-    clock : callable
-        The time in seconds.
+    show: takes the years that are done, and the line.
+    clock: the time in seconds.
     """
 
     def __init__(

@@ -37,12 +37,9 @@ _NAMED = re.compile(r"\[([a-z0-9-]+)\]")
 def card_in_words(model: FailureModel) -> dict[str, Any]:
     """Return the numbers of a card, each with its evidence.
 
-    Returns
-    -------
-    dict
-        "title"; "rows" with "path", "value", "range" ("" for a number without one) and "evidence";
-        "sources", the catalogue entries that the evidence cites in brackets, with "name",
-        "counted", "figure" and "source".
+    Returns "title"; "rows" with "path", "value", "range" ("" for a number without one) and
+        "evidence"; "sources", the catalogue entries that the evidence cites in brackets, with
+        "name", "counted", "figure" and "source".
     """
     cited = [quantity.evidence for quantity in model.quantities.values()]
     return {
@@ -55,11 +52,8 @@ def card_in_words(model: FailureModel) -> dict[str, Any]:
 def learned_in_words(model: FailureModel) -> dict[str, Any]:
     """Return what a cluster's history did to a card: a sentence, and the numbers that it moved.
 
-    Returns
-    -------
-    dict
-        "card", the name of the one before, "" if nothing was learned; "said", a sentence; "rows"
-        with "path", "seen", "before" and "now".
+    Returns "card", the name of the one before, "" if nothing was learned; "said", a sentence;
+        "rows" with "path", "seen", "before" and "now".
     """
     numbers = learned_numbers(model)
     card = numbers[0].card if numbers else ""

@@ -98,15 +98,15 @@ def bracketed_interval(low: float, high: float, say: Callable[[float], str]) -> 
     return f" ({ends})" if ends else ""
 
 
-def between(least: str, most: str) -> str:
+def between(lowest: str, highest: str) -> str:
     """Return "once in 3 to 12 years", "5 to 39 s/year"; one of them if both are the same."""
-    if least == most:
-        return least
-    if RARER in (least, most):
-        return f"{most if least == RARER else least} or rarer"
-    if least.startswith(ONCE) and most.startswith(ONCE):
-        return f"{ONCE}{span(least.removeprefix(ONCE), most.removeprefix(ONCE))}"
-    return span(least, most)
+    if lowest == highest:
+        return lowest
+    if RARER in (lowest, highest):
+        return f"{highest if lowest == RARER else lowest} or rarer"
+    if lowest.startswith(ONCE) and highest.startswith(ONCE):
+        return f"{ONCE}{span(lowest.removeprefix(ONCE), highest.removeprefix(ONCE))}"
+    return span(lowest, highest)
 
 
 def short(value: float, digits: int = 2) -> str:

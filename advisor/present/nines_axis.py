@@ -32,14 +32,9 @@ _RARE = 0.05
 class NinesAxis:
     """Positions and labels of one axis.
 
-    Attributes
-    ----------
-    bottom, top : float
-        Limits, in nines.
-    zero : float or None
-        Position of zero; None if no value is zero.
-    ticks : tuple of (float, str)
-        Position and label of each tick, ascending.
+    bottom, top: limits, in nines.
+    zero: position of zero; None if no value is zero.
+    ticks: position and label of each tick, ascending.
     """
 
     bottom: float
@@ -86,13 +81,8 @@ def nines_axis(
 ) -> NinesAxis:
     """Return an axis that covers all values and their intervals.
 
-    Parameters
-    ----------
-    estimates : iterable of Estimated
-    label : callable
-        Returns the tick label of a value; called with 0 for the lane for zero.
-    most_ticks : int
-        Maximum number of ticks.
+    label: returns the tick label of a value; called with 0 for the lane for zero.
+    most_ticks: maximum number of ticks.
     """
     estimates = tuple(estimates)
     ends = [q for e in estimates for q in (e.value, e.low, e.high)]
@@ -107,8 +97,8 @@ def nines_axis(
     low = max(low, 0.0)
     pad = _PAD * (high - low)
     bottom, top = low - pad, high + pad
-    most = max(2, most_ticks - 1) if zero else most_ticks
-    ticks = [(-math.log10(q), label(q)) for q in _round_values(bottom, top, most)]
+    round_ticks = max(2, most_ticks - 1) if zero else most_ticks
+    ticks = [(-math.log10(q), label(q)) for q in _round_values(bottom, top, round_ticks)]
     if not zero:
         return NinesAxis(bottom, top, None, tuple(sorted(ticks)))
     lane = _LANE * (top - bottom) / (1 - _LANE)
@@ -118,21 +108,21 @@ def nines_axis(
     return NinesAxis(bottom, top + lane, top + lane / 2, tuple(sorted(ticks)))
 
 
-def _round_values(low: float, high: float, most: int) -> list[float]:
+def _round_values(low: float, high: float, most_ticks: int) -> list[float]:
     """Return round values between two numbers of nines: decades, or finer ones in a short range.
 
-    Labels are two lines high. Ticks are at least 1/`most` of the axis apart, ticks within a decade
-    at least a fifth.
+    Labels are two lines high. Ticks are at least 1/`most_ticks` of the axis apart, ticks within a
+    decade at least a fifth.
     """
     for mantissas, narrowest in (((1, 2, 5), math.log10(2)), ((1, 3), math.log10(3))):
         powers = range(math.floor(low), math.ceil(high) + 2)
         fine = [mantissa * 10.0**-power for power in powers for mantissa in mantissas]
         inside = [q for q in fine if low <= -math.log10(q) <= high and q <= 1]
-        if narrowest >= (high - low) / min(most, 5) and 0 < len(inside) <= most:
+        if narrowest >= (high - low) / min(most_ticks, 5) and 0 < len(inside) <= most_ticks:
             return inside
     first, last = max(0, math.ceil(low)), math.floor(high)
     for step in _STEPS:
         decades = [e for e in range(first, last + 1) if e % step == 0]
-        if 0 < len(decades) <= most and step >= (high - low) / most:
+        if 0 < len(decades) <= most_ticks and step >= (high - low) / most_ticks:
             return [10.0**-e for e in decades]
     return [10.0**-first, 10.0**-last]

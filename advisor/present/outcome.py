@@ -29,18 +29,11 @@ _MOST_CAUSES = 4
 class Outcome:
     """One measure of a result in words.
 
-    Attributes
-    ----------
-    measure : str
-        Name of the measure.
-    title : str
-        Heading.
-    value, brief : str
-        The value, in full and for narrow columns.
-    interval : str
-        The 95 % interval; "" if the card gives no ranges.
-    shares : tuple of (str, float)
-        Mechanism in words and its share of the measure, 0 to 1, largest first.
+    measure: name of the measure.
+    title: heading.
+    value, brief: the value, in full and for narrow columns.
+    interval: the 95 % interval; "" if the card gives no ranges.
+    shares: mechanism in words and its share of the measure, 0 to 1, largest first.
     """
 
     measure: str
@@ -101,12 +94,8 @@ def outcomes(result: Reliability | Sampled, intervals: bool = True) -> tuple[Out
 
     Stalled writes appear for acks=all only; other producers do not wait for followers.
 
-    Parameters
-    ----------
-    result : Reliability or Sampled
-        What `evaluate` or `simulate` returned.
-    intervals : bool
-        Whether to compute intervals that are not cached yet, which takes many evaluations.
+    result: what `evaluate` or `simulate` returned.
+    intervals: whether to compute intervals that are not cached yet, which takes many evaluations.
     """
     return tuple(
         _outcome(result, entry.name, intervals)
@@ -203,18 +192,14 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
 def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple[str, float], ...]:
     """Return the largest causes of a measure as shares of it, and the sum of the others.
 
-    Parameters
-    ----------
-    causes : mapping of str to float
-        Mechanism, by its name in a card, to its part of the measure; the parts add up to it.
-    most : int
-        Number of causes to name.
+    causes: mechanism, by its name in a card, to its part of the measure; the parts add up to it.
+    most: number of causes to name.
     """
     whole = sum(causes.values())
     if whole <= 0:
         return ()
     ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    named = [(mechanisms.words(name), part / whole) for name, part in ordered if part > 0]
+    named = [(mechanisms.words(name), amount / whole) for name, amount in ordered if amount > 0]
     rest = sum(share for _, share in named[most:])
     return (*named[:most], *([("all others", rest)] if rest > 0 else []))
 

@@ -13,14 +13,7 @@ from advisor.errors import InputError
 class Estimated:
     """A loss probability per year or an unavailability, with its 95 % interval.
 
-    Attributes
-    ----------
-    value, low, high : float
-
-    Raises
-    ------
-    InputError
-        Unless 0 <= low <= value <= high < infinity.
+    Raises InputError unless 0 <= low <= value <= high < infinity.
     """
 
     value: float
@@ -38,14 +31,9 @@ class Estimated:
 class Point:
     """One setting in the charts.
 
-    Attributes
-    ----------
-    replication_factor, min_insync_replicas : int
-    acks : {"all", 1, 0}
-    loss : Estimated
-        Probability per year of losing an acknowledged record.
-    refused : Estimated
-        Write unavailability: fraction of time in which writes are refused.
+    acks (one of "all", 1, 0).
+    loss: probability per year of losing an acknowledged record.
+    refused: write unavailability: fraction of time in which writes are refused.
     """
 
     replication_factor: int
@@ -65,9 +53,9 @@ class Point:
         return f"RF {self.replication_factor}, min ISR {self.min_insync_replicas}, acks={self.acks}"
 
 
-def dominates(one: Point, other: Point) -> bool:
-    """Return whether `one` is better in loss, refusals or replicas, and worse in none of them."""
-    first, second = ((p.loss.value, p.refused.value, p.replication_factor) for p in (one, other))
+def dominates(point: Point, other: Point) -> bool:
+    """Return whether `point` is better in loss, refusals or replicas, and worse in none of them."""
+    first, second = ((p.loss.value, p.refused.value, p.replication_factor) for p in (point, other))
     return first != second and all(a <= b for a, b in zip(first, second, strict=True))
 
 

@@ -19,10 +19,7 @@ class SecondProcess:
     It does not use `multiprocessing`, which would run a user's script again if the script has no
     ``if __name__ == "__main__"``.
 
-    Parameters
-    ----------
-    tasks : sequence of callable
-        Functions without arguments that can be pickled. If empty, no process is started.
+    tasks: functions without arguments that can be pickled. If empty, no process is started.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -51,9 +48,9 @@ class SecondProcess:
             assert self._process.stdout is not None
             try:
                 with self._process.stdout as stdout:
-                    found = stdout.read()
+                    pickled = stdout.read()
                 if self._process.wait() == 0:
-                    results: list[Any] = pickle.loads(found)
+                    results: list[Any] = pickle.loads(pickled)
                     return results
             finally:
                 self.stop()

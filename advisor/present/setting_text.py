@@ -10,7 +10,7 @@ from advisor.reliability.results.reliability import Reliability
 
 def notes(config: Config) -> tuple[tuple[str, str], ...]:
     """Return warnings about what Kafka silently changes or refuses: the setting, and a sentence."""
-    found = []
+    warnings = []
     least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
     if least > factor:
         said = (
@@ -24,10 +24,10 @@ def notes(config: Config) -> tuple[tuple[str, str], ...]:
             )
         else:
             said += f"takes it for {factor} (since 3.7)."
-        found.append(("min_insync_replicas", said))
+        warnings.append(("min_insync_replicas", said))
     if config.acks != 0 and not config.enable_idempotence:
-        found.append(("acks", "enable.idempotence is off: retries may write duplicates."))
-    return tuple(found)
+        warnings.append(("acks", "enable.idempotence is off: retries may write duplicates."))
+    return tuple(warnings)
 
 
 def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:

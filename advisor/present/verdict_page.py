@@ -77,20 +77,11 @@ def first_screen(
 ) -> Html:
     """Return a verdict as HTML.
 
-    Parameters
-    ----------
-    verdict : Verdict
-    commands : Html, optional
-        The commands that are not held back, below what is held back.
-    title : bool
-        Whether the headline is that of the page.
-    state : sequence of str
-        The state of the cluster in sentences, where something is out of sync.
-
-    Returns
-    -------
-    Html
-        One element; needs `style` somewhere in the page, and `script` after it to copy commands.
+    commands: the commands that are not held back, below what is held back.
+    title: whether the headline is that of the page.
+    state: the state of the cluster in sentences, where something is out of sync.
+    Returns one element; needs `style` somewhere in the page, and `script` after it to copy
+        commands.
     """
     broken, to_do = headline(verdict)
     head = markup(

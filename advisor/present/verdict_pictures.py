@@ -85,17 +85,9 @@ class _Axis:
 def arrows(verdict: Verdict, size: Size = WIDE) -> Html:
     """Draw each topic from today to after the change.
 
-    Parameters
-    ----------
-    verdict : Verdict
-        With at least one action.
-    size : Size
-        `WIDE` or `NARROW`.
-
-    Returns
-    -------
-    Html
-        One ``<svg>`` element.
+    verdict: with at least one action.
+    size: `WIDE` or `NARROW`.
+    Returns one ``<svg>`` element.
     """
     actions = verdict.actions
     across, upward = _axes(actions, size)

@@ -114,7 +114,7 @@ def test_files_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         ([*PRIOR, "--brokers", "12", "--years", "nan", "--count", "broker.power=4"], "finite"),
         (PRIOR, "nothing to learn from"),
         ([*PRIOR, "no-such.toml"], "cannot be read"),
-        ([*PRIOR, "counts.toml", "--brokers", "12"], "only CSV takes"),
+        ([*PRIOR, "counts.toml", "--brokers", "12"], "only CSV and metrics take"),
         (["learn", "--prior", "no_such", *FRAME[3:], "--count", "broker.power=4"], "no_such"),
     ],
 )
@@ -157,3 +157,16 @@ def test_samples_go_to_a_folder_of_data_sets(
     assert contents(tmp_path / "work") == before
     assert main([*FRAME, *counts(["broker.power=4"]), "--spark"]) != 0
     assert "Parquet" in one_sentence(capsys)
+
+
+def test_counts_go_with_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options count what metrics do not say, in the same cluster and time; a file of counts not."""
+    write(tmp_path / "metrics" / "a.parquet", samples_of(quiet()))
+    line = [*PRIOR, str(tmp_path / "metrics"), "--count", "broker.destroyed=1"]
+    assert main([*line, "--explain"]) == 0
+    said = capsys.readouterr().out
+    assert "1 in " in next(row for row in said.splitlines() if "broker.destroyed.per_year" in row)
+    file = tmp_path / "counts.toml"
+    file.write_text("brokers = 3\nyears = 1\n[events]\n'broker.crash' = 1\n")
+    assert main([*PRIOR, str(file), "--count", "broker.destroyed=1"]) == 2
+    assert "only CSV and metrics take the options" in one_sentence(capsys)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import pytest
 
 import advisor
 from advisor.errors import InputError
-from advisor.learning.counts import Window, read_histories
-from advisor.learning.evidence import ClusterHistory
+from advisor.learning.counts import Window, _joined, read_histories
+from advisor.learning.evidence import ClusterHistory, Seen
 from advisor.learning.metric_causes import BROKER_DOWN, SEVERAL_DOWN
 from advisor.learning.metric_names import Metric, bean_pattern, metric_of, name_pattern, version_of
-from advisor.reliability.failures.mechanisms import Scope
+from advisor.reliability.failures.mechanisms import Scope, table
 
 STEP, BEGIN, SAMPLES = 30, 1_735_689_600, 2880
 BROKERS, CONTROLLERS = ("b1:9404", "b2:9404", "b3:9404"), ("c1:9404", "c2:9404", "c3:9404")
@@ -392,6 +393,41 @@ def test_files_are_put_together(tmp_path: Path) -> None:
     (joined,) = read_histories([folder], Window())
     (listed,) = read_histories(sorted(folder.glob("*.json")), Window())
     assert joined == listed == whole
+
+
+def test_counts_beside_metrics_are_of_their_cluster(tmp_path: Path) -> None:
+    """In the same time unless they say another; what was typed goes before what metrics prove."""
+    scraped = Scraped()
+    scraped.restart(BROKERS[1], 100, 108)
+    folder = written(tmp_path, [scraped.answer()])
+    (alone,) = read_histories([folder], Window())
+    counts = {"racks": 3, "events": {"broker.crash": 1, **dict.fromkeys(TOGETHER, 1)}}
+    (joined,) = read_histories([folder, counts], Window())
+    assert joined.name == alone.name
+    assert joined.racks == 3
+    assert joined.seen["broker.crash"].events == 1
+    crash, together = table()["broker.crash"], table()[next(iter(TOGETHER))]
+    assert joined.exposure_of(crash) == pytest.approx(3 * alone.years)
+    assert joined.seen[together.name].events == 1
+    assert joined.exposure_of(together) == pytest.approx(alone.years)
+    assert {name: joined.seen[name] for name in QUORUM} == {n: alone.seen[n] for n in QUORUM}
+    assert any(all(name in note for name in TOGETHER) for note in joined.notes)
+    longer = {"brokers": 3, "years": 2, "events": {"broker.crash": 1}}
+    (named,) = read_histories([folder, {**longer, "name": "payments"}], Window())
+    assert named.name == "payments"
+    assert named.exposure_of(crash) == 6.0
+    assert named.exposures.items() >= {n: alone.exposure_of(table()[n]) for n in QUORUM}.items()
+
+
+def test_counts_beside_several_clusters_say_of_which_they_are() -> None:
+    """By name; without one they are refused, and another name is another cluster."""
+    first, second = (Scraped().history() for _ in range(2))
+    both = [replace(first, name="a"), replace(second, name="b")]
+    typed = replace(first, name="counts", seen={"broker.crash": Seen(2)}, exposures={})
+    assert [h.name for h in _joined(both, [replace(typed, name="b", named=True)])] == ["a", "b"]
+    assert [h.name for h in _joined(both, [replace(typed, named=True)])] == ["a", "b", "counts"]
+    with pytest.raises(InputError, match="of which cluster the counts are"):
+        _joined(both, [replace(typed, named=False)])
 
 
 def test_a_card_is_learned_from_metrics(tmp_path: Path) -> None:

@@ -22,14 +22,9 @@ from advisor.parsing import read_json
 class Changes:
     """What changed since an accepted audit.
 
-    Attributes
-    ----------
-    new : tuple of Finding
-        What was not accepted, heaviest first; missed goals and settings to change included.
-    gone : tuple of str
-        What was accepted and is no more, such as "KRA102 audit".
-    accepted : int
-        Number of results that are as accepted.
+    new: what was not accepted, heaviest first; missed goals and settings to change included.
+    gone: what was accepted and is no more, such as "KRA102 audit".
+    accepted: number of results that are as accepted.
     """
 
     new: tuple[Finding, ...]
@@ -55,19 +50,10 @@ class Changes:
 def changes_since(accepted: str, results: Sequence[Finding], source: str = "") -> Changes:
     """Compare the results of an audit with those of an accepted one.
 
-    Parameters
-    ----------
-    accepted : str
-        The SARIF log of the accepted audit.
-    results : sequence of Finding
-        Those of the audit now, as `results_of` lists them.
-    source : str
-        Where the log was read, for messages.
-
-    Raises
-    ------
-    InputError
-        If it is no SARIF log of this advisor.
+    accepted: the SARIF log of the accepted audit.
+    results: those of the audit now, as `results_of` lists them.
+    source: where the log was read, for messages.
+    Raises InputError if it is no SARIF log of this advisor.
     """
     before = _accepted_partitions(accepted, source)
     new = [result for result in results if _is_new(result, before)]

@@ -27,18 +27,11 @@ _REMEMBERED = 65_536
 class NextFailure:
     """Effect of the crash of one more broker, apart from present problems.
 
-    Attributes
-    ----------
-    broker : int
-    unclean : int
-        Partitions that would get a leader which may lack acknowledged records.
-    offline : int
-        Partitions that would have no leader.
-    refusing : int
-        Other partitions that would begin to refuse acks=all.
-    last_copies : int
-        Partitions with min ISR 1 that have acknowledged records on this broker only: they go with
-        its disk.
+    unclean: partitions that would get a leader which may lack acknowledged records.
+    offline: partitions that would have no leader.
+    refusing: other partitions that would begin to refuse acks=all.
+    last_copies: partitions with min ISR 1 that have acknowledged records on this broker only: they
+        go with its disk.
     """
 
     broker: int
@@ -59,37 +52,22 @@ class CurrentState:
 
     Partitions are named ``topic-number``. A partition may be in several of the lists.
 
-    Attributes
-    ----------
-    kafka_version, mode : str
-        Version and controller whose rules were used.
-    partitions : int
-        Partitions in all.
-    presence : Presence
-        Which brokers are in sync somewhere, and what is known of the others.
-    out_of_sync : tuple of str
-        Partitions that have a leader, and a replica that is out of sync.
-    offline : tuple of str
-        Partitions without a leader.
-    under_min_isr : tuple of str
-        Partitions that refuse acks=all now.
-    at_min_isr : tuple of str
-        Partitions with a replica out of sync that refuse acks=all after one more failure.
-    one_left : tuple of str
-        Partitions of several replicas of which one is in sync.
-    not_elected : tuple of int
-        Brokers that are up and may lead a partition that has no leader.
-    start_first : int or None
-        The broker whose return helps most: it brings back partitions that are offline, else
-        writes, else in-sync replicas.
-    worst_next : NextFailure or None
-        The broker whose crash would do most harm now; None if none would do any, or all is in sync.
-    sole : bool
-        Whether every partition without a leader has a single replica: no other can be elected.
-    has_observers : bool
-        Whether topics have observers, which are listed as under-replicated.
-    bootstrap_servers, command_config : str, and str or None
-        Addresses and client properties that a running cluster was read with; "" and None else.
+    kafka_version, mode: version and controller whose rules were used.
+    presence: which brokers are in sync somewhere, and what is known of the others.
+    out_of_sync: partitions that have a leader, and a replica that is out of sync.
+    offline: partitions without a leader.
+    under_min_isr: partitions that refuse acks=all now.
+    at_min_isr: partitions with a replica out of sync that refuse acks=all after one more failure.
+    one_left: partitions of several replicas of which one is in sync.
+    not_elected: brokers that are up and may lead a partition that has no leader.
+    start_first: the broker whose return helps most: it brings back partitions that are offline,
+        else writes, else in-sync replicas.
+    worst_next: the broker whose crash would do most harm now; None if none would do any, or all is
+        in sync.
+    sole: whether every partition without a leader has a single replica: no other can be elected.
+    has_observers: whether topics have observers, which are listed as under-replicated.
+    bootstrap_servers, command_config: addresses and client properties that a running cluster was
+        read with; "" and None else.
     """
 
     kafka_version: str
@@ -211,8 +189,8 @@ def _healthy(partition: Partition) -> bool:
     )
 
 
-def _names(found: list[_Described]) -> tuple[str, ...]:
-    return tuple(d.name for d in found)
+def _names(partitions: list[_Described]) -> tuple[str, ...]:
+    return tuple(d.name for d in partitions)
 
 
 def _electable(partition: Partition) -> tuple[int, ...]:
@@ -235,11 +213,11 @@ def _start_first(
 
 def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | None:
     failures = {broker: Counter[str]() for broker in up}
-    for each in every:
-        partition = each.partition
+    for described in every:
+        partition = described.partition
         if partition.leader is None:
             continue
-        if len(partition.isr) > max(each.policy.min_isr, 1) and up.issuperset(partition.isr):
+        if len(partition.isr) > max(described.policy.min_isr, 1) and up.issuperset(partition.isr):
             # Another in-sync replica leads, and enough of them are left.
             continue
         place = {b: i for i, b in enumerate(_brokers_of(partition))}
@@ -248,7 +226,7 @@ def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | No
         # A leader stays in the ISR; followers outside it change nothing when they fail.
         for broker in up.intersection(partition.isr):
             lost = place[broker]
-            failures[broker].update(_effect(record, lost, active - {lost}, each.policy))
+            failures[broker].update(_effect(record, lost, active - {lost}, described.policy))
     worst = max(
         (NextFailure(broker, **counts) for broker, counts in failures.items()),
         key=lambda failure: (failure.harm, -failure.broker),

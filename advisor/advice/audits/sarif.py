@@ -60,12 +60,8 @@ _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
 def results_of(topics: Sequence[TopicAudit], findings: Iterable[Finding]) -> list[Finding]:
     """List the results of an audit: missed goals, settings to change, and findings.
 
-    Parameters
-    ----------
-    topics : sequence of TopicAudit
-        Worst first.
-    findings : iterable of Finding
-        Heaviest first.
+    topics: worst first.
+    findings: heaviest first.
     """
     missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
     settings = [
@@ -85,23 +81,16 @@ def sarif_log(
 ) -> dict[str, Any]:
     """Return a SARIF log: a result for each missed goal, setting to change, and finding.
 
-    Parameters
-    ----------
-    topics : sequence of TopicAudit
-        Worst first.
-    findings : iterable of Finding
-        Heaviest first.
-    source : str
-        Where the cluster was read: a path, or words where there is no file.
-    text : str
-        Content of that file, for the lines of the topics.
-    new : collection of Finding, optional
-        Results that no accepted audit had; the others are unchanged. Default: no audit was.
+    topics: worst first.
+    findings: heaviest first.
+    source: where the cluster was read: a path, or words where there is no file.
+    text: content of that file, for the lines of the topics.
+    new: results that no accepted audit had; the others are unchanged. Default: no audit was.
     """
     results = results_of(topics, findings)
     severities = {audited.topic.name: audited.severity for audited in topics}
-    rules = list(dict.fromkeys(each.rule for each in results))
-    lines = Lines.read(text, {each.topic for each in results if each.topic})
+    rules = list(dict.fromkeys(result.rule for result in results))
+    lines = Lines.read(text, {result.topic for result in results if result.topic})
     changed = {audited.topic.name: _changed(audited) for audited in topics}
     index = {rule: number for number, rule in enumerate(rules)}
     return {
@@ -117,11 +106,13 @@ def sarif_log(
                 "columnKind": "unicodeCodePoints",
                 "results": [
                     {
-                        **_result(each, index[each.rule], source, _line(each, lines, changed)),
-                        **_baseline_state(each, new),
-                        "properties": _properties(each, severities),
+                        **_result(
+                            result, index[result.rule], source, _line(result, lines, changed)
+                        ),
+                        **_baseline_state(result, new),
+                        "properties": _properties(result, severities),
                     }
-                    for each in results
+                    for result in results
                 ],
             }
         ],
@@ -166,23 +157,29 @@ def _line(result: Finding, lines: Lines, changed: Mapping[str, str]) -> int:
     return lines.of(result.topic, setting)
 
 
-def _result(found: Finding, rule: int, source: str, line: int) -> dict[str, Any]:
-    about = f"{found.topic}: " if found.topic and not found.detail.startswith(found.topic) else ""
+def _result(finding: Finding, rule: int, source: str, line: int) -> dict[str, Any]:
+    about = (
+        f"{finding.topic}: "
+        if finding.topic and not finding.detail.startswith(finding.topic)
+        else ""
+    )
     location: dict[str, Any] = {
         "physicalLocation": {
             "artifactLocation": {"uri": _uri(source)},
             "region": {"startLine": line},
         }
     }
-    if found.topic:
-        location["logicalLocations"] = [{"name": found.topic, "kind": "resource"}]
+    if finding.topic:
+        location["logicalLocations"] = [{"name": finding.topic, "kind": "resource"}]
     return {
-        "ruleId": found.code,
+        "ruleId": finding.code,
         "ruleIndex": rule,
-        "level": _LEVELS[found.rule.weight],
-        "message": {"text": sarif_message(f"{about}{found.detail} {found.own_remedy}".rstrip())},
+        "level": _LEVELS[finding.rule.weight],
+        "message": {
+            "text": sarif_message(f"{about}{finding.detail} {finding.own_remedy}".rstrip())
+        },
         "locations": [location],
-        "partialFingerprints": {FINGERPRINT: fingerprint(found)},
+        "partialFingerprints": {FINGERPRINT: fingerprint(finding)},
     }
 
 

@@ -37,12 +37,7 @@ def setting_of(code: str) -> str:
 class Lines:
     """Where topics and their settings stand in a text, counted from 1.
 
-    Attributes
-    ----------
-    text : tuple of str
-        Its lines.
-    named : mapping of str to int
-        First line that names each topic.
+    named: first line that names each topic.
     """
 
     text: tuple[str, ...]

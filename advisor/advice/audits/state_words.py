@@ -30,8 +30,8 @@ def _now(state: CurrentState, brief: bool) -> str:
         return "" if named else f"Now: {_missing(state).removesuffix('; ')}."
     wrong = []
     if state.offline:
-        one = len(state.offline) == 1
-        wrong.append(f"{len(state.offline):,} {'is' if one else 'are'} offline")
+        is_single = len(state.offline) == 1
+        wrong.append(f"{len(state.offline):,} {'is' if is_single else 'are'} offline")
     if state.under_min_isr:
         refuse = "refuses" if len(state.under_min_isr) == 1 else "refuse"
         wrong.append(f"{len(state.under_min_isr):,} {refuse} acks=all (below min ISR)")

@@ -31,17 +31,10 @@ _URGENT = ("KRA104", "KRA106", "KRA110")
 class TopicAudit:
     """Audit of one topic, or of its partitions with one replication factor.
 
-    Attributes
-    ----------
-    topic : Topic
-    partitions : tuple of int
-        Partitions covered. A topic with several replication factors has one entry for each.
-    choice : Candidate
-        Settings, reliability, and the goals that are met, as it is today.
-    findings : tuple of Finding
-        About the whole topic.
-    action : Action
-        What to do about the whole topic.
+    partitions: partitions covered. A topic with several replication factors has one entry for each.
+    choice: settings, reliability, and the goals that are met, as it is today.
+    findings: about the whole topic.
+    action: what to do about the whole topic.
     """
 
     topic: Topic
@@ -136,16 +129,8 @@ def audit_topic(
 ) -> list[TopicAudit]:
     """Return the audit of one topic on the brokers that hold it, an entry per replication factor.
 
-    Parameters
-    ----------
-    topic : Topic
-    situation : Situation
-    model : FailureModel
-    goals : Goals
-    action : Action
-        What to do about the topic.
-    evaluated : callable
-        Replacement for `advisor.evaluate`, with the same arguments.
+    action: what to do about the topic.
+    evaluated: replacement for `advisor.evaluate`, with the same arguments.
     """
     cluster, config, load = situation.cluster, situation.config_of(topic), situation.load_of(topic)
     findings = tuple(check_topic(topic, cluster, config))

@@ -20,19 +20,11 @@ from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
 class Finding:
     """A rule that applies to a topic, to the cluster or to the producers.
 
-    Attributes
-    ----------
-    rule : Rule
-    topic : str
-        Topic name; "" if the finding is about the cluster or the producers.
-    detail : str
-        What was observed, in one sentence.
-    partitions : tuple of int
-        Partitions affected; empty if the finding is not about single partitions.
-    brokers : tuple of int
-        Brokers that are out of sync, of which the finding tells or follows; empty for others.
-    own_remedy : str
-        What to do in this case; "" if what the rule says.
+    topic: topic name; "" if the finding is about the cluster or the producers.
+    detail: what was observed, in one sentence.
+    partitions: partitions affected; empty if the finding is not about single partitions.
+    brokers: brokers that are out of sync, of which the finding tells or follows; empty for others.
+    own_remedy: what to do in this case; "" if what the rule says.
     """
 
     rule: Rule

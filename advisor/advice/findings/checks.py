@@ -46,13 +46,7 @@ _USUAL_UNAVAILABILITY = 1e-4
 def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Finding]:
     """Yield the findings about a topic.
 
-    Parameters
-    ----------
-    topic : Topic
-    cluster : Cluster
-        The cluster of the topic.
-    config : Config
-        Settings of the topic, with defaults where the description states none.
+    config: settings of the topic, with defaults where the description states none.
     """
     stated = topic.min_insync_replicas is not None or _reported(
         topic, cluster, "min.insync.replicas"
@@ -167,10 +161,10 @@ def _controllers(cluster: Cluster) -> Iterator[Finding]:
 
 def check_setting(config: Config, model: FailureModel) -> Iterator[Finding]:
     """Yield the risks that an audit would find in any topic and producer with these settings."""
-    found = [*_copies("", config), *check_producer(config, model)]
+    problems = [*_copies("", config), *check_producer(config, model)]
     if config.unclean_leader_election_enable:
-        found.append(finding("KRA302", "unclean leader election is on."))
-    yield from (each for each in found if each.rule.weight == RISK)
+        problems.append(finding("KRA302", "unclean leader election is on."))
+    yield from (problem for problem in problems if problem.rule.weight == RISK)
 
 
 def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
@@ -206,19 +200,12 @@ def check_delivery_timeout(
     of all records, by default a ten-thousandth; and there is no finding if most of what is written
     during outages gets through.
 
-    Parameters
-    ----------
-    result : Reliability
-        Of the producer's setting: its outages, not the repairs of single brokers, are what the
+    result: of the producer's setting: its outages, not the repairs of single brokers, are what the
         timeout has to outlast.
-    goals : Goals
-    refused : mapping of int to float, optional
-        ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
-        setting.
-    topic : str
-        Topic of the result; "" for all topics.
-    load_is_given : bool
-        Else no number of records is said, unless a goal is one.
+    refused: ``delivery.timeout.ms`` to the records per year that producers give up with the
+        recommended setting.
+    topic: topic of the result; "" for all topics.
+    load_is_given: else no number of records is said, unless a goal is one.
     """
     timeout_ms = result.config.delivery_timeout_ms
     written = result.load.records_per_second * 3600.0 * HOURS_PER_YEAR
@@ -230,19 +217,22 @@ def check_delivery_timeout(
     if timeout_ms is None or given_up <= limit:
         return
     stopped = result.write_unavailability + result.write_stalled
-    part = min(given_up / (stopped * written), 1.0) if stopped else 1.0
-    if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
+    given_up_share = min(given_up / (stopped * written), 1.0) if stopped else 1.0
+    if given_up_share < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
         return
     whose = f" to {topic}" if topic else ""
     timeout = f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: "
     if not load_is_given and goals.records_refused_per_year is None:
-        share_failing = f"{percent(part)} of the sends{whose} fail that are made while writes are"
+        share_failing = (
+            f"{percent(given_up_share)} of the sends{whose} fail that are made while writes are"
+        )
         yield finding("KRA402", f"{timeout}{share_failing} refused.")
         return
     yield finding(
         "KRA402",
         f"{timeout}{significant(given_up)} "
-        f"failed sends a year{whose}, {percent(part)} of those made while writes are refused."
+        f"failed sends a year{whose}, {percent(given_up_share)} of those made while writes are "
+        "refused."
         f"{_refused_by_timeout(refused or {})}",
     )
 
@@ -263,12 +253,7 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
     They do if they alone use up half of what a goal for losses allows, or, where that goal is
     missed or there is none, if a tenth of the losses are of this kind and these are not rare.
 
-    Parameters
-    ----------
-    result : Reliability
-    goals : Goals
-    topic : str
-        Topic of the result; "" for all topics.
+    topic: topic of the result; "" for all topics.
     """
     share = result.empty_leader_share() or 0.0
     if _matters(share, result, goals):

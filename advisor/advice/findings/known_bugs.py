@@ -18,26 +18,16 @@ _FILE = "known_bugs.csv"
 class KnownBug:
     """One row of `data/known_bugs.csv`, which explains the columns in `data/README.md`.
 
-    Attributes
-    ----------
-    id : str
-        Ticket or KIP, such as "KAFKA-16541".
-    title, url : str
-        What goes wrong, and where it is described.
-    first_affected : str
-        First version that has it.
-    fixed : tuple of str
-        First fixed version of each branch that was fixed, ascending.
-    mode : {"", "kraft", "zookeeper"}
-        The controller that it needs; "" for either.
-    lost : {"yes", "may"}
-        Whether acknowledged records are lost, or may be.
-    acks_all : {"yes", "with a crash"}
-        Whether acks=all is hit by itself, or only if a broker or host also crashes.
-    condition : str
-        What sets it off.
-    inferred, retrieved, verified : str
-        How the versions were determined, when, and from what.
+    id: ticket or KIP, such as "KAFKA-16541".
+    title, url: what goes wrong, and where it is described.
+    first_affected: first version that has it.
+    fixed: first fixed version of each branch that was fixed, ascending.
+    mode (one of "", "kraft", "zookeeper"): the controller that it needs; "" for either.
+    lost (one of "yes", "may"): whether acknowledged records are lost, or may be.
+    acks_all (one of "yes", "with a crash"): whether acks=all is hit by itself, or only if a broker
+        or host also crashes.
+    condition: what sets it off.
+    inferred, retrieved, verified: how the versions were determined, when, and from what.
     """
 
     id: str
@@ -56,11 +46,8 @@ class KnownBug:
     def affects(self, version: Version, mode: str) -> bool:
         """Whether a cluster of a version and a controller mode has the bug.
 
-        Parameters
-        ----------
-        version : tuple of int
-            As `parse_version` returns it.
-        mode : {"kraft", "zookeeper"}
+        version: as `parse_version` returns it.
+        mode (one of "kraft", "zookeeper").
         """
         if version < parse_version(self.first_affected) or self.mode not in ("", mode):
             return False
@@ -82,10 +69,7 @@ def _branch(version: Version) -> Version:
 def known_bugs() -> tuple[KnownBug, ...]:
     """Return the shipped table of bugs, in its order.
 
-    Raises
-    ------
-    ModelError
-        If a column or field is missing.
+    Raises ModelError if a column or field is missing.
     """
     table = catalog.table_rows(catalog.data_path(_FILE), KnownBug)
     return tuple(_bug(row) for _, row in table)
@@ -99,19 +83,16 @@ def _bug(row: Mapping[str, str]) -> KnownBug:
 def check_version(kafka_version: str, mode: str) -> Iterator[Finding]:
     """Yield a finding if a Kafka version has known bugs that lose acknowledged records.
 
-    Parameters
-    ----------
-    kafka_version : str
-        Of the brokers. Without a patch level ("3.7") the first release is meant (3.7.0).
-    mode : {"kraft", "zookeeper"}
+    kafka_version: of the brokers. Without a patch level ("3.7") the first release is meant (3.7.0).
+    mode (one of "kraft", "zookeeper").
     """
     version = parse_version(kafka_version)
-    found = [bug for bug in known_bugs() if bug.affects(version, mode)]
-    if not found:
+    bugs = [bug for bug in known_bugs() if bug.affects(version, mode)]
+    if not bugs:
         return
-    each = [_in_short(bug, bug.fix_for(version)) for bug in found]
+    in_short = [_in_short(bug, bug.fix_for(version)) for bug in bugs]
     clean = f"Kafka {_clean_after(version, mode)} is the first release after it without any known."
-    yield finding("KRA501", f"Kafka {kafka_version} has {listed(each)}. {clean}")
+    yield finding("KRA501", f"Kafka {kafka_version} has {listed(in_short)}. {clean}")
 
 
 def _clean_after(version: Version, mode: str) -> str:

@@ -25,26 +25,15 @@ _MIRROR_MAKER = "MirrorMaker 2"
 class Owner:
     """Who creates topics of some name, and where the replicas of new ones are set.
 
-    Attributes
-    ----------
-    name : str
-        "Cruise Control".
-    topics : str
-        Pattern of the names of its topics, matched as a whole.
-    option : str
-        Sets the replication factor of topics to come; no topic that exists follows it.
-    where : str
-        The file or resource that has the option.
-    usual : str
-        What it is unless set: a number, or what it is taken from.
-    min_isr_option : str
-        Sets the min ISR of topics to come; "" if nothing but the brokers' default does.
-    note : str
-        What else to know, as a sentence; may be empty.
-    beside : str
-        For names that anyone may use: pattern of another topic that must exist; "" for none.
-    source : str
-        Where name and option were read.
+    name: "Cruise Control".
+    topics: pattern of the names of its topics, matched as a whole.
+    option: sets the replication factor of topics to come; no topic that exists follows it.
+    where: the file or resource that has the option.
+    usual: what it is unless set: a number, or what it is taken from.
+    min_isr_option: sets the min ISR of topics to come; "" if nothing but the brokers' default does.
+    note: what else to know, as a sentence; may be empty.
+    beside: for names that anyone may use: pattern of another topic that must exist; "" for none.
+    source: where name and option were read.
     """
 
     name: str
@@ -284,15 +273,9 @@ _OWN_OF_ALIAS = ("{}.checkpoints.internal", "mm2-configs.{}.internal", "{}.heart
 def owner_of(topic: str, topics: Collection[str] = ()) -> Owner | None:
     """Return who creates a topic; None for a user's own.
 
-    Parameters
-    ----------
-    topic : str
-    topics : collection of str
-        Names of all topics of the cluster, quick to look up: MirrorMaker's own say from which
+    topics: names of all topics of the cluster, quick to look up: MirrorMaker's own say from which
         clusters it copies.
 
-    Examples
-    --------
     >>> owner_of("__KafkaCruiseControlModelTrainingSamples").option
     'sample.store.topic.replication.factor'
     >>> owner_of("west.orders", {"west.orders", "west.checkpoints.internal"}).option

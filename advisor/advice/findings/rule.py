@@ -11,15 +11,10 @@ BROKEN, RISK, NOTE = "broken", "risk", "note"
 class Rule:
     """One entry of the catalogue.
 
-    Attributes
-    ----------
-    code : str
-        Stable code, such as "KRA101".
-    weight : {"broken", "risk", "note"}
-        Broken: does not work at present. Risk: records may be lost or writes refused. Note:
-        information.
-    title, why, remedy : str
-        The rule in few words, why it matters, what to do.
+    code: stable code, such as "KRA101".
+    weight (one of "broken", "risk", "note"): broken: does not work at present. Risk: records may be
+        lost or writes refused. Note: information.
+    title, why, remedy: the rule in few words, why it matters, what to do.
     """
 
     code: str

@@ -28,19 +28,21 @@ def folded(findings: Sequence[Finding]) -> list[Finding]:
 
     A finding follows if all brokers that its partitions lack are among the missing ones.
     """
-    missing = next((each for each in findings if each.code == MISSING), None)
+    missing = next((finding for finding in findings if finding.code == MISSING), None)
     if missing is None:
         return list(findings)
     gone = set(missing.brokers)
     follow = {
-        place: each
-        for place, each in enumerate(findings)
-        if each.code in _CONSEQUENCES and each.brokers and gone.issuperset(each.brokers)
+        place: finding
+        for place, finding in enumerate(findings)
+        if finding.code in _CONSEQUENCES and finding.brokers and gone.issuperset(finding.brokers)
     }
     whole = replace(missing, detail=f"{missing.detail}{_consequences([*follow.values()])}")
     first = min([findings.index(missing), *follow])
     others = [
-        each for place, each in enumerate(findings) if place not in follow and each.code != MISSING
+        finding
+        for place, finding in enumerate(findings)
+        if place not in follow and finding.code != MISSING
     ]
     before = sum(place not in follow for place in range(first))
     return [*others[:before], whole, *others[before:]]
@@ -50,39 +52,35 @@ def _consequences(follow: Sequence[Finding]) -> str:
     """What missing brokers do to partitions: " That leaves 2 partitions without a leader (t)."""
     parts: list[str] = []
     for code, what in _CONSEQUENCES.items():
-        same = [each for each in follow if each.code == code]
+        same = [finding for finding in follow if finding.code == code]
         if same:
-            number = sum(len(each.partitions) for each in same)
+            number = sum(len(finding.partitions) for finding in same)
             noun = "" if parts else f" partition{'' if number == 1 else 's'}"
-            parts.append(f"{number:,}{noun} {what} ({first_of([each.topic for each in same])})")
+            parts.append(
+                f"{number:,}{noun} {what} ({first_of([finding.topic for finding in same])})"
+            )
     return f" That leaves {listed(parts)}." if parts else ""
 
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
     """Merge findings that differ only in their topic.
 
-    Returns
-    -------
-    list of (Finding, str)
-        First finding of each group, in order, and the topics of the group: five by name, then the
-        number of the others; "" for a finding about no topic.
+    Returns the first finding of each group, in order, and the topics of the group: five by
+        name, then the number of the others; "" for a finding about no topic.
     """
     topics: dict[tuple[str, str, str], list[str]] = {}
     firsts: dict[tuple[str, str, str], Finding] = {}
-    for each in findings:
-        firsts.setdefault((each.code, each.detail, each.remedy), each)
-        topics.setdefault((each.code, each.detail, each.remedy), []).append(each.topic)
+    for finding in findings:
+        firsts.setdefault((finding.code, finding.detail, finding.remedy), finding)
+        topics.setdefault((finding.code, finding.detail, finding.remedy), []).append(finding.topic)
     return [(first, first_of(topics[key])) for key, first in firsts.items()]
 
 
 def shortened(findings: Sequence[Finding]) -> list[tuple[Finding, str, str]]:
     """Merge findings as `grouped` does, and keep the first ten groups of each rule.
 
-    Returns
-    -------
-    list of (Finding, str, str)
-        As `grouped`, after `folded`; and for the last group of a rule how many more there are,
-        else "".
+    Returns the groups as `grouped`, after `folded`; and for the last group of a rule how many
+        more there are, else "".
     """
     groups = grouped(folded(findings))
     number = Counter(finding.code for finding, _ in groups)

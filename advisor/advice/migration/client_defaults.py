@@ -15,22 +15,15 @@ _FILE = "client_defaults.csv"
 class ClientDefaults:
     """One row of `data/client_defaults.csv`, which `data/README.md` explains.
 
-    Attributes
-    ----------
-    client, language, versions : str
-        The library, who uses it, and the versions that have these defaults.
-    acks : {"all", "1", "0"}
-    enable_idempotence : bool
-    retries : str
-        A number, or "unlimited".
-    delivery_timeout_ms : int or None
-        Milliseconds until a send fails for good; None if the library has no such limit.
-    request_timeout_ms : int
-        Milliseconds that one response is waited for.
-    max_in_flight : str
-        Requests in flight on a connection: a number, "unlimited", or "" if not stated.
-    url, retrieved, verified, note : str
-        Source, day, "primary" if read in the source itself, and a remark.
+    client, language, versions: the library, who uses it, and the versions that have these defaults.
+    acks (one of "all", "1", "0").
+    retries: a number, or "unlimited".
+    delivery_timeout_ms: milliseconds until a send fails for good; None if the library has no such
+        limit.
+    request_timeout_ms: milliseconds that one response is waited for.
+    max_in_flight: requests in flight on a connection: a number, "unlimited", or "" if not stated.
+    url, retrieved, verified, note: source, day, "primary" if read in the source itself, and a
+        remark.
     """
 
     client: str
@@ -69,10 +62,7 @@ class ClientDefaults:
 def client_defaults() -> tuple[ClientDefaults, ...]:
     """Return the shipped table of client libraries, in its order.
 
-    Raises
-    ------
-    ModelError
-        If a column or field is missing.
+    Raises ModelError if a column or field is missing.
     """
     table = catalog.table_rows(catalog.data_path(_FILE), ClientDefaults)
     return tuple(_client(row) for _, row in table)

@@ -115,21 +115,23 @@ _DEDICATED_CONTROLLERS = """\
 
 def kubernetes(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> Yaml:
     """Return a PodDisruptionBudget, and the same for Strimzi's `Kafka` resource, as YAML."""
-    most = max_unavailable(config)
+    unavailable = max_unavailable(config)
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": "kafka-brokers"},
-        "spec": {"maxUnavailable": most, "selector": {"matchLabels": {"app": "kafka"}}},
+        "spec": {"maxUnavailable": unavailable, "selector": {"matchLabels": {"app": "kafka"}}},
     }
-    kafka: dict[str, object] = {"template": {"podDisruptionBudget": {"maxUnavailable": most}}}
+    kafka: dict[str, object] = {
+        "template": {"podDisruptionBudget": {"maxUnavailable": unavailable}}
+    }
     if len({rack for rack in brokers.values() if rack is not None}) > 1:
         kafka = {"rack": {"topologyKey": ZONE}, **kafka}
     spec = {"kafka": kafka, "maintenanceTimeWindows": [_NIGHTS]}
     one_left = ["The budget is one fewer, to leave one for a failure meanwhile."]
     head = [
         f"How many broker pods drains and node upgrades may take at once. {_effect(config)}",
-        *(one_left if most < spare_brokers(config) else ()),
+        *(one_left if unavailable < spare_brokers(config) else ()),
         "The budget counts ready pods, not replicas in sync: a broker is ready long before it",
         "is in sync, so two drains in a row can still stop writes. Before the next node wait",
         f"until {tools.unhealthy('under-replicated').text}",

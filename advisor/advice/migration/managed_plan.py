@@ -24,16 +24,10 @@ Setting = tuple[int, int]
 class ServiceCommands:
     """How a service changes and creates topics.
 
-    Attributes
-    ----------
-    change : callable
-        The command that gives a topic its replicas and min ISR, as far as they can be set; None if
-        neither can.
-    create : callable
-        The command that creates a topic with so many partitions.
-    variables : tuple of ShellLine
-        Lines that set what the commands need.
-    changes_replicas : bool
+    change: the command that gives a topic its replicas and min ISR, as far as they can be set; None
+        if neither can.
+    create: the command that creates a topic with so many partitions.
+    variables: lines that set what the commands need.
     """
 
     change: Callable[[str, Setting], ShellLine | None]

@@ -50,25 +50,14 @@ def plan_moves(
 ) -> tuple[Move, ...]:
     """Return the moves that give each named topic its replication factor and spread its racks.
 
-    Parameters
-    ----------
-    topics : sequence of Topic
-        Topics to change; those that `factors` does not name stay unchanged.
-    brokers : mapping of int to (str or None)
-        Broker id to rack. If a rack is unknown, only the number of replicas changes.
-    factors : mapping of str to int
-        Topic name to the least number of replicas that each partition gets, at most the number of
-        brokers.
-    counted : sequence of Topic, optional
-        Topics whose replicas count as load on the brokers. Default: `topics`.
-    avoided : collection of int, optional
-        Brokers that get replicas only where no other is left: nothing can be copied to one that is
-        down.
-
-    Returns
-    -------
-    tuple of Move
-        Partitions that change, in the order of the topics.
+    topics: topics to change; those that `factors` does not name stay unchanged.
+    brokers: broker id to rack. If a rack is unknown, only the number of replicas changes.
+    factors: topic name to the least number of replicas that each partition gets, at most the number
+        of brokers.
+    counted: topics whose replicas count as load on the brokers. Default: `topics`.
+    avoided: brokers that get replicas only where no other is left: nothing can be copied to one
+        that is down.
+    Returns the partitions that change, in the order of the topics.
     """
     load: Counter[int] = Counter()
     for topic in topics if counted is None else counted:
@@ -77,7 +66,7 @@ def plan_moves(
     load.update(dict.fromkeys(avoided, _HEAVIEST))
     lightest = _Lightest(brokers, load)
     racks_known = None not in brokers.values()
-    most: dict[int, int] = {}
+    most_in_rack: dict[int, int] = {}
     moves = []
     for topic in topics:
         if topic.name not in factors:
@@ -85,9 +74,9 @@ def plan_moves(
         for partition in topic.partitions:
             before = tuple(r for r in partition.replicas if r not in partition.adding)
             factor = max(factors[topic.name], len(before))
-            if factor not in most:
-                most[factor] = least_share(brokers, factor) if racks_known else factor
-            after = _respread(before, factor, most[factor], lightest)
+            if factor not in most_in_rack:
+                most_in_rack[factor] = least_share(brokers, factor) if racks_known else factor
+            after = _respread(before, factor, most_in_rack[factor], lightest)
             if after != before:
                 lightest.move(before, after)
                 moves.append(Move(topic.name, partition.index, before, after))
@@ -95,25 +84,25 @@ def plan_moves(
 
 
 def _respread(
-    replicas: tuple[int, ...], factor: int, most: int, lightest: _Lightest
+    replicas: tuple[int, ...], factor: int, most_in_rack: int, lightest: _Lightest
 ) -> tuple[int, ...]:
-    """Return `factor` replicas, at most `most` in a rack, with as few new ones as possible.
+    """Return `factor` replicas, at most `most_in_rack` in a rack, with as few new ones as possible.
 
     Replicas that stay keep their order, so the preferred leader changes only if its rack holds too
     many.
     """
     held: Counter[str | None] = Counter()
-    kept: list[int] = []
+    placed: list[int] = []
     for broker in replicas:
         rack = lightest.racks[broker]
-        if len(kept) < factor and held[rack] < most:
-            kept.append(broker)
+        if len(placed) < factor and held[rack] < most_in_rack:
+            placed.append(broker)
             held[rack] += 1
-    while len(kept) < factor:
-        chosen = lightest.free(kept, held)
-        kept.append(chosen)
+    while len(placed) < factor:
+        chosen = lightest.free(placed, held)
+        placed.append(chosen)
         held[lightest.racks[chosen]] += 1
-    return tuple(kept)
+    return tuple(placed)
 
 
 class _Lightest:
@@ -125,8 +114,8 @@ class _Lightest:
 
     def __init__(self, brokers: Mapping[int, str | None], load: Mapping[int, int]) -> None:
         # If a rack is unknown, all are one.
-        known = None not in brokers.values()
-        self.racks = dict(brokers) if known else dict.fromkeys(brokers, None)
+        racks_known = None not in brokers.values()
+        self.racks = dict(brokers) if racks_known else dict.fromkeys(brokers, None)
         self._sizes = Counter(self.racks.values())
         self._load = Counter({broker: load.get(broker, 0) for broker in brokers})
         self._in_rack: dict[str | None, list[_Entry]] = {}
@@ -146,49 +135,45 @@ class _Lightest:
         for rack in {self.racks[broker] for broker in changed}:
             heappush(self._of_racks, self._first(rack))
 
-    def free(self, kept: Sequence[int], held: Mapping[str | None, int]) -> int:
-        """Return the lightest broker that is not in `kept`, in a rack that holds fewest."""
-        found = self._elsewhere(held)
-        if found is None:
+    def free(self, excluded: Sequence[int], held: Mapping[str | None, int]) -> int:
+        """Return the lightest broker that is not in `excluded`, in a rack that holds fewest."""
+        lightest = self._elsewhere(held)
+        if lightest is None:
             open_racks = ((n, rack) for rack, n in held.items() if n < self._sizes[rack])
-            _, found = min((n, self._first(rack, kept)) for n, rack in open_racks)
-        return found[1]
+            _, lightest = min((n, self._first(rack, excluded)) for n, rack in open_racks)
+        return lightest[1]
 
     def _elsewhere(self, held: Mapping[str | None, int]) -> _Entry | None:
         """The lightest broker of all racks that hold none; None if there is no such rack."""
         passed: set[_Entry] = set()
-        found = None
-        while self._of_racks and found is None:
+        lightest = None
+        while self._of_racks and lightest is None:
             entry = heappop(self._of_racks)
             rack = self.racks[entry[1]]
             if entry == self._first(rack):
                 passed.add(entry)
-                found = None if held.get(rack) else entry
+                lightest = None if held.get(rack) else entry
         for entry in passed:
             heappush(self._of_racks, entry)
-        return found
+        return lightest
 
-    def _first(self, rack: str | None, kept: Sequence[int] = ()) -> _Entry:
-        """The lightest broker of a rack that is not in `kept`; there must be one."""
+    def _first(self, rack: str | None, excluded: Sequence[int] = ()) -> _Entry:
+        """The lightest broker of a rack that is not in `excluded`; there must be one."""
         heap, passed = self._in_rack[rack], set()
-        while heap[0][0] != self._load[heap[0][1]] or heap[0][1] in kept:
+        while heap[0][0] != self._load[heap[0][1]] or heap[0][1] in excluded:
             entry = heappop(heap)
             if entry[0] == self._load[entry[1]]:
                 passed.add(entry)
-        found = heap[0]
+        lightest = heap[0]
         for entry in passed:
             heappush(heap, entry)
-        return found
+        return lightest
 
 
 def reassignment_json(moves: Sequence[Move], back: bool = False) -> Json:
     """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`.
 
-    Parameters
-    ----------
-    moves : sequence of Move
-    back : bool
-        Whether to reverse the moves.
+    back: whether to reverse the moves.
     """
     rows = [
         {
@@ -209,22 +194,22 @@ def election_json(moves: Sequence[Move]) -> Json:
 
 def copy_comments(
     moves: Sequence[Move],
-    each: Mapping[str, float],
+    replica_bytes: Mapping[str, float],
     load: Workload,
     bytes_per_second: int,
     is_measured: bool = False,
 ) -> Iterator[str]:
     """Yield how many bytes are copied and the least time that takes, for a comment.
 
-    `each` has the bytes of a replica, by topic, measured or from the load. Internal topics are
-    small and not part of the load. The time is that of the broker that receives most; records
+    `replica_bytes` has the bytes of a replica, by topic, measured or from the load. Internal topics
+    are small and not part of the load. The time is that of the broker that receives most; records
     written meanwhile come on top.
     """
     copied, copies = dict[int, float](), Counter[int]()
     for move in moves:
         for broker in set(move.after) - set(move.before):
             if move.topic not in INTERNAL_TOPICS:
-                copied[broker] = copied.get(broker, 0.0) + each[move.topic]
+                copied[broker] = copied.get(broker, 0.0) + replica_bytes[move.topic]
                 copies[broker] += 1
     total = sum(copied.values())
     if not total or not bytes_per_second:

@@ -71,8 +71,8 @@ def sarama_producer(config: Config) -> FileLines:
     safe = idempotent(config)
     backoff = config.retry_backoff_ms or _BACKOFF_MS
     budget = 120_000 if config.delivery_timeout_ms is None else config.delivery_timeout_ms
-    most = MAX_INT if config.retries is None else config.retries
-    retries = min(most, max(1, math.ceil(budget / backoff)))
+    most_retries = MAX_INT if config.retries is None else config.retries
+    retries = min(most_retries, max(1, math.ceil(budget / backoff)))
     lines = [
         f"config.Producer.RequiredAcks = sarama.{_SARAMA_ACKS[_acks(config)]}",
         f"config.Producer.Idempotent = {str(safe).lower()}",

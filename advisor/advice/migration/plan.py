@@ -107,23 +107,15 @@ class PlanLines:
 class MigrationPlan:
     """Shell lines by purpose, and the files that the lines and the clients need.
 
-    Attributes
-    ----------
-    shell : PlanLines
-        Commands, and comments. If a line fails, the following ones must not run (the scripts use
+    shell: commands, and comments. If a line fails, the following ones must not run (the scripts use
         ``set -e``).
-    written : mapping of str to FileText
-        File name to content, without the scripts.
-    moves : tuple of Move
-        Replicas that are moved.
-    lowered : tuple of str
-        What the plan makes less durable, such as "topic orders: min.insync.replicas from 2 to 1".
-    held_back : tuple of str
-        What it leaves out until that is allowed, said in the same way.
-    after : tuple of Topic
-        The selected topics as they are after the plan was carried out.
-    crowded : str
-        Which broker then holds a replica of every partition, in a sentence; "" for none.
+    written: file name to content, without the scripts.
+    moves: replicas that are moved.
+    lowered: what the plan makes less durable, such as "topic orders: min.insync.replicas from 2 to
+        1".
+    held_back: what it leaves out until that is allowed, said in the same way.
+    after: the selected topics as they are after the plan was carried out.
+    crowded: which broker then holds a replica of every partition, in a sentence; "" for none.
     """
 
     shell: PlanLines
@@ -544,8 +536,8 @@ def _default_rollback(tools: Tools, config: Config | None) -> Iterator[ShellLine
         yield shell_commented(line, "If you set the brokers' default, and it was Kafka's before: ")
 
 
-def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLine]:
-    for topic in kept:
+def _kept(topics: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLine]:
+    for topic in topics:
         yield shell_comment(
             f"{topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
             f"settings; {factors[topic.name]} would be enough."

@@ -57,7 +57,7 @@ def batches(moves: Sequence[Move]) -> list[Batch]:
     parts = [moves[start : start + MOST_MOVES] for start in range(0, len(moves), MOST_MOVES)]
     if len(parts) == 1:
         return [Batch(moves, "")]
-    return [Batch(part, f"-{number}") for number, part in enumerate(parts, 1)]
+    return [Batch(batch, f"-{number}") for number, batch in enumerate(parts, 1)]
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class PlannedChanges:
         """Decide which of the chosen topics change, and how; none gives up a replica."""
         targets = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
         factors = {name: target.replication_factor or 1 for name, target in targets.items()}
-        kept = {t.name for t in chosen if replicas_needed(t) > factors[t.name]}
-        topics = tuple(t for t in chosen if t.name not in kept)
+        unchanged = {t.name for t in chosen if replicas_needed(t) > factors[t.name]}
+        topics = tuple(t for t in chosen if t.name not in unchanged)
         named = {t.name: factors[t.name] for t in topics}
         moves = plan_moves(
             topics,
@@ -101,7 +101,7 @@ class PlannedChanges:
             counted=cluster.topics,
             avoided=presence_of(cluster).missing,
         )
-        same = tuple(t for t in chosen if t.name in kept)
+        same = tuple(t for t in chosen if t.name in unchanged)
         return cls._changing(cluster, topics, same, targets, moves)
 
     @classmethod
@@ -117,7 +117,7 @@ class PlannedChanges:
         cls,
         cluster: Cluster,
         topics: tuple[Topic, ...],
-        kept: tuple[Topic, ...],
+        unchanged: tuple[Topic, ...],
         targets: Mapping[str, Config],
         moves: tuple[Move, ...],
     ) -> PlannedChanges:
@@ -133,7 +133,7 @@ class PlannedChanges:
         moves = tuple(move for move in moves if move.topic not in left_out)
         own = partial(_is_own, cluster)
         changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
-        return cls(topics, kept, targets, moves, tuple(changes), by_rules)
+        return cls(topics, unchanged, targets, moves, tuple(changes), by_rules)
 
     @property
     def factors(self) -> dict[str, int]:

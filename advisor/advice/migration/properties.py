@@ -100,8 +100,8 @@ def librdkafka_producer(config: Config) -> Properties:
     safe = idempotent(config)
     if safe:
         settings["enable.idempotence"] = "true"
-    most = 5 if safe else 1_000_000
-    settings["max.in.flight.requests.per.connection"] = min(in_flight(config), most)
+    most_in_flight = 5 if safe else 1_000_000
+    settings["max.in.flight.requests.per.connection"] = min(in_flight(config), most_in_flight)
     if config.delivery_timeout_ms is not None:
         settings["delivery.timeout.ms"] = max(1, config.delivery_timeout_ms)
     if config.retries is not None:
@@ -207,15 +207,9 @@ def strimzi_topics(
     A name that Kubernetes refuses goes into `spec.topicName`. Strimzi changes `replicas` of an
     existing topic only through Cruise Control.
 
-    Parameters
-    ----------
-    topics : sequence of (str, int)
-        Name and number of partitions of each topic.
-    config : Config or mapping of str to Config
-        Of all topics, or by the topic's name.
-    settings : mapping of str to mapping, optional
-        Topic name to its options other than `min.insync.replicas`. Strimzi's topic operator removes
-        options that a resource does not name (`BatchingTopicController`, 2026).
+    topics: name and number of partitions of each topic.
+    settings: topic name to its options other than `min.insync.replicas`. Strimzi's topic operator
+        removes options that a resource does not name (`BatchingTopicController`, 2026).
     """
     documents = []
     taken: dict[str, int] = {}

@@ -35,14 +35,8 @@ def rack_loss_files(
 ) -> dict[str, FileText]:
     """Return `rack-loss.sh`, or nothing if losing a rack needs no command or none helps.
 
-    Parameters
-    ----------
-    config : Config
-    brokers : mapping of int to (str or None)
-        Broker id to rack.
-    tools : Tools
-    topics : sequence of Topic
-        As they are after the change; none for a topic still to be made.
+    brokers: broker id to rack.
+    topics: as they are after the change; none for a topic still to be made.
     """
     factor = config.replication_factor or 1
     if parse_version(config.kafka_version) < (0, 9):  # kafka-configs.sh came later

@@ -20,11 +20,7 @@ def with_usual_floor(config: Config, brokers: int) -> Config:
     For internal topics and for topics that do not exist yet, to which the goals of other topics do
     not apply. Min ISR stays below the replication factor, so that a restart stops no writes.
 
-    Parameters
-    ----------
-    config : Config
-    brokers : int
-        Number of brokers of the cluster.
+    brokers: number of brokers of the cluster.
     """
     assert config.replication_factor is not None
     assert config.min_insync_replicas is not None
@@ -62,8 +58,8 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
     factor, wanted = target.replication_factor, target.min_insync_replicas
     assert factor is not None
     assert wanted is not None
-    most = max(partition.replication_factor for partition in topic.partitions)
-    before = min(stated_min_isr(topic, target), most)
+    most_replicas = max(partition.replication_factor for partition in topic.partitions)
+    before = min(stated_min_isr(topic, target), most_replicas)
     if min(wanted, factor) >= before:
         return ""
     return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"

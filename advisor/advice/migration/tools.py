@@ -73,19 +73,13 @@ out_of_sync() {
 class Tools:
     """Writes command lines for one version of Kafka.
 
-    Parameters
-    ----------
-    kafka_version : str
-        Such as "4.1" or "2.1".
-    bootstrap_servers : str
-        Default of the shell variable BS.
-    command_config : str or None
-        Path of the client properties for connecting.
-    by_hand : bool
-        Whether a line is meant to be typed by itself: it names the addresses and the properties
-        rather than the shell variables, which are set only in the scripts of a plan.
-    has_observers : bool
-        Whether topics have Confluent's observers, which the tool lists as under-replicated.
+    kafka_version: such as "4.1" or "2.1".
+    bootstrap_servers: default of the shell variable BS.
+    command_config: path of the client properties for connecting.
+    by_hand: whether a line is meant to be typed by itself: it names the addresses and the
+        properties rather than the shell variables, which are set only in the scripts of a plan.
+    has_observers: whether topics have Confluent's observers, which the tool lists as
+        under-replicated.
     """
 
     kafka_version: str
@@ -165,9 +159,7 @@ class Tools:
     def unhealthy(self, kind: str) -> ShellLine:
         """List partitions in trouble; before 2.3 (KIP-351) under-replicated ones for min ISR.
 
-        Parameters
-        ----------
-        kind : {"unavailable", "under-min-isr", "under-replicated"}
+        kind (one of "unavailable", "under-min-isr", "under-replicated").
         """
         if kind == "under-min-isr" and self._version < (2, 3):
             kind = "under-replicated"
@@ -265,14 +257,9 @@ class Tools:
     def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> ShellLine:
         """Start moving replicas.
 
-        Parameters
-        ----------
-        file : str
-            Name of the reassignment JSON.
-        bytes_per_second : int
-            Throttle per broker; before 0.10.1 there is none.
-        instead : bool
-            Whether to replace moves of these partitions that still run; before 2.6 the tool
+        file: name of the reassignment JSON.
+        bytes_per_second: throttle per broker; before 0.10.1 there is none.
+        instead: whether to replace moves of these partitions that still run; before 2.6 the tool
             refuses that.
         """
         line = shell("{} --execute", self._reassign(file))
@@ -283,13 +270,9 @@ class Tools:
     def await_reassignment(self, file: str, moves: int) -> ShellLine:
         """Check every ten seconds whether the moves are done; the last check removes the throttle.
 
-        Parameters
-        ----------
-        file : str
-            Name of the reassignment JSON.
-        moves : int
-            Number of partitions in the file. The tool reports each finished one as "is completed"
-            (3.3), "is complete" (2.6) or "completed successfully" (before).
+        file: name of the reassignment JSON.
+        moves: number of partitions in the file. The tool reports each finished one as "is
+            completed" (3.3), "is complete" (2.6) or "completed successfully" (before).
         """
         return shell(
             'until test "$({} --verify | tee /dev/stderr | {})" = {}; do sleep 10; done',

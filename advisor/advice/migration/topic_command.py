@@ -20,14 +20,8 @@ def topic_command(
 ) -> str:
     """Return the lines that make a topic's change; "" where nothing may be run, or too much.
 
-    Parameters
-    ----------
-    situation : Situation
-    action : Action
-    moves : tuple of Move
-        The replicas that it moves.
-    bytes_per_second : int
-        Replication throttle per broker.
+    moves: the replicas that it moves.
+    bytes_per_second: replication throttle per broker.
     """
     if action.set_to is None or action.held_back or not situation.topics:
         return ""

@@ -16,12 +16,7 @@ def topics_after(
 ) -> tuple[Topic, ...]:
     """Return the topics with the replicas that the moves give them, all in sync, and new options.
 
-    Parameters
-    ----------
-    topics : sequence of Topic
-    moves : iterable of Move
-    settings : mapping of str to mapping
-        Topic name to all of its options; topics that are not named keep theirs.
+    settings: topic name to all of its options; topics that are not named keep theirs.
     """
     replicas = {(move.topic, move.partition): move.after for move in moves}
     return tuple(
@@ -46,13 +41,8 @@ def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Conf
     This happens at the third site of "two and a half" data centres: its only broker, often meant as
     an arbiter without load, gets a copy of everything.
 
-    Parameters
-    ----------
-    topics : sequence of Topic
-        As they are after the change; none for a topic that Kafka places.
-    cluster : Cluster
-    config : Config
-        Settings of a topic that Kafka places.
+    topics: as they are after the change; none for a topic that Kafka places.
+    config: settings of a topic that Kafka places.
     """
     sizes = Counter(cluster.brokers.values())
     if None in sizes or len(sizes) < 2 or max(sizes.values()) == 1:
@@ -60,7 +50,7 @@ def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Conf
     alone = [broker for broker, rack in cluster.brokers.items() if sizes[rack] == 1]
     if topics:
         held = [set(p.held) for topic in topics for p in topic.partitions if len(p.held) > 1]
-        full = [broker for broker in alone if held and all(broker in each for each in held)]
+        full = [broker for broker in alone if held and all(broker in replicas for replicas in held)]
     else:
         full = alone if (config.replication_factor or 1) >= len(sizes) else []
     if not full:

@@ -53,12 +53,8 @@ _UNDO = {"isolate": "heal", "lag": "catch-up", "limp": "recover"}
 class Story:
     """An example of a loss.
 
-    Attributes
-    ----------
-    said : str
-        What happens, in one or two sentences.
-    scenario : str
-        Scenario text for `advisor play`; "" if none was found that loses a record.
+    said: what happens, in one or two sentences.
+    scenario: scenario text for `advisor play`; "" if none was found that loses a record.
     """
 
     said: str
@@ -71,10 +67,7 @@ def tell(config: Config) -> Story:
     At most three faults, with one record written before the first. The search stops after 60,000
     states, and its sentence says so.
 
-    Parameters
-    ----------
-    config : Config
-        Settings of a partition with one replica on each simulated broker.
+    config: settings of a partition with one replica on each simulated broker.
     """
     for faults in _FAULTS:
         result = shortest_loss(
@@ -138,10 +131,8 @@ def _lost(scenario: str) -> str:
 def likeliest(result: Reliability) -> Story | None:
     """Return the most probable path to a loss; None without any.
 
-    Parameters
-    ----------
-    result : Reliability
-        Its chain has the path; the simulation replays it where a choice of brokers loses a record.
+    result: its chain has the path; the simulation replays it where a choice of brokers loses a
+        record.
     """
     path = result.likeliest_loss()
     if path is None:
@@ -154,20 +145,20 @@ def likeliest(result: Reliability) -> Story | None:
 
 def _said(step: LossStep) -> str:
     """One step in words."""
-    found = transition(step.rate)
-    effect, cause = found.mechanism.effect, words(found.mechanism.name)
-    if found.decides:
+    move = transition(step.rate)
+    effect, cause = move.mechanism.effect, words(move.mechanism.name)
+    if move.decides:
         return "an operator elects another leader"
-    if found.copies:
+    if move.copies:
         return "a new copy is complete"
-    if found.death is not None:
-        return f"the {'host' if found.death.takes_host else 'process'} of that broker dies"
+    if move.death is not None:
+        return f"the {'host' if move.death.takes_host else 'process'} of that broker dies"
     if effect in _QUORUM:
-        return "the controllers are back" if found.ends else f"no controller is left ({cause})"
-    if found.ends:
+        return "the controllers are back" if move.ends else f"no controller is left ({cause})"
+    if move.ends:
         return _ENDS[effect.end][0]
-    one, several, _ = _STRIKES[BrokerEvent.DESTROY if found.destroys else effect]
-    struck = one if step.brokers == 1 else f"{several.format(step.brokers)} at once"
+    single, several, _ = _STRIKES[BrokerEvent.DESTROY if move.destroys else effect]
+    struck = single if step.brokers == 1 else f"{several.format(step.brokers)} at once"
     return f"{struck} ({cause})"
 
 

@@ -208,7 +208,9 @@ class Recommendation(Decided, RowTable):
     def notes(self) -> tuple[str, ...]:
         """Assumptions and omissions, one sentence each."""
         shown = [self.best] if self.current is None else [self.best, self.current]
-        assumed = dict.fromkeys(words for each in shown for words in each.reliability.assumptions)
+        assumed = dict.fromkeys(
+            words for setting in shown for words in setting.reliability.assumptions
+        )
         return (*self.situation.notes, *map(sentence, assumed), *self.cluster.notes)
 
     @cached_property
@@ -650,16 +652,11 @@ def rendered_files(result: Recommendation) -> dict[str, FileText]:
     return {**plan.written, **plan.rendered_scripts}
 
 
-def cost_words(choice: Candidate, moves: Sequence[Move], each: Mapping[str, float]) -> str:
+def cost_words(choice: Candidate, moves: Sequence[Move], replica_bytes: Mapping[str, float]) -> str:
     """Return the cost of a setting in one sentence.
 
-    Parameters
-    ----------
-    choice : Candidate
-    moves : sequence of Move
-        What has to be copied to get there.
-    each : mapping of str to float
-        Bytes of a replica, by topic; those of Kafka's own topics are small.
+    moves: what has to be copied to get there.
+    replica_bytes: bytes of a replica, by topic; those of Kafka's own topics are small.
     """
     cost = choice.reliability.cost
     copies = sum(move.copies for move in moves)
@@ -667,7 +664,7 @@ def cost_words(choice: Candidate, moves: Sequence[Move], each: Mapping[str, floa
     loaded = sum(move.copies for move in of_users)
     moved = f"; the change copies {count_in_words(copies, 'replica')}" if copies else ""
     if loaded:
-        moved += f", {in_bytes(sum(move.copies * each[move.topic] for move in of_users))}"
+        moved += f", {in_bytes(sum(move.copies * replica_bytes[move.topic] for move in of_users))}"
         moved += " without Kafka's own topics" if loaded < copies else ""
     waiting = (
         f"an acknowledgement waits about {significant(cost.acknowledgement_ms)} ms for followers"

@@ -45,12 +45,8 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 class Remedy:
     """A change with which the recommended setting meets every goal, or comes nearer to them.
 
-    Attributes
-    ----------
-    what : str
-        The change, such as "spread the brokers over three racks".
-    before, after : Candidate
-        The setting without and with it.
+    what: the change, such as "spread the brokers over three racks".
+    before, after: the setting without and with it.
     """
 
     what: str
@@ -98,7 +94,7 @@ def cheapest(
     """
     if best.meets_all:
         return None
-    nearest, found = _distance(best, goals), None
+    nearest, remedy = _distance(best, goals), None
     for what, other, card in _changes(cluster, model, best.reliability):
         config = best.config
         if len(other.racks) > len(cluster.racks):
@@ -109,8 +105,8 @@ def cheapest(
         if after.meets_all:
             return Remedy(what, best, after)
         if _distance(after, goals) < nearest:
-            nearest, found = _distance(after, goals), Remedy(what, best, after)
-    return found
+            nearest, remedy = _distance(after, goals), Remedy(what, best, after)
+    return remedy
 
 
 def _distance(choice: Candidate, goals: Goals) -> tuple[int, float]:
@@ -163,7 +159,7 @@ def _tails(result: Reliability) -> float:
     parts = result.causes["acked_records_lost_per_year"]
     cut = {entry.name for entry in table().entries if entry.effect is BrokerEvent.POWER}
     whole = sum(parts.values())
-    return sum(part for cause, part in parts.items() if cause in cut) / whole if whole else 0.0
+    return sum(amount for cause, amount in parts.items() if cause in cut) / whole if whole else 0.0
 
 
 def _power_failures(model: FailureModel, one_rack: bool) -> dict[str, float]:

@@ -30,14 +30,9 @@ _LEAST_SHARE = 0.1
 class Way:
     """Something to do about a cause, and where it can be done.
 
-    Attributes
-    ----------
-    what : str
-        As an order: "keep a copy in another region".
-    hostings : tuple of str
-        Kinds of cards that it is for; "unknown" stands for cards that do not say. Empty: any.
-    fewest_racks, most_racks : float
-        Numbers of racks that it is for.
+    what: as an order: "keep a copy in another region".
+    hostings: kinds of cards that it is for; "unknown" stands for cards that do not say. Empty: any.
+    fewest_racks, most_racks: numbers of racks that it is for.
     """
 
     what: str
@@ -74,15 +69,9 @@ def ways() -> Mapping[str, Mapping[str, tuple[Way, ...]]]:
 class Help:
     """What reduces the largest part of a measure that something can be done about.
 
-    Attributes
-    ----------
-    measure : str
-    what : str
-        The order.
-    causes : tuple of str
-        Mechanisms that it reduces, the largest first.
-    share : float
-        Their part of the measure, 0 to 1.
+    what: the order.
+    causes: mechanisms that it reduces, the largest first.
+    share: their part of the measure, 0 to 1.
     """
 
     measure: str
@@ -104,26 +93,20 @@ class Help:
 def what_helps(result: Reliability) -> tuple[Help, ...]:
     """Return what reduces the losses, and the time without writes, of a setting most.
 
-    Parameters
-    ----------
-    result : Reliability
-        Of the setting that was chosen.
-
-    Returns
-    -------
-    tuple of Help
-        At most one for each; none for what settings, or one more replica, would reduce.
+    result: of the setting that was chosen.
+    Returns at most one help for each measure; none for what settings, or one more
+        replica, would reduce.
     """
     racks = len(set(result.cluster.brokers.values()) - {None})
     return tuple(_helps(result.causes, result.model.hosting, racks))
 
 
 def _helps(causes: Mapping[str, Mapping[str, float]], hosting: str, racks: int) -> Iterator[Help]:
-    for measure, known in ways().items():
+    for measure, ways_by_cause in ways().items():
         whole = sum(causes[measure].values())
         reduced: dict[str, dict[str, float]] = {}
         for cause, amount in causes[measure].items():
-            fitting = (way for way in known.get(cause, ()) if way.fits(hosting, racks))
+            fitting = (way for way in ways_by_cause.get(cause, ()) if way.fits(hosting, racks))
             way = next(fitting, None)
             if way is not None and amount > 0.0:
                 reduced.setdefault(way.what, {})[cause] = amount / whole

@@ -62,32 +62,19 @@ _BROKER = re.compile(r"^\S+:\d+ \(id: (\d+) rack: ([^()]*?)(?: isFenced: (\w+))?
 class Addition:
     """What one file adds.
 
-    Attributes
-    ----------
-    source : str
-        Name of the file.
-    topics, brokers : mapping
-        Settings by topic, and by broker id.
-    voters : tuple of int
-        Nodes of the controller quorum; empty: not said.
-    racks : mapping of int to (str or None), or None
-        Every broker that answered, or was deployed, with its rack; None: not said.
-    is_deployed : bool
-        Whether it says how brokers are started, and not which of them answer.
-    features : mapping of str to int, or None
-        Finalized levels; None: not said.
-    kafka_version : str, optional
-        Version of the brokers; None: not said.
-    mode : {"kraft", "zookeeper"}, optional
-        None: not said.
-    bytes_of : mapping of (str, int) to tuple of int
-        Bytes of each replica that was listed, by partition.
-    held_by : mapping of int to set of (str, int)
-        Of each broker with a failed log directory, the partitions in its directories that work.
-    moving : tuple of (str, int)
-        Partitions that are being reassigned.
-    moves : mapping of (str, int) to three tuples of int
-        Replicas of those, and which are being added and removed.
+    source: name of the file.
+    topics, brokers: settings by topic, and by broker id.
+    voters: nodes of the controller quorum; empty: not said.
+    racks: every broker that answered, or was deployed, with its rack; None: not said.
+    is_deployed: whether it says how brokers are started, and not which of them answer.
+    features: finalized levels; None: not said.
+    kafka_version: version of the brokers; None: not said.
+    mode (one of "kraft", "zookeeper"): None: not said.
+    bytes_of: bytes of each replica that was listed, by partition.
+    held_by: of each broker with a failed log directory, the partitions in its directories that
+        work.
+    moving: partitions that are being reassigned.
+    moves: replicas of those, and which are being added and removed.
     """
 
     source: str
@@ -108,10 +95,7 @@ class Addition:
 def read_configs(text: str, source: str) -> Addition:
     """Return the settings that `kafka-configs.sh --describe` prints, with `--all` or without.
 
-    Raises
-    ------
-    InputError
-        If a line is no setting.
+    Raises InputError if a line is no setting.
     """
     settings: dict[str, dict[str, dict[str, str]]] = {"topic": {}, "broker": {}}
     current: dict[str, str] | None = None
@@ -119,7 +103,7 @@ def read_configs(text: str, source: str) -> Addition:
         if match := _OF.match(line):
             current = settings[match[1]].setdefault(match[2], {})
         elif match := _OLD.match(line):
-            pairs = [part.partition("=") for part in re.split(r",(?=[\w.-]+=)", match[3]) if part]
+            pairs = [pair.partition("=") for pair in re.split(r",(?=[\w.-]+=)", match[3]) if pair]
             settings[match[1]][match[2]] = {key.strip(): value for key, _, value in pairs}
         elif (match := _SETTING.match(line)) and current is not None:
             current[match[1]] = match[2]
@@ -131,10 +115,7 @@ def read_configs(text: str, source: str) -> Addition:
 def read_quorum(text: str, source: str) -> Addition:
     """Return the voters that `kafka-metadata-quorum.sh describe` prints, in either form.
 
-    Raises
-    ------
-    InputError
-        If there are none.
+    Raises InputError if there are none.
     """
     status = _VOTERS.search(text)
     if status is not None:
@@ -182,10 +163,7 @@ def read_api_versions(text: str, source: str) -> Addition:
 def read_log_dirs(text: str, source: str) -> Addition:
     """Return the bytes of replicas and the failed directories that `kafka-log-dirs.sh` prints.
 
-    Raises
-    ------
-    InputError
-        If its JSON is cut.
+    Raises InputError if its JSON is cut.
     """
     begin = _LOG_DIRS.search(text)
     try:
@@ -215,17 +193,16 @@ def _of_log_dirs(brokers: Sequence[Mapping[str, Any]], source: str) -> Addition:
         if any(directory["error"] for directory in broker["logDirs"]):
             held_by[int(broker["broker"])] = frozenset(held)
     return Addition(
-        source, bytes_of={key: tuple(each) for key, each in sizes.items()}, held_by=held_by
+        source,
+        bytes_of={key: tuple(of_replicas) for key, of_replicas in sizes.items()},
+        held_by=held_by,
     )
 
 
 def read_moves(text: str, source: str) -> Addition:
     """Return what is being moved, as `kafka-reassign-partitions.sh` says it.
 
-    Raises
-    ------
-    InputError
-        If it says nothing of that.
+    Raises InputError if it says nothing of that.
     """
     names = [*_UNDER_WAY.findall(text)]
     for started in _STARTED.findall(text):
@@ -268,16 +245,8 @@ def of_deployment(cluster: Cluster) -> Addition:
 def added(cluster: Cluster, additions: Sequence[Addition]) -> Cluster:
     """Return the cluster with what further files say, and a note on each.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        With the partitions.
-    additions : sequence of Addition
-
-    Raises
-    ------
-    InputError
-        If a file says that the cluster has KRaft and another that it has ZooKeeper.
+    cluster: with the partitions.
+    Raises InputError if a file says that the cluster has KRaft and another that it has ZooKeeper.
     """
     for addition in additions:
         for add in (
@@ -448,8 +417,8 @@ def _with_bytes(cluster: Cluster, addition: Addition) -> Cluster:
     of_topic: dict[str, list[int]] = {}
     for (topic, _), sizes in addition.bytes_of.items():
         of_topic.setdefault(topic, []).append(max(sizes))
-    known = {topic.name for topic in (*cluster.topics, *cluster.set_aside)}
-    means = {name: sum(s) / len(s) for name, s in of_topic.items() if name in known}
+    names = {topic.name for topic in (*cluster.topics, *cluster.set_aside)}
+    means = {name: sum(s) / len(s) for name, s in of_topic.items() if name in names}
     note = f"Bytes of {counted(len(means), 'topic')} are from {addition.source}."
     return _noted(cluster, note, replica_bytes={**cluster.replica_bytes, **means})
 

@@ -43,8 +43,6 @@ _LEAST_APIS = 10
 def version_of_apis(text: str) -> str | None:
     """Return the Kafka version of a broker; None if its requests are not listed, or not all.
 
-    Examples
-    --------
     >>> version_of_apis("kafka-1:9092 (id: 1 rack: null) -> (")
     """
     newest = {name: int(version) for name, version in _API.findall(text)}

@@ -46,16 +46,8 @@ def is_confluent_table(beginning: str) -> bool:
 def parse_confluent_cli(text: str, source: str) -> Cluster:
     """Return the cluster of the Confluent CLI's tables.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-
-    Raises
-    ------
-    InputError
-        If a line is cut, or a topic has more or fewer partitions than it says.
+    source: name for error messages, usually the file name.
+    Raises InputError if a line is cut, or a topic has more or fewer partitions than it says.
     """
     rows = Rows("the Confluent CLI")
     replicas: dict[tuple[str, str], list[_Line]] = {}

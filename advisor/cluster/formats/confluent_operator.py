@@ -38,19 +38,10 @@ def parse_confluent_operator(
 ) -> Cluster:
     """Return the cluster that resources of Confluent for Kubernetes describe.
 
-    Parameters
-    ----------
-    text : str
-        YAML or JSON, several documents or a `List`.
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None), optional
-        Racks by broker id; they affect replica placement.
-
-    Raises
-    ------
-    InputError
-        If it is neither, has no brokers or two clusters, or a topic is invalid.
+    text: YAML or JSON, several documents or a `List`.
+    source: name for error messages, usually the file name.
+    racks: racks by broker id; they affect replica placement.
+    Raises InputError if it is neither, has no brokers or two clusters, or a topic is invalid.
     """
     resources = [
         resource

@@ -38,16 +38,8 @@ def is_cluster_state(beginning: str) -> bool:
 def parse_cluster_state(text: str, source: str) -> Cluster:
     """Return the cluster of a verbose `kafka_cluster_state`.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-
-    Raises
-    ------
-    InputError
-        If it is not verbose, is cut, or has other counts of replicas than it says.
+    source: name for error messages, usually the file name.
+    Raises InputError if it is not verbose, is cut, or has other counts of replicas than it says.
     """
     rows = Rows("Cruise Control")
     partitions, counts = (

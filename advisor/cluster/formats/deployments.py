@@ -53,16 +53,8 @@ _FIRST_BROKER = 100
 def parse_compose(text: str, source: str) -> Cluster:
     """Return the brokers that a file of docker compose starts.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-
-    Raises
-    ------
-    InputError
-        If it is no YAML, starts no broker of Kafka, or two with one id.
+    source: name for error messages, usually the file name.
+    Raises InputError if it is no YAML, starts no broker of Kafka, or two with one id.
     """
     document = _document(text, source)
     services = document.get("services")
@@ -159,18 +151,10 @@ def _options(environment: Mapping[str, str]) -> dict[str, str]:
 def parse_helm(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
     """Return the brokers and topics that values of a Helm chart ask for.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None)
-        Racks by broker id.
-
-    Raises
-    ------
-    InputError
-        If it is no YAML, does not say how many brokers there are, or a topic is not valid.
+    source: name for error messages, usually the file name.
+    racks: racks by broker id.
+    Raises InputError if it is no YAML, does not say how many brokers there are, or a topic is not
+        valid.
     """
     values = _document(text, source)
     chart = _chart(values)
@@ -283,7 +267,9 @@ def _provisioned(chart: Mapping[str, Any], settings: Mapping[str, str]) -> list[
 
 def _document(text: str, source: str) -> Mapping[str, Any]:
     try:
-        documents = [each for each in documents_in(text, aliases=True) if isinstance(each, Mapping)]
+        documents = [
+            table for table in documents_in(text, aliases=True) if isinstance(table, Mapping)
+        ]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
     if not documents:

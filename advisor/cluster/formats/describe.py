@@ -96,10 +96,7 @@ def looks_like_describe(text: str) -> bool:
 def read_describe(text: str, source: str) -> Cluster:
     """Return the cluster of a describe output: its topics, the brokers in them, and the layout.
 
-    Raises
-    ------
-    InputError
-        As of `parse_describe`.
+    Raises InputError as of `parse_describe`.
     """
     is_ended = text.endswith(("\n", "\r"))
     text = rejoined(text)
@@ -149,23 +146,13 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
     """Return the topics of a describe output, in order of first appearance.
 
-    Parameters
-    ----------
-    text : str
-        The output of `kafka-topics.sh --describe` (0.8.0: `kafka-list-topic.sh`).
-    source : str
-        Name for error messages, usually the file name.
-
-    Returns
-    -------
-    tuple of Topic
-        `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all settings that
-        differ from Kafka's defaults at any level, with `--zookeeper` only topic overrides.
-
-    Raises
-    ------
-    InputError
-        If there is no topic, or a line is incomplete or contradicts itself or its header.
+    text: the output of `kafka-topics.sh --describe` (0.8.0: `kafka-list-topic.sh`).
+    source: name for error messages, usually the file name.
+    The topics' `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all
+        settings that differ from Kafka's defaults at any level, with `--zookeeper` only topic
+        overrides.
+    Raises InputError if there is no topic, or a line is incomplete or contradicts itself or its
+        header.
     """
     return _described(text, source).topics
 
@@ -230,10 +217,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
     """Append a line that begins with a label to the line it was wrapped from.
 
-    Yields
-    ------
-    tuple of (int, str, int)
-        Number of the first line, the text, and number of the last line; no blank lines.
+    Yields the number of the first line, the text, and the number of the last line; no blank lines.
     """
     first, parts, last = 0, [""], 0
     for number, line in enumerate(lines, start=1):
@@ -253,10 +237,10 @@ def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
 
 def _plain_line(line: str, source: str, number: int) -> _Line | None:
     """Parse the line of a healthy partition as the tool prints it; None if it is another."""
-    found = _PLAIN.fullmatch(line)
-    if found is None:
+    match = _PLAIN.fullmatch(line)
+    if match is None:
         return None
-    topic, index, leader, replicas, isr, elr, last_known = found.groups()
+    topic, index, leader, replicas, isr, elr, last_known = match.groups()
     ids = _plain_ids(replicas)
     try:
         partition = Partition(
@@ -534,10 +518,10 @@ def _id_list(line: _Line, label: str) -> tuple[int, ...]:
     text = line.values.get(label, "")
     ids = _numbers(text)
     if ids is None:
-        text = ",".join(part.strip() for part in text.split(","))
+        text = ",".join(number.strip() for number in text.split(","))
         wrong = "is not a list of broker ids"
-        for part in text.split(","):
-            wrong = _too_large(part) or wrong
+        for number in text.split(","):
+            wrong = _too_large(number) or wrong
         raise InputError(f"{line.where}: {label} {shown(text)} {wrong}; {_TO_FILE}")
     return ids
 
@@ -559,7 +543,7 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     """Parse comma-separated ids; None if the text is something else."""
     if not text:
         return ()
-    ids = [whole_number(part.strip(), MAX_ID) for part in text.split(",")]
+    ids = [whole_number(written.strip(), MAX_ID) for written in text.split(",")]
     return None if None in ids else tuple(number for number in ids if number is not None)
 
 
@@ -573,17 +557,14 @@ def _optional_ids(line: _Line, label: str) -> tuple[int, ...] | None:
 def parse_configs(text: str, where: str) -> dict[str, str]:
     """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not.
 
-    Raises
-    ------
-    InputError
-        If the text does not start with `key=`.
+    Raises InputError if the text does not start with `key=`.
     """
     configs: dict[str, str] = {}
-    for part in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
-        key, equals, value = part.partition("=")
+    for pair in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
+        key, equals, value = pair.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]+", key.strip()):
             raise InputError(
-                f"{where}: Configs has {shown(part)}, which is not key=value; {_TO_FILE}"
+                f"{where}: Configs has {shown(pair)}, which is not key=value; {_TO_FILE}"
             )
         configs[key.strip()] = value.strip()
     return configs

@@ -16,30 +16,12 @@ from advisor.errors import InputError, shown
 def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
     """Return the output of `kafka-topics.sh --describe` of a Kafka version.
 
-    Parameters
-    ----------
-    described : Cluster or Topic
-        All topics of a cluster in its order, or one topic.
-    version : str
-        Such as "0.8.0", "2.1" or "4.1". Columns that the version lacks are left out: 0.8.0 has no
-        header line; reassignments were added in 2.6, topic ids in 2.8, the ELR in 3.8.
+    described: all topics of a cluster in its order, or one topic.
+    version: such as "0.8.0", "2.1" or "4.1". Columns that the version lacks are left out: 0.8.0 has
+        no header line; reassignments were added in 2.6, topic ids in 2.8, the ELR in 3.8.
+    Returns lines, each ending in a newline; "" for a cluster without topics.
+    Raises InputError if the version is not of the form "4.1".
 
-    Returns
-    -------
-    str
-        Lines, each ending in a newline; "" for a cluster without topics.
-
-    Raises
-    ------
-    InputError
-        If the version is not of the form "4.1".
-
-    See Also
-    --------
-    load_cluster : Reads such output.
-
-    Examples
-    --------
     >>> topic = Topic("t", (Partition(0, 1, (1, 2), (1, 2)),))
     >>> print(format_describe(topic, "0.8.0").expandtabs(1), end="")
     topic: t partition: 0 leader: 1 replicas: 1,2 isr: 1,2
@@ -59,10 +41,7 @@ def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
 def version_numbers(version: str) -> tuple[int, ...]:
     """Convert "4.1" to (4, 1).
 
-    Raises
-    ------
-    InputError
-        If the version is not two to four numbers separated by dots.
+    Raises InputError if the version is not two to four numbers separated by dots.
     """
     if not isinstance(version, str) or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){1,3}", version):
         raise InputError(

@@ -24,18 +24,10 @@ PLAN_NOTE = (
 def parse_json(text: str, source: str) -> Cluster:
     """Parse a cluster from `Cluster.to_dict` data or a reassignment plan.
 
-    Parameters
-    ----------
-    text : str
-        The JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
+    text: the JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
         (`org.apache.kafka.tools.reassign.ReassignPartitionsCommand`).
-    source : str
-        Name for error messages, usually the file name.
-
-    Raises
-    ------
-    InputError
-        If it is not JSON, of neither form, or invalid.
+    source: name for error messages, usually the file name.
+    Raises InputError if it is not JSON, of neither form, or invalid.
     """
     try:
         document = read_json(text)
@@ -57,10 +49,7 @@ def parse_json(text: str, source: str) -> Cluster:
 def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
     """Build a cluster from `Cluster.to_dict` data.
 
-    Raises
-    ------
-    InputError
-        If a field is missing, of the wrong type or invalid.
+    Raises InputError if a field is missing, of the wrong type or invalid.
     """
     version = _text_or_none(document, "kafka_version")
     if version is not None:

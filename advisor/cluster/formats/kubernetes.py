@@ -25,17 +25,9 @@ _MOST_CHARACTERS = 4_000_000
 def resources_in(text: str, source: str) -> Iterator[Mapping[str, Any]]:
     """Yield the resources of a text, also those inside of lists.
 
-    Parameters
-    ----------
-    text : str
-        YAML, or JSON as of `kubectl get -o json`.
-    source : str
-        Name for error messages, usually the file name.
-
-    Raises
-    ------
-    InputError
-        If it is neither, or something has no kind.
+    text: YAML, or JSON as of `kubectl get -o json`.
+    source: name for error messages, usually the file name.
+    Raises InputError if it is neither, or something has no kind.
     """
     try:
         documents = _of_json(text) if _is_json(text) else list(documents_in(text))

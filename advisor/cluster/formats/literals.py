@@ -49,19 +49,9 @@ class LiteralError(ValueError):
 def read_literal(text: str, start: int = 0) -> tuple[Any, int]:
     """Return the value that begins at a position, and the position after it.
 
-    Parameters
-    ----------
-    text : str
-    start : int
+    Raises LiteralError if there is none, it is not closed, has a key twice, or is longer than
+        4,000,000 characters or nested more than 32 levels deep.
 
-    Raises
-    ------
-    LiteralError
-        If there is none, it is not closed, has a key twice, or is longer than 4,000,000 characters
-        or nested more than 32 levels deep.
-
-    Examples
-    --------
     >>> read_literal("{'t': (leader=1, isr=[1, 2])} and more")
     ({'t': {'leader': 1, 'isr': [1, 2]}}, 29)
     """

@@ -55,12 +55,6 @@ _NUMBERS = re.compile(rf"[\d,][\d,\s]*($|{_LABEL.pattern})", re.IGNORECASE)
 def rejoined(text: str) -> str:
     r"""Return describe output with each line whole, in as many lines as it had.
 
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
     >>> rejoined("Topic: t Partition: 0 Leader: 1 Replicas: 1,12 Isr: 1\n2,1\n")
     'Topic: t Partition: 0 Leader: 1 Replicas: 1,12 Isr: 12,1\n\n'
     """

@@ -73,19 +73,10 @@ def parse_kcat_json(text: str, source: str) -> Cluster:
 def parse_objects(text: str, source: str, tool: str = "the client") -> Cluster:
     """Return the cluster of a value that a program has printed.
 
-    Parameters
-    ----------
-    text : str
-        One value, or several; prose before, between and after them is skipped.
-    source : str
-        Name for error messages, usually the file name.
-    tool : str
-        Who has printed it, for notes.
-
-    Raises
-    ------
-    InputError
-        If a value is cut or abbreviated, or no topic is in it.
+    text: one value, or several; prose before, between and after them is skipped.
+    source: name for error messages, usually the file name.
+    tool: who has printed it, for notes.
+    Raises InputError if a value is cut or abbreviated, or no topic is in it.
     """
     try:
         return _parsed(text, source, tool)
@@ -116,10 +107,7 @@ def _parsed(text: str, source: str, tool: str) -> Cluster:
 def _java_nodes_as_ids(text: str, rows: Rows, source: str) -> str:
     """Rewrite Java's partitions and nodes with plain ids, and note the racks of the nodes.
 
-    Raises
-    ------
-    InputError
-        If a partition cannot be read.
+    Raises InputError if a partition cannot be read.
     """
 
     def node(match: re.Match[str]) -> str:
@@ -151,10 +139,7 @@ def _java_nodes_as_ids(text: str, rows: Rows, source: str) -> str:
 def _values(text: str, source: str) -> Iterator[tuple[Any, str]]:
     """Yield the values in a text that name replicas, each with its place.
 
-    Raises
-    ------
-    InputError
-        If one is not closed, or cannot be.
+    Raises InputError if one is not closed, or cannot be.
     """
     if text.lstrip().startswith(("{", "[")):
         try:

@@ -31,16 +31,8 @@ def is_generated_plan(beginning: str) -> bool:
 def parse_generated_plan(text: str, source: str) -> Cluster:
     """Return the cluster as the current assignment of `--generate` has it.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-
-    Raises
-    ------
-    InputError
-        If the current assignment is cut or not valid.
+    source: name for error messages, usually the file name.
+    Raises InputError if the current assignment is cut or not valid.
     """
     current = _plan_after(_CURRENT, text, source)
     if current is None:

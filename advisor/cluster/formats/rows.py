@@ -33,21 +33,11 @@ class Row:
 class Rows:
     """What a text has of a cluster, as far as it was read.
 
-    Attributes
-    ----------
-    tool : str
-        Who printed it, for notes ("kcat").
-    rows : list of Row
-    brokers : dict of int to (str or None), or None
-        The brokers that the tool lists, with their racks: those that run. None: it lists none.
-    racks : dict of int to str
-        Racks that are known of brokers without a list of those that run.
-    stated : dict of str to int
-        Number of partitions that a topic is said to have.
-    configs : dict of str to (dict of str to str)
-        Settings of topics.
-    notes : list of str
-    kafka_version : str or None
+    tool: who printed it, for notes ("kcat").
+    brokers: the brokers that the tool lists, with their racks: those that run. None: it lists none.
+    racks: racks that are known of brokers without a list of those that run.
+    stated: number of partitions that a topic is said to have.
+    configs: settings of topics.
     """
 
     tool: str
@@ -62,11 +52,8 @@ class Rows:
     def cluster(self, source: str) -> Cluster:
         """Return the cluster of the rows.
 
-        Raises
-        ------
-        InputError
-            If there is no row, a partition is described in two ways, or a topic has more
-            partitions than is said of it.
+        Raises InputError if there is no row, a partition is described in two ways, or a topic has
+            more partitions than is said of it.
         """
         by_topic = self._by_topic()
         if not by_topic:
@@ -145,10 +132,7 @@ def partition_of(
 ) -> Partition:
     """Return a partition from numbers, digits or lists of them; a leader of -1 or None is none.
 
-    Raises
-    ------
-    InputError
-        If something is no broker id, or the partition cannot be.
+    Raises InputError if something is no broker id, or the partition cannot be.
     """
     absent = leader in (None, -1, "-1", "none", "null", "None")
     try:
@@ -183,10 +167,7 @@ def may_be_cut(row: Row) -> list[str]:
 def number_of(value: object, what: str) -> int:
     """Return a whole number from a number or its digits.
 
-    Raises
-    ------
-    InputError
-        If it is something else.
+    Raises InputError if it is something else.
     """
     number = value if isinstance(value, int) else whole_number(str(value).strip(), MAX_ID)
     if number is None or isinstance(value, bool) or not 0 <= number <= MAX_ID:
@@ -197,10 +178,7 @@ def number_of(value: object, what: str) -> int:
 def ids_of(value: object, what: str) -> tuple[int, ...]:
     """Return broker ids from a list, or from a text of numbers and commas or spaces.
 
-    Raises
-    ------
-    InputError
-        If it is something else.
+    Raises InputError if it is something else.
     """
     if isinstance(value, str):
         value = value.replace(",", " ").split()

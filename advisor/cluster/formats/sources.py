@@ -59,35 +59,25 @@ _WIDTH = 500
 class Source:
     """One kind of text that may describe a cluster.
 
-    Attributes
-    ----------
-    name : str
-        What it is, in the words that a user knows it by ("the output of kcat -L").
-    recognise : callable
-        Whether a text is of this kind, from its first `BEGINNING` characters. It must not fail.
-    carries : str
-        What it has, of brokers, leaders, replicas, ISR, racks and settings; "" if it is declined.
-    read : callable, optional
-        The cluster, from the text and its name for error messages. Racks that the user gives are
+    name: what it is, in the words that a user knows it by ("the output of kcat -L").
+    recognise: whether a text is of this kind, from its first `BEGINNING` characters. It must not
+        fail.
+    carries: what it has, of brokers, leaders, replicas, ISR, racks and settings; "" if it is
+        declined.
+    read: the cluster, from the text and its name for error messages. Racks that the user gives are
         set afterwards.
-    place : callable, optional
-        In place of `read`, for a text that only counts replicas: the cluster, from the text, its
+    place: in place of `read`, for a text that only counts replicas: the cluster, from the text, its
         name and the racks, by which replicas are placed. Without either the source is declined.
-    instead : str
-        For a declined one: why, and what to run instead, as the end of a sentence.
-    add : callable, optional
-        For a declined one that can stand beside a description of the same cluster: what it says of
+    instead: for a declined one: why, and what to run instead, as the end of a sentence.
+    add: for a declined one that can stand beside a description of the same cluster: what it says of
         the cluster, from the text and its name.
-    example : str
-        A short text of this kind, which a test takes through all doors.
-    joins : bool
-        Whether what it says of brokers is added to another file of the same cluster that has the
+    example: a short text of this kind, which a test takes through all doors.
+    joins: whether what it says of brokers is added to another file of the same cluster that has the
         partitions.
-    needs_racks : bool
-        Whether it says nothing of brokers, so that they are those of the racks that the user gives.
-    suffix : str
-        End of the names of such files (".toml"): settles which one it is where several, or none,
-        recognise a text.
+    needs_racks: whether it says nothing of brokers, so that they are those of the racks that the
+        user gives.
+    suffix: end of the names of such files (".toml"): settles which one it is where several, or
+        none, recognise a text.
     """
 
     name: str
@@ -105,10 +95,8 @@ class Source:
     def cluster_in(self, text: str, name: str, rack_of: RackOf) -> Cluster:
         """Read the cluster that a text of this kind describes.
 
-        Raises
-        ------
-        InputError
-            If this source is declined, with what to run instead; or as the reader says.
+        Raises InputError if this source is declined, with what to run instead; or as the reader
+            says.
         """
         if self.read is not None:
             return self.read(text, name)
@@ -548,11 +536,7 @@ def not_read(text: str, source: Source) -> str:
 def source_of(text: str, suffix: str = "") -> Source | None:
     """Return what a text is; None if no entry recognises it.
 
-    Parameters
-    ----------
-    text : str
-    suffix : str
-        End of the file's name, such as ".toml"; "" if there is none.
+    suffix: end of the file's name, such as ".toml"; "" if there is none.
     """
     beginning = text[:BEGINNING]
     candidates = [source for source in SOURCES if source.recognise(beginning)]

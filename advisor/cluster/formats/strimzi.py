@@ -42,24 +42,11 @@ _LABEL = "strimzi.io/cluster"
 def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
     """Parse the cluster that Strimzi resources describe.
 
-    Parameters
-    ----------
-    text : str
-        YAML or JSON, several documents or a `List`.
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None), optional
-        Racks by node id, which the resources do not contain; they affect replica placement.
-
-    Returns
-    -------
-    Cluster
-        `notes` has the assumptions on racks, node ids and replica placement.
-
-    Raises
-    ------
-    InputError
-        If it is not YAML, has no brokers or two clusters, or a topic is invalid.
+    text: YAML or JSON, several documents or a `List`.
+    source: name for error messages, usually the file name.
+    racks: racks by node id, which the resources do not contain; they affect replica placement.
+    The cluster's `notes` have the assumptions on racks, node ids and replica placement.
+    Raises InputError if it is not YAML, has no brokers or two clusters, or a topic is invalid.
     """
     resources = list(resources_in(text, source))
     try:
@@ -151,9 +138,9 @@ def _nodes(
             taken.update(nodes)
             assumed.append(name)
         roles = nested(pool, "spec").get("roles", [])
-        for role, found in ids.items():
+        for role, ids_of_role in ids.items():
             if isinstance(roles, list) and role in roles:
-                found.extend(nodes)
+                ids_of_role.extend(nodes)
     if not ids["broker"]:
         raise InputError("no KafkaNodePool has the role broker; add the one that has")
     notes = []

@@ -66,19 +66,9 @@ _TOPIC = _DEFAULTS | {"name", "replicas", "leaders", "isr", "configs"}
 def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
     """Parse a cluster from TOML in the format of this module.
 
-    Parameters
-    ----------
-    text : str
-        The TOML.
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None), optional
-        Racks that override those of the file, as in `Cluster.with_racks`.
-
-    Raises
-    ------
-    InputError
-        If it is not TOML, has an unknown key, no brokers, or an invalid topic.
+    source: name for error messages, usually the file name.
+    racks: racks that override those of the file, as in `Cluster.with_racks`.
+    Raises InputError if it is not TOML, has an unknown key, no brokers, or an invalid topic.
     """
     try:
         document = read_toml(text)
@@ -291,11 +281,11 @@ def _line_of(text: str, key: str, source: str) -> str:
 
 
 def _check_keys(
-    table: Mapping[str, Any], known: frozenset[str], where: str, place_name: str
+    table: Mapping[str, Any], allowed: frozenset[str], where: str, place_name: str
 ) -> None:
     for key in table:
-        if key not in known:
+        if key not in allowed:
             raise InputError(
                 f"{where}: {shown(key)} is not known in {place_name}; "
-                f"what is known is {', '.join(sorted(known))}"
+                f"what is known is {', '.join(sorted(allowed))}"
             )

@@ -34,18 +34,8 @@ _LONGEST_BLOCK = 20_000
 def parse_terraform(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
     """Return the topics of Terraform's resources `kafka_topic`, placed on the brokers of the racks.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None)
-        The brokers, with their racks.
-
-    Raises
-    ------
-    InputError
-        If a resource is computed, cut or not valid.
+    source: name for error messages, usually the file name.
+    Raises InputError if a resource is computed, cut or not valid.
     """
     plain = _COMMENT.sub(lambda match: match[1] or "", text)
     return _placed(_terraform_topics(plain, source), source, racks)
@@ -111,18 +101,8 @@ def _literal(attributes: Mapping[str, str], names: tuple[str, ...], where: str) 
 def parse_julie(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
     """Return the topics of a topology of JulieOps, placed on the brokers of the racks.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None)
-        The brokers, with their racks.
-
-    Raises
-    ------
-    InputError
-        If it is no YAML, or a topic lacks its counts.
+    source: name for error messages, usually the file name.
+    Raises InputError if it is no YAML, or a topic lacks its counts.
     """
     try:
         topologies = list(documents_in(text))
@@ -165,18 +145,8 @@ def _julie_topics(topology: Any, source: str) -> Iterator[CountedTopic]:
 def parse_topic_lists(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
     """Return the topics of a list or table in YAML, placed on the brokers of the racks.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Name for error messages, usually the file name.
-    racks : mapping of int to (str or None)
-        The brokers, with their racks.
-
-    Raises
-    ------
-    InputError
-        If it is no YAML, or a topic lacks its counts.
+    source: name for error messages, usually the file name.
+    Raises InputError if it is no YAML, or a topic lacks its counts.
     """
     try:
         documents = list(documents_in(text, aliases=True))
@@ -220,10 +190,7 @@ _CONFIGS = ("config", "configs", "configuration", "settings", "configEntries", "
 def topics_in(rows: list[Any], source: str) -> Iterator[CountedTopic]:
     """Yield topics of tables that have a name, counts and settings under the usual names.
 
-    Raises
-    ------
-    InputError
-        If a name or a count is missing, or no plain value.
+    Raises InputError if a name or a count is missing, or no plain value.
     """
     for place_in_list, row in enumerate(rows, start=1):
         table = row if isinstance(row, Mapping) else {}

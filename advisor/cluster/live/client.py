@@ -48,20 +48,12 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())
 class Answers:
     """Responses of a cluster, and the requests that failed.
 
-    Attributes
-    ----------
-    topics : list of dict
-        From DescribeTopicPartitions responses or, if `elr_reported` is False, Metadata.
-    racks : dict of int to (str or None)
-        Rack of every registered broker.
-    fenced : set of int
-        Brokers that are registered but fenced.
-    settings : dict
-        (TOPIC or BROKER, name) to settings by name.
-    settings_errors : dict
-        (TOPIC or BROKER, name) to the reason why its settings are unknown.
-    missing : dict of str to str
-        Other information that could not be read, and the error name.
+    topics: from DescribeTopicPartitions responses or, if `elr_reported` is False, Metadata.
+    racks: rack of every registered broker.
+    fenced: brokers that are registered but fenced.
+    settings: (TOPIC or BROKER, name) to settings by name.
+    settings_errors: (TOPIC or BROKER, name) to the reason why its settings are unknown.
+    missing: other information that could not be read, and the error name.
     """
 
     topics: list[dict[str, Any]] = field(default_factory=list)
@@ -90,21 +82,11 @@ def query_cluster(
 ) -> Answers:
     """Send all requests to a cluster and return the responses.
 
-    Parameters
-    ----------
-    address : Address
-        A broker that answers.
-    properties : ClientProperties
-        Client settings and credentials.
-    context : ssl.SSLContext or None
-        TLS context; None for plaintext.
-    deadline : float
-        Time limit, in seconds of `time.monotonic`.
-
-    Raises
-    ------
-    InputError
-        If authentication fails, or the broker stops answering before topics are read.
+    address: a broker that answers.
+    properties: client settings and credentials.
+    context: TLS context; None for plaintext.
+    deadline: time limit, in seconds of `time.monotonic`.
+    Raises InputError if authentication fails, or the broker stops answering before topics are read.
     """
     config = {
         "bootstrap_servers": [str(address)],

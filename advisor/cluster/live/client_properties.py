@@ -83,18 +83,10 @@ _NONE = Secret()
 class Store:
     """A key store or trust store: a file, or inline PEM text.
 
-    Attributes
-    ----------
-    name : str
-        The property that has it, with the name of the properties file, for messages.
-    location : Secret
-        Path of the file, or "".
-    password : Secret
-        Password of the store, or "".
-    key, certificates : Secret
-        Inline PEM text.
-    key_password : Secret
-        Password of the private key, or "".
+    name: the property that has it, with the name of the properties file, for messages.
+    location, password: path of the file and its password, or "".
+    key, certificates: inline PEM text, or "".
+    key_password: password of the private key, or "".
     """
 
     name: str = field(default="", compare=False)
@@ -112,30 +104,19 @@ class Store:
 class ClientProperties:
     """Connection settings and credentials of a client.
 
-    Attributes
-    ----------
-    source : str
-        File name for messages, or "".
-    security_protocol : {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
-        Kafka's `security.protocol`.
-    sasl_mechanism : str
-        One of `MECHANISMS`; "" without SASL.
-    login : mapping of str to Secret
-        Options of `sasl.jaas.config`, such as username and password.
-    token_endpoint_url : Secret
-        Where OAUTHBEARER gets its token: an `https:` address, or `file:`.
-    truststore, keystore : Store
-        TLS stores.
-    check_hostname : bool
-        Whether the broker certificate must match the host name.
-    tls_versions : tuple of str
-        `ssl.enabled.protocols`, such as "TLSv1.3"; empty for 1.2 and newer.
-    request_timeout_ms, connection_setup_timeout_ms : int
-        Limits of one request and of one connection attempt.
-    default_api_timeout_ms : int or None
-        Total time limit, if set in the file.
-    client_id : str
-        Kafka's `client.id`.
+    source: file name for messages, or "".
+    security_protocol (one of "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"): Kafka's
+        `security.protocol`.
+    sasl_mechanism: one of `MECHANISMS`; "" without SASL.
+    login: options of `sasl.jaas.config`, such as username and password.
+    token_endpoint_url: where OAUTHBEARER gets its token: an `https:` address, or `file:`.
+    truststore, keystore: TLS stores.
+    check_hostname: whether the broker certificate must match the host name.
+    tls_versions: `ssl.enabled.protocols`, such as "TLSv1.3"; empty for 1.2 and newer.
+    request_timeout_ms, connection_setup_timeout_ms: limits of one request and of one connection
+        attempt.
+    default_api_timeout_ms: total time limit, if set in the file.
+    client_id: Kafka's `client.id`.
     """
 
     source: str = ""
@@ -166,12 +147,8 @@ class ClientProperties:
 def load_properties(path: str | os.PathLike[str]) -> ClientProperties:
     """Read a client properties file.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has an unknown, unsupported or malformed property.
-    MissingExtraError
-        If the extra `live` is not installed.
+    Raises InputError if it cannot be read, or has an unknown, unsupported or malformed property.
+    Raises MissingExtraError if the extra `live` is not installed.
     """
     name = os.fspath(path)
     try:
@@ -212,19 +189,10 @@ def parse_properties(
 ) -> ClientProperties:
     """Interpret property names and values.
 
-    Parameters
-    ----------
-    pairs : mapping of str to str
-        Value by name.
-    source : str
-        File name for error messages.
-    lines : mapping of str to int, optional
-        Line of each name, for error messages.
-
-    Raises
-    ------
-    InputError
-        As `load_properties`.
+    pairs: value by name.
+    source: file name for error messages.
+    lines: line of each name, for error messages.
+    Raises InputError as `load_properties`.
     """
     properties = {key: value.strip() for key, value in pairs.items()}
     _check_keys(properties, source, lines or {})
@@ -307,17 +275,9 @@ def _sasl(properties: Mapping[str, str], source: str) -> tuple[str, dict[str, Se
 def parse_jaas(text: str, source: str) -> dict[str, Secret]:
     """Parse the options of a JAAS line like `JaasConfig` of Kafka's clients.
 
-    Parameters
-    ----------
-    text : str
-        `org.example.LoginModule required username="alice" password="..." ;`
-    source : str
-        File name for error messages, which never show the line itself.
-
-    Raises
-    ------
-    InputError
-        If it is malformed or has two login modules.
+    text: `org.example.LoginModule required username="alice" password="..." ;`.
+    source: file name for error messages, which never show the line itself.
+    Raises InputError if it is malformed or has two login modules.
     """
     broken = InputError(
         f"{source}: sasl.jaas.config is broken; it reads "

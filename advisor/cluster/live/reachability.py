@@ -39,23 +39,12 @@ def first_reachable(
 ) -> Address:
     """Return the first address at which a Kafka broker answers.
 
-    Parameters
-    ----------
-    addresses : sequence of Address
-        Tried in order.
-    context : ssl.SSLContext or None
-        TLS context; None for plaintext.
-    mechanism : str
-        SASL mechanism that the broker must support; "" without SASL.
-    limit_ms : float
-        Time limit per address, in milliseconds.
-    deadline : float
-        Time limit for all, in seconds of `time.monotonic`.
-
-    Raises
-    ------
-    InputError
-        If none answers; the message has the reason for each.
+    addresses: tried in order.
+    context: TLS context; None for plaintext.
+    mechanism: SASL mechanism that the broker must support; "" without SASL.
+    limit_ms: time limit per address, in milliseconds.
+    deadline: time limit for all, in seconds of `time.monotonic`.
+    Raises InputError if none answers; the message has the reason for each.
     """
     reasons: dict[Address, str] = {}
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):

@@ -40,22 +40,12 @@ def read_live(
 ) -> Cluster:
     """Read a running cluster without changing it.
 
-    Parameters
-    ----------
-    addresses : str
-        `host:9092`, or several separated by commas; the first that answers is used.
-    client_properties : str or path, optional
-        A Java client's properties file.
-    timeout_ms : int, optional
-        Total time limit in milliseconds. Default: `default.api.timeout.ms` of the properties
-        file, or 30 000.
-
-    Raises
-    ------
-    InputError
-        If no broker answers, or authentication fails.
-    MissingExtraError
-        If the extra `live` is not installed.
+    addresses: `host:9092`, or several separated by commas; the first that answers is used.
+    client_properties: a Java client's properties file.
+    timeout_ms: total time limit in milliseconds. Default: `default.api.timeout.ms` of the
+        properties file, or 30 000.
+    Raises InputError if no broker answers, or authentication fails.
+    Raises MissingExtraError if the extra `live` is not installed.
     """
     try:
         from advisor.cluster.live import client
@@ -89,19 +79,9 @@ def cluster_from_answers(
 ) -> Cluster:
     """Convert responses to a cluster, with a note for each part that is missing.
 
-    Parameters
-    ----------
-    answers : Answers
-        Responses of the cluster.
-    source : str
-        Bootstrap addresses as given by the user.
-    client_properties : str or path, optional
-        The properties file that was used.
-
-    Raises
-    ------
-    InputError
-        If the responses contain no broker, or show that it is not Apache Kafka.
+    source: bootstrap addresses as given by the user.
+    client_properties: the properties file that was used.
+    Raises InputError if the responses contain no broker, or show that it is not Apache Kafka.
     """
     refuse_other_systems(
         (key for rows in answers.settings.values() for key in rows),
@@ -211,10 +191,8 @@ def _observed(answers: Answers) -> Observed:
 def _broker_id(name: str) -> int:
     """Return the id of a broker that a response names in text.
 
-    Raises
-    ------
-    InputError
-        If it is not an id: whatever answers there is not to be believed in the rest either.
+    Raises InputError if it is not an id: whatever answers there is not to be believed in the rest
+        either.
     """
     number = whole_number(name, MAX_ID)
     if number is None:

@@ -28,10 +28,7 @@ _CLAIM = "unsecuredLoginStringClaim_"
 def login_options(properties: ClientProperties, deadline: float) -> dict[str, Any]:
     """Return the `sasl_*` options of kafka-python; empty without SASL.
 
-    Raises
-    ------
-    InputError
-        If a token is needed and cannot be obtained.
+    Raises InputError if a token is needed and cannot be obtained.
     """
     if not properties.sasl:
         return {}

@@ -31,12 +31,9 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 def tls_context(properties: ClientProperties) -> ssl.SSLContext:
     """Return the TLS context for brokers; the system trust store is the default.
 
-    Raises
-    ------
-    InputError
-        If a store cannot be read or its password is wrong; the message names the file.
-    MissingExtraError
-        If a PKCS12 store is given and the extra `live` is not installed.
+    Raises InputError if a store cannot be read or its password is wrong; the message names the
+        file.
+    Raises MissingExtraError if a PKCS12 store is given and the extra `live` is not installed.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     versions = [_VERSIONS[version] for version in properties.tls_versions]

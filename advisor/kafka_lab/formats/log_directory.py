@@ -16,14 +16,9 @@ _EPOCHS = "leader-epoch-checkpoint"
 class DiskLog:
     """The log of one replica on disk.
 
-    Attributes
-    ----------
-    leo : int
-        Log end offset.
-    epochs : tuple of (int, int)
-        Leader epochs and their start offsets, from the checkpoint file.
-    values : tuple of bytes
-        Values of the records, in order.
+    leo: log end offset.
+    epochs: leader epochs and their start offsets, from the checkpoint file.
+    values: values of the records, in order.
     """
 
     leo: int = 0
@@ -57,12 +52,8 @@ def drop_unflushed(folder: Path, records: int) -> None:
     Whole batches are removed; a batch that contains the cut is left torn, and log recovery drops
     it as after a real power failure.
 
-    Parameters
-    ----------
-    folder : Path
-        Directory of the replica.
-    records : int
-        Offset of the first lost record.
+    folder: directory of the replica.
+    records: offset of the first lost record.
     """
     for number, segment in enumerate(segments(folder)):
         if number > 0 and int(segment.stem) >= records:

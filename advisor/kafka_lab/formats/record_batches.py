@@ -16,20 +16,12 @@ _LENGTH_AT, _HEADER = 8, 12  # baseOffset (8 bytes), batchLength (4 bytes), then
 class Batch:
     """One batch of records.
 
-    Attributes
-    ----------
-    at_byte, size_bytes : int
-        Position and size in the segment file.
-    base_offset, last_offset : int
-        Offsets of the first and last record.
-    leader_epoch : int
-        Epoch of the leader that appended it.
-    timestamp_ms : int
-        Latest timestamp of the records.
-    control : bool
-        Whether it is a control batch (transaction markers).
-    values : tuple of bytes
-        Values of the records; empty for a control batch.
+    at_byte, size_bytes: position and size in the segment file.
+    base_offset, last_offset: offsets of the first and last record.
+    leader_epoch: epoch of the leader that appended it.
+    timestamp_ms: latest timestamp of the records.
+    control: whether it is a control batch (transaction markers).
+    values: values of the records; empty for a control batch.
     """
 
     at_byte: int
@@ -50,10 +42,7 @@ def segments(folder: Path) -> list[Path]:
 def batches(segment: Path, from_byte: int = 0) -> Iterator[Batch]:
     """Yield the complete batches of a segment file; a partly written one is skipped.
 
-    Raises
-    ------
-    MissingExtraError
-        If kafka-python is not installed.
+    Raises MissingExtraError if kafka-python is not installed.
     """
     try:
         from kafka.record.default_records import DefaultRecordBatch

@@ -25,26 +25,12 @@ class NoResponseError(Exception):
 def send_request(address: tuple[str, int], request: Any, release: str, timeout_s: float) -> Any:
     """Send a request on a new connection and wait for the response.
 
-    Parameters
-    ----------
-    address : (host, port)
-        The broker.
-    request : object
-        A request of ``kafka.protocol``.
-    release : str
-        Release of the broker, such as ``3.9.2``; selects the API version.
-    timeout_s : float
-        Time limit in seconds.
-
-    Returns
-    -------
-    object or None
-        The response of ``kafka.protocol``; None for requests without one (acks=0).
-
-    Raises
-    ------
-    NoResponseError
-        If the broker cannot be reached or does not respond in time.
+    address: the broker.
+    request: a request of ``kafka.protocol``.
+    release: release of the broker, such as ``3.9.2``; selects the API version.
+    timeout_s: time limit in seconds.
+    Returns the response of ``kafka.protocol``; None for requests without one (acks=0).
+    Raises NoResponseError if the broker cannot be reached or does not respond in time.
     """
     line = tuple(int(part) for part in release.split(".")[:2])
     request.API_VERSION = BrokerVersionData(line).api_version(request)

@@ -33,25 +33,13 @@ Exemptions = Mapping[int, frozenset[int]]
 class RealCluster:
     """Brokers and a KRaft controller or ZooKeeper; a context manager that starts and stops them.
 
-    Parameters
-    ----------
-    spec : ClusterSpec
-        Version, mode, racks and settings.
-    folder : Path, optional
-        Directory for the node directories. Default: a temporary one, deleted on close.
-    brokers : collection of int, optional
-        Brokers of the specification that run at first. Default: all.
-
-    Attributes
-    ----------
-    jars : Jars
-        The Kafka release that runs.
-    network : Network
-        Connections between the nodes.
-    brokers : tuple of int
-        Ids of the brokers in use, ascending.
-    not_reusable : bool
-        Whether deleting all topics does not restore the initial state; see `recreate`.
+    spec: version, mode, racks and settings.
+    folder: directory for the node directories. Default: a temporary one, deleted on close.
+    brokers: brokers of the specification that run at first. Default: all.
+    jars: the Kafka release that runs.
+    network: connections between the nodes.
+    brokers: ids of the brokers in use, ascending.
+    not_reusable: whether deleting all topics does not restore the initial state; see `recreate`.
     """
 
     def __init__(
@@ -344,12 +332,8 @@ def blocked_requests(
 ) -> set[tuple[int, int]]:
     """Return whose requests to whom are blocked: those of these brokers, and to limping ones.
 
-    Parameters
-    ----------
-    brokers : sequence of int
-        All brokers of the cluster.
-    lagging, limping : mapping of int to frozenset of int
-        Brokers whose requests are blocked, and the others that this does not concern.
+    brokers: all brokers of the cluster.
+    lagging, limping: brokers whose requests are blocked, and the others that this does not concern.
     """
     pairs = [(one, to) for one in brokers for to in brokers if one != to]
     return {

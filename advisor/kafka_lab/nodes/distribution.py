@@ -47,16 +47,8 @@ class BrokersUnavailableError(AdvisorError):
 class Jars:
     """Java and class path of a Kafka release.
 
-    Attributes
-    ----------
-    release : str
-        Such as ``3.9.2``.
-    java : str
-        Path of ``java``.
-    class_path : str
-        Jars of the release.
-    archive : Path
-        Class-data-sharing archive of a broker, which speeds up startup.
+    release: such as ``3.9.2``.
+    archive: class-data-sharing archive of a broker, which speeds up startup.
     """
 
     release: str
@@ -73,10 +65,7 @@ class Jars:
 def release_of(version: str) -> str:
     """Return the release for a version: 3.9.2 for ``3.9``; a full version is returned as is.
 
-    Raises
-    ------
-    BrokersUnavailableError
-        If the version is not supported.
+    Raises BrokersUnavailableError if the version is not supported.
     """
     if re.fullmatch(r"\d+\.\d+\.\d+", version) and _line(version) in RELEASES:
         return version
@@ -92,10 +81,7 @@ def release_of(version: str) -> str:
 def jars_for(version: str) -> Jars:
     """Return the jars of a version, downloading them if needed.
 
-    Raises
-    ------
-    BrokersUnavailableError
-        Without Java 17 or Maven, or if the download fails.
+    Raises BrokersUnavailableError without Java 17 or Maven, or if the download fails.
     """
     release = release_of(version)
     java = _java()
@@ -108,21 +94,10 @@ def jars_for(version: str) -> Jars:
 def class_path_of(what: str, pom: Path, options: Sequence[str], folder: Path) -> str:
     """Return the class path of a Maven project, downloading its jars if needed.
 
-    Parameters
-    ----------
-    what : str
-        What it brings, for the error.
-    pom : Path
-        The project.
-    options : sequence of str
-        Its properties and profile.
-    folder : Path
-        Keeps the class path in a file.
-
-    Raises
-    ------
-    BrokersUnavailableError
-        Without Maven, or if the download fails.
+    what: what it brings, for the error.
+    options: its properties and profile.
+    folder: keeps the class path in a file.
+    Raises BrokersUnavailableError without Maven, or if the download fails.
     """
     cached = folder / "class-path.txt"
     class_path = _cached_class_path(cached)
@@ -191,10 +166,7 @@ def _resolve_class_path(what: str, pom: Path, options: Sequence[str]) -> str:
 def run_maven(what: str, pom: Path, goal: str, options: Sequence[str]) -> None:
     """Run a goal of Maven's dependency plugin on a project.
 
-    Raises
-    ------
-    BrokersUnavailableError
-        Without Maven, or if it fails or takes more than 15 minutes.
+    Raises BrokersUnavailableError without Maven, or if it fails or takes more than 15 minutes.
     """
     maven = shutil.which("mvn")
     if maven is None:

@@ -28,12 +28,8 @@ _TOOL_TIMEOUT_S = 120
 class ToolResult:
     """Result of a tool.
 
-    Attributes
-    ----------
-    code : int
-        Exit code.
-    output, errors : str
-        What it wrote to stdout and stderr.
+    code: exit code.
+    output, errors: what it wrote to stdout and stderr.
     """
 
     code: int
@@ -44,10 +40,7 @@ class ToolResult:
 def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
     """Return the command behind a script, to be followed by its arguments.
 
-    Raises
-    ------
-    BrokersUnavailableError
-        If there is no such script.
+    Raises BrokersUnavailableError if there is no such script.
     """
     if script not in MAIN_CLASSES:
         raise BrokersUnavailableError(f"no class is known for {script}")
@@ -64,19 +57,10 @@ def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
 def run_tool(jars: Jars, script: str, arguments: Sequence[str]) -> ToolResult:
     """Run a script of Kafka's ``bin``.
 
-    Parameters
-    ----------
-    jars : Jars
-        Kafka release of the tool.
-    script : str
-        Such as ``kafka-topics.sh``.
-    arguments : sequence of str
-        Command-line arguments.
-
-    Raises
-    ------
-    BrokersUnavailableError
-        If there is no such script, or it times out.
+    jars: Kafka release of the tool.
+    script: such as ``kafka-topics.sh``.
+    arguments: command-line arguments.
+    Raises BrokersUnavailableError if there is no such script, or it times out.
     """
     parts = [*tool_command(jars, script), *arguments]
     try:

@@ -19,14 +19,8 @@ _LOG_FILES = {
 class LogSettings:
     """A configuration file of reload4j or log4j 2.
 
-    Attributes
-    ----------
-    name : str
-        File name.
-    lines : FileLines
-        Content of the file.
-    option : str
-        JVM option to prepend to its path.
+    lines: content of the file.
+    option: JVM option to prepend to its path.
     """
 
     name: str
@@ -37,12 +31,8 @@ class LogSettings:
 def log_settings(major: int, files: Path | None) -> LogSettings:
     """Return the logging configuration for a release.
 
-    Parameters
-    ----------
-    major : int
-        3 for reload4j, 4 for log4j 2.
-    files : Path or None
-        Directory for ``server.log``, ``controller.log`` and ``state-change.log``, as in Kafka's
+    major: 3 for reload4j, 4 for log4j 2.
+    files: directory for ``server.log``, ``controller.log`` and ``state-change.log``, as in Kafka's
         ``config/log4j.properties`` and ``log4j2.yaml``. None: everything to stdout.
     """
     lines = _reload4j(files) if major == 3 else _log4j2(files)

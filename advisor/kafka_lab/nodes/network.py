@@ -27,10 +27,7 @@ _MAX_CLUSTERS = 200
 class Network(Protocol):
     """Addresses of the nodes, and network faults between them.
 
-    Attributes
-    ----------
-    can_partition : bool
-        Whether nodes can be isolated.
+    can_partition: whether nodes can be isolated.
     """
 
     can_partition: bool
@@ -129,15 +126,8 @@ class Namespaces:
     node network each node has two addresses: one to listen on and one as the source of its
     requests, so that its requests can be dropped while its responses pass.
 
-    Parameters
-    ----------
-    nodes : sequence of int
-        Node ids, 0 to 99.
-
-    Raises
-    ------
-    OSError
-        If the system does not permit it.
+    nodes: node ids, 0 to 99.
+    Raises OSError if the system does not permit it.
     """
 
     can_partition = True

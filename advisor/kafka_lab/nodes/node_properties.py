@@ -14,12 +14,8 @@ CLUSTER_ID = "YWR2aXNvci1vZi1rYWZrYQ"  # 16 bytes in base64, like Kafka's ids.
 class ClusterTimeouts:
     """Timeouts of a cluster, much shorter than Kafka's defaults.
 
-    Attributes
-    ----------
-    session_timeout_ms : int
-        ``broker.session.timeout.ms`` or ``zookeeper.session.timeout.ms``.
-    replica_lag_time_max_ms : int
-        ``replica.lag.time.max.ms``.
+    session_timeout_ms: ``broker.session.timeout.ms`` or ``zookeeper.session.timeout.ms``.
+    replica_lag_time_max_ms: ``replica.lag.time.max.ms``.
     """
 
     session_timeout_ms: int = 2_500
@@ -35,24 +31,14 @@ class ClusterTimeouts:
 class ClusterSpec:
     """Specification of a cluster.
 
-    Attributes
-    ----------
-    version : str
-        A version such as ``3.9``, or a full release.
-    mode : str
-        ``kraft`` or ``zookeeper``.
-    racks : mapping of int to str or None
-        Broker ids and racks.
-    eligible_leader_replicas : bool or None
-        Whether KIP-966 is enabled; None for the default of the version.
-    brokers_configs : mapping of str to str
-        Additional settings of all brokers and controllers.
-    timeouts : ClusterTimeouts
-        Session and lag timeouts.
-    java_options : tuple of str
-        Additional JVM options, such as ``-Xmx1g`` for thousands of partitions.
-    log_files : bool
-        Whether nodes also write Kafka's usual log files, in ``logs``.
+    version: a version such as ``3.9``, or a full release.
+    mode: ``kraft`` or ``zookeeper``.
+    racks: broker ids and racks.
+    eligible_leader_replicas: whether KIP-966 is enabled; None for the default of the version.
+    brokers_configs: additional settings of all brokers and controllers.
+    timeouts: session and lag timeouts.
+    java_options: additional JVM options, such as ``-Xmx1g`` for thousands of partitions.
+    log_files: whether nodes also write Kafka's usual log files, in ``logs``.
     """
 
     version: str
@@ -70,16 +56,10 @@ def broker(
 ) -> dict[str, str]:
     """Return the properties of a broker.
 
-    Parameters
-    ----------
-    spec : ClusterSpec
-        The cluster.
-    node : int
-        Broker id.
-    peer, client : (host, port)
-        Its addresses for the other nodes and for clients.
-    quorum : str
-        ``id@host:port`` of the KRaft controller, or ``host:port`` of ZooKeeper.
+    spec: the cluster.
+    node: broker id.
+    peer, client: its addresses for the other nodes and for clients.
+    quorum: ``id@host:port`` of the KRaft controller, or ``host:port`` of ZooKeeper.
     """
     listeners = f"PEER://{peer[0]}:{peer[1]},CLIENT://{client[0]}:{client[1]}"
     properties = {

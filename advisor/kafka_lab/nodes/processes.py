@@ -22,18 +22,10 @@ _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.h
 class JavaProcess:
     """A JVM process that runs one main class.
 
-    Parameters
-    ----------
-    jars : Jars
-        Kafka release.
-    command : sequence of str
-        Main class and arguments.
-    log : Path
-        File to append its output to.
-    prefix : sequence of str
-        Command prefix, such as ``ip netns exec``.
-    options : sequence of str
-        JVM options.
+    jars: Kafka release.
+    command: main class and arguments.
+    log: file to append its output to.
+    prefix: command prefix, such as ``ip netns exec``.
     """
 
     def __init__(
@@ -76,10 +68,8 @@ class JavaProcess:
     def wait_for(self, pattern: str, timeout_s: float) -> None:
         """Wait until its output matches a regular expression.
 
-        Raises
-        ------
-        BrokersUnavailableError
-            If it exits or times out before; the message has the last lines of its output.
+        Raises BrokersUnavailableError if it exits or times out before; the message has the last
+            lines of its output.
         """
         deadline = time.monotonic() + timeout_s
         while True:

@@ -20,10 +20,7 @@ _ELECTION_DELAY_S = 0.3
 def move_controller(cluster: RealCluster, broker: int) -> None:
     """Make a broker the controller, by deleting the znode until it wins the election.
 
-    Raises
-    ------
-    BrokersUnavailableError
-        If it does not become the controller within a minute.
+    Raises BrokersUnavailableError if it does not become the controller within a minute.
     """
     try:
         from kazoo.client import KazooClient

@@ -37,12 +37,8 @@ _CONNECTION_ATTEMPTS = 3
 class ControllerState:
     """The controller's state at one moment.
 
-    Attributes
-    ----------
-    registrations : mapping of (topic, partition) to Registration
-        Leader, ISR, ELR and epochs of every partition.
-    serving : frozenset of int
-        Unfenced brokers; under ZooKeeper, those with a session.
+    registrations: leader, ISR, ELR and epochs of every partition.
+    serving: unfenced brokers; under ZooKeeper, those with a session.
     """
 
     registrations: Mapping[PartitionKey, Registration]
@@ -75,15 +71,8 @@ class MetadataLog:
     For a quorum of one, in which everything appended is committed. Snapshots are not read; a
     controller writes none in its first hour.
 
-    Parameters
-    ----------
-    folder : Path
-        ``__cluster_metadata-0`` in the controller's log directory.
-
-    Attributes
-    ----------
-    history : list of (int, Record)
-        Every record read so far, with its timestamp in milliseconds since 1970.
+    folder: ``__cluster_metadata-0`` in the controller's log directory.
+    history: every record read so far, with its timestamp in milliseconds since 1970.
     """
 
     def __init__(self, folder: Path) -> None:

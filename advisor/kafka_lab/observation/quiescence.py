@@ -30,20 +30,12 @@ _CERTAIN = ("is to be fenced", "is to serve", "is to register", "is to stop", "i
 class OpenFaults:
     """Faults that were injected and not repaired yet, which a snapshot does not show.
 
-    Attributes
-    ----------
-    isolated : frozenset of int
-        Brokers disconnected from the other nodes.
-    lagging : frozenset of int
-        Brokers that cannot fetch.
-    limping : frozenset of int
-        Brokers that cannot fetch and cannot be fetched from.
-    has_quorum : bool
-        Whether there is a controller.
-    waiting : frozenset of int
-        Brokers that wait to register, or whose last life is still to be fenced.
-    stopping : frozenset of int
-        Brokers that were told to stop while there was no controller.
+    isolated: brokers disconnected from the other nodes.
+    lagging: brokers that cannot fetch.
+    limping: brokers that cannot fetch and cannot be fetched from.
+    has_quorum: whether there is a controller.
+    waiting: brokers that wait to register, or whose last life is still to be fenced.
+    stopping: brokers that were told to stop while there was no controller.
     """
 
     isolated: frozenset[int] = frozenset()
@@ -138,21 +130,11 @@ def wait_until_quiescent(
 ) -> Snapshot:
     """Take snapshots until the cluster is quiescent, and return the last one.
 
-    Parameters
-    ----------
-    read : callable
-        Takes a snapshot.
-    faults : callable
-        Returns the faults in effect.
-    timeouts : ClusterTimeouts
-        Timeouts of the cluster.
-    max_wait_s : float
-        Time limit in seconds.
-
-    Raises
-    ------
-    BrokersUnavailableError
-        If it does not become quiescent; the message lists the pending changes.
+    read: takes a snapshot.
+    faults: returns the faults in effect.
+    max_wait_s: time limit in seconds.
+    Raises BrokersUnavailableError if it does not become quiescent; the message lists the pending
+        changes.
     """
     began = since = time.monotonic()
     last = read()

@@ -36,16 +36,10 @@ ReplicaKey = tuple[int, str, int]
 class Snapshot:
     """A cluster at one moment.
 
-    Attributes
-    ----------
-    controller : ControllerState
-        Registrations and unfenced brokers.
-    logs : mapping of (broker, topic, partition) to Log
-        Every replica on disk, also of stopped brokers.
-    high_watermarks : mapping of (topic, partition) to int or None
-        From the registered leader; None if it does not answer as leader.
-    running : frozenset of int
-        Brokers with a running process.
+    controller: registrations and unfenced brokers.
+    logs: every replica on disk, also of stopped brokers.
+    high_watermarks: from the registered leader; None if it does not answer as leader.
+    running: brokers with a running process.
     """
 
     controller: ControllerState
@@ -73,12 +67,8 @@ def read_replica_log(folder: Path) -> Log:
 def state_from_snapshot(snapshot: Snapshot, before: State) -> State:
     """Convert a snapshot to a protocol state.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        What was read from the cluster.
-    before : State
-        Previous state, for topic settings and the acknowledged and committed records; records
+    snapshot: what was read from the cluster.
+    before: previous state, for topic settings and the acknowledged and committed records; records
         below the current high watermark are added to the latter.
     """
     serving = snapshot.controller.serving

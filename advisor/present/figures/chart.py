@@ -34,13 +34,8 @@ _THEME = (
 class Chart:
     """A figure and its alternative text; shows itself in a notebook as SVG.
 
-    Attributes
-    ----------
-    figure : matplotlib.figure.Figure
-    name : str
-        Id of the ``<svg>`` element, unique in the page: letters, digits and hyphens.
-    description : str
-        What the figure says, with its numbers.
+    name: id of the ``<svg>`` element, unique in the page: letters, digits and hyphens.
+    description: what the figure says, with its numbers.
     """
 
     figure: Figure

@@ -104,18 +104,10 @@ def _point(recommendation: Recommendation, choice: Candidate) -> Point:
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:
     """Draw the candidates of a recommendation, with the recommended and present one marked.
 
-    Parameters
-    ----------
-    recommendation : Recommendation
-        What `advisor.recommend` returned.
-    ax : matplotlib.axes.Axes, optional
-        Axes for durability against write availability. Default: a new figure, which also has the
+    recommendation: what `advisor.recommend` returned.
+    ax: axes for durability against write availability. Default: a new figure, which also has the
         curves over replication factor and min ISR.
-
-    Returns
-    -------
-    matplotlib.axes.Axes or list of them
-        The axes drawn on.
+    Returns the axes drawn on.
     """
     points, marked = compared(recommendation), marks(recommendation)
     if ax is not None:

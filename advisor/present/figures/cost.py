@@ -37,21 +37,10 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
     intervals. The dashed line is the best floor of the results (`beyond_settings`): no setting
     with as many replicas is better.
 
-    Parameters
-    ----------
-    results : sequence of Reliability
-        Settings of the same workload, on clusters with known racks.
-    prices : Prices
-    consumers : float
-        How often each record is read.
+    results: settings of the same workload, on clusters with known racks.
+    consumers: how often each record is read.
+    The chart's alternative text lists every value.
 
-    Returns
-    -------
-    Chart
-        Its alternative text lists every value.
-
-    Examples
-    --------
     >>> import advisor
     >>> from advisor.advice.prices import load_prices
     >>> from advisor.present import plot_cost
@@ -69,7 +58,9 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
             2, 1, sharex=True,
             gridspec_kw={"left": 0.23, "right": 0.96, "top": 0.94, "bottom": 0.13, "hspace": 0.25},
         )  # fmt: skip
-        dollars = [monthly_cost(each, prices, consumers=consumers).total_usd for each in results]
+        dollars = [
+            monthly_cost(setting, prices, consumers=consumers).total_usd for setting in results
+        ]
         for ax, panel in zip((upper, lower), _PANELS, strict=True):
             _draw(ax, panel, results, dollars)
         upper.tick_params(labelbottom=False)

@@ -30,20 +30,11 @@ def plot_curves(
 ) -> Figure:
     """Draw durability above write availability, over replication factor and min ISR.
 
-    Parameters
-    ----------
-    points : sequence of Point
-        One per replication factor and min ISR.
-    marks : sequence of (style.Mark, Point)
-        Settings to mark (`style.RECOMMENDED`, `style.CURRENT`). They may be absent from `points`,
-        for instance with other acks.
-    width_inches, height_inches : float
-        Size of the figure; below 5 inches wide the font is smaller.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A figure outside pyplot.
+    points: one per replication factor and min ISR.
+    marks: settings to mark (`style.RECOMMENDED`, `style.CURRENT`). They may be absent from
+        `points`, for instance with other acks.
+    width_inches, height_inches: size of the figure; below 5 inches wide the font is smaller.
+    Returns a figure outside pyplot.
     """
     narrow = width_inches < style.NARROW_INCHES
     with style.look(narrow):

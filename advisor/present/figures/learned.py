@@ -20,29 +20,11 @@ def plot_learned(learned: Learned, ax: Axes | None = None) -> Axes:
 
     All of them on one logarithmic axis, as multiples of what the card said before.
 
-    Parameters
-    ----------
-    learned : Learned
-        With at least one number that was learned.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on. Default: those of a new figure.
+    learned: with at least one number that was learned.
+    ax: axes to draw on. Default: those of a new figure.
+    Returns the axes drawn on.
+    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    MissingExtraError
-        On import, if matplotlib (extra "report") is not installed.
-
-    See Also
-    --------
-    plot_timeline : The outages over time.
-
-    Examples
-    --------
     >>> import advisor
     >>> learned = advisor.learn(
     ...     {"brokers": 12, "years": 3, "events": {"broker.power": 4}}, prior="three_az_cloud"

@@ -39,19 +39,10 @@ def plot_pareto(
 ) -> Figure:
     """Draw every setting by durability (upwards) and write availability (to the right).
 
-    Parameters
-    ----------
-    points : sequence of Point
-        Settings compared.
-    marks : sequence of (style.Mark, Point)
-        Settings to mark (`style.RECOMMENDED`, `style.CURRENT`).
-    width_inches, height_inches : float
-        Size of the figure; below 5 inches wide the font is smaller.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A figure outside pyplot.
+    points: settings compared.
+    marks: settings to mark (`style.RECOMMENDED`, `style.CURRENT`).
+    width_inches, height_inches: size of the figure; below 5 inches wide the font is smaller.
+    Returns a figure outside pyplot.
     """
     narrow = width_inches < style.NARROW_INCHES
     with style.look(narrow):

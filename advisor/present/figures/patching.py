@@ -27,29 +27,11 @@ _SHIFT = 0.16
 def plot_patching(result: Patching, ax: Axes | None = None) -> Axes:
     """Draw for how long a partition refuses writes in a rolling restart, by how it is done.
 
-    Parameters
-    ----------
-    result : Patching
-        What `advisor.patching` returned.
-    ax : matplotlib.axes.Axes, optional
-        Default: those of a new figure.
+    result: what `advisor.patching` returned.
+    ax: by default those of a new figure.
+    Returns the axes drawn on.
+    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    MissingExtraError
-        On import, if matplotlib (extra "report") is not installed.
-
-    See Also
-    --------
-    plot_sweep : A measure of a year over one number that varies.
-
-    Examples
-    --------
     >>> import advisor
     >>> from matplotlib.figure import Figure
     >>> found = advisor.patching(
@@ -87,14 +69,14 @@ def _draw(ax: Axes, groups: dict[str, list[PatchingChoice]]) -> None:
     ends: list[float] = []
     for place, group in enumerate(groups.values()):
         for choice in group:
-            found, waits = choice.refused_minutes, choice.wait_for_isr
-            ends += [end for end in (found.low, found.high) if end > 0.0]
+            minutes, waits = choice.refused_minutes, choice.wait_for_isr
+            ends += [end for end in (minutes.low, minutes.high) if end > 0.0]
             height = place + (-_SHIFT if waits else _SHIFT) * (len(group) > 1)
-            _point(ax, found, height, waits)
+            _point(ax, minutes, height, waits)
     ax.set_xscale("log")
-    least, most = min(ends, default=0.1), max(ends, default=10.0)
-    ax.set_xlim(least / 3.0, most * 6.0)
-    ticks = [(at, words) for at, words in _TIMES if least / 3.0 <= at <= most * 6.0]
+    shortest, longest = min(ends, default=0.1), max(ends, default=10.0)
+    ax.set_xlim(shortest / 3.0, longest * 6.0)
+    ticks = [(at, words) for at, words in _TIMES if shortest / 3.0 <= at <= longest * 6.0]
     ax.xaxis.set_major_locator(FixedLocator([at for at, _ in ticks]))
     ax.xaxis.set_major_formatter(FixedFormatter([words for _, words in ticks]))
     ax.xaxis.set_minor_locator(NullLocator())
@@ -111,28 +93,28 @@ def _draw(ax: Axes, groups: dict[str, list[PatchingChoice]]) -> None:
         ax.legend(loc="upper left", bbox_to_anchor=below, ncols=2, frameon=False, fontsize=8)
 
 
-def _point(ax: Axes, found: Estimate, height: float, waits: bool) -> None:
+def _point(ax: Axes, minutes: Estimate, height: float, waits: bool) -> None:
     colour, marker = _COLOURS[waits], _MARKERS[waits]
     drawn = {line.get_label() for line in ax.lines}
     label = _WORDS[waits] if _WORDS[waits] not in drawn else "_"
-    if found.high == 0.0:
+    if minutes.high == 0.0:
         ax.text(0.01, height, "none", transform=ax.get_yaxis_transform(), color=colour)
         return
-    if found.seen:
-        ax.plot([found.low, found.high], [height, height], color=colour, linewidth=1.4)
+    if minutes.seen:
+        ax.plot([minutes.low, minutes.high], [height, height], color=colour, linewidth=1.4)
     ax.plot(
-        found.value,
+        minutes.value,
         height,
-        marker=marker if found.seen else "<",
+        marker=marker if minutes.seen else "<",
         color=colour,
         markersize=6,
         linestyle="none",
         label=label,
     )
-    words = _short(found.value) if found.seen else f"under {_short(found.high)}"
+    words = _short(minutes.value) if minutes.seen else f"under {_short(minutes.high)}"
     ax.annotate(
         words,
-        (found.high if found.seen else found.value, height),
+        (minutes.high if minutes.seen else minutes.value, height),
         xytext=(7, 0),
         textcoords="offset points",
         va="center",
@@ -148,11 +130,13 @@ def _short(minutes: float) -> str:
 def _in_words(result: Patching) -> list[str]:
     said = ["How long a partition refuses writes in one rolling restart:"]
     for words, group in _groups(result.choices).items():
-        each = []
+        choices = []
         for choice in group:
-            found = choice.refused_minutes
-            value = _short(found.value) if found.seen else f"under {_short(found.high)}"
-            ends = f" (95 %: {_short(found.low)} to {_short(found.high)})" if found.seen else ""
-            each.append(f"{value}{ends} if it {_WORDS[choice.wait_for_isr]}")
-        said.append(re.sub(r"\s+", " ", f"{words}: {', '.join(each)}."))
+            minutes = choice.refused_minutes
+            value = _short(minutes.value) if minutes.seen else f"under {_short(minutes.high)}"
+            ends = (
+                f" (95 %: {_short(minutes.low)} to {_short(minutes.high)})" if minutes.seen else ""
+            )
+            choices.append(f"{value}{ends} if it {_WORDS[choice.wait_for_isr]}")
+        said.append(re.sub(r"\s+", " ", f"{words}: {', '.join(choices)}."))
     return said

@@ -38,30 +38,11 @@ def draw_outcomes(ax: Axes, measures: Sequence[Outcome]) -> None:
 def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> Axes:
     """Draw the measures of one result as text, and their causes as bars.
 
-    Parameters
-    ----------
-    result : Reliability or Sampled
-        What `advisor.evaluate` or `advisor.simulate` returned.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on. Default: those of a new figure.
+    result: what `advisor.evaluate` or `advisor.simulate` returned.
+    ax: axes to draw on. Default: those of a new figure.
+    Returns the axes drawn on.
+    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    MissingExtraError
-        On import, if matplotlib (extra "report") is not installed.
-
-    See Also
-    --------
-    advisor.present.plot_recommendation : The settings compared by a recommendation.
-    advisor.present.plot_tornado : The assumptions that move one measure most.
-
-    Examples
-    --------
     >>> import advisor
     >>> from matplotlib.figure import Figure
     >>> cluster = advisor.Cluster.uniform(brokers=2, racks=None)

@@ -39,32 +39,13 @@ def plot_sampled(
 ) -> Axes | tuple[Axes, Axes]:
     """Draw how the loss interval narrows with the years, and how long write outages last.
 
-    Parameters
-    ----------
-    result : Sampled
-        What `advisor.simulate` returned.
-    ax : matplotlib.axes.Axes, or two of them, optional
-        On one, the measures and their causes are drawn, as by `plot_reliability`. Default: two of
-        a new figure.
-    exact : Reliability, optional
-        What `advisor.evaluate` returned, whose loss probability is drawn beside the sampled one.
+    result: what `advisor.simulate` returned.
+    ax: on one, the measures and their causes are drawn, as by `plot_reliability`. Default: two of a
+        new figure.
+    exact: what `advisor.evaluate` returned, whose loss probability is drawn beside the sampled one.
+    Returns the axes drawn on.
+    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
 
-    Returns
-    -------
-    matplotlib.axes.Axes, or a tuple of two
-        The axes drawn on.
-
-    Raises
-    ------
-    MissingExtraError
-        On import, if matplotlib (extra "report") is not installed.
-
-    See Also
-    --------
-    plot_reliability : The measures in words, and their causes as bars.
-
-    Examples
-    --------
     >>> import advisor
     >>> from matplotlib.figure import Figure
     >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
@@ -100,9 +81,9 @@ def narrowing(result: Sampled) -> list[Estimate]:
         round(math.exp(math.log(last + 1) * i / _MOST_POINTS)) - 1 for i in range(_MOST_POINTS)
     }
     per_block = result.years / len(result.history)
-    known = result.clumping, result.largest_weight, result.failure_rates
+    weighting = result.clumping, result.largest_weight, result.failure_rates
     return [
-        loss_chance(result.history[: place + 1], round((place + 1) * per_block), *known)
+        loss_chance(result.history[: place + 1], round((place + 1) * per_block), *weighting)
         for place in sorted({*places, last})
     ]
 
@@ -111,27 +92,27 @@ def longer_than(result: Sampled, seconds: float) -> float:
     """Return the share of write outages that last longer; even within a bin, on a log scale."""
     total, longer = math.fsum(number for *_, number in result.outages), 0.0
     for low, high, number in result.outages:
-        part = math.log(high / seconds) / math.log(high / low)
-        longer += number * min(max(part, 0.0), 1.0)
+        share_of_bin = math.log(high / seconds) / math.log(high / low)
+        longer += number * min(max(share_of_bin, 0.0), 1.0)
     return longer / total
 
 
 def _draw_narrowing(ax: Axes, result: Sampled, exact: Reliability | None) -> None:
-    found = narrowing(result)
-    years = [each.n for each in found]
-    seen = [each for each in found if each.seen]
+    estimates = narrowing(result)
+    years = [estimate.n for estimate in estimates]
+    seen = [estimate for estimate in estimates if estimate.seen]
     truth = exact.loss_probability_per_year if exact is not None else 0.0
-    known = [each.high for each in found] + [each.low for each in seen]
-    known += [truth] if truth > 0.0 else []
+    ends = [estimate.high for estimate in estimates] + [estimate.low for estimate in seen]
+    ends += [truth] if truth > 0.0 else []
     ax.set_xscale("log")
     ax.set_title("Data loss: 95 % interval", pad=5)
     ax.set_xlabel("years simulated")
-    if max(known) > 0.0:
-        ax.set_ylim(min(known) / 1.3, min(max(known) * 1.3, 1.0))
+    if max(ends) > 0.0:
+        ax.set_ylim(min(ends) / 1.3, min(max(ends) * 1.3, 1.0))
         style.log_scale(ax, on_axis)
         bottom = ax.get_ylim()[0]
-        lows = [each.low if each.seen else bottom for each in found]
-        highs = [each.high for each in found]
+        lows = [estimate.low if estimate.seen else bottom for estimate in estimates]
+        highs = [estimate.high for estimate in estimates]
         ax.fill_between(years, lows, highs, color=style.DURABILITY, alpha=0.2, linewidth=0)
         ax.plot(years, highs, color=style.DURABILITY, linewidth=0.8)
         ax.plot([e.n for e in seen], [e.low for e in seen], color=style.DURABILITY, linewidth=0.8)
@@ -159,21 +140,21 @@ def _draw_outages(ax: Axes, result: Sampled) -> None:
     timeout = result.config.delivery_timeout_ms
     ax.set_xscale("log")
     ax.set_yscale("log")
-    kept = [(end, part) for end, part in zip(ends, shares, strict=True) if part > 0.0]
-    ax.plot(*zip(*kept, strict=True), color=style.AVAILABILITY, linewidth=1.6)
-    least, most = kept[0][0] / 1.5, ends[-1] * 1.5
-    bottom = kept[-1][1] / 2
+    points = [(end, share) for end, share in zip(ends, shares, strict=True) if share > 0.0]
+    ax.plot(*zip(*points, strict=True), color=style.AVAILABILITY, linewidth=1.6)
+    shortest, longest = points[0][0] / 1.5, ends[-1] * 1.5
+    bottom = points[-1][1] / 2
     ax.set_ylim(bottom, 1.6)
     if timeout:
         limit = timeout / 1000.0
-        least, most = min(least, limit / 2), max(most, limit * 2)
+        shortest, longest = min(shortest, limit / 2), max(longest, limit * 2)
         ax.axvline(limit, color=style.MUTED, linewidth=1.2, linestyle=(0, (4, 2)))
-        middle = math.sqrt(least * most)
+        middle = math.sqrt(shortest * longest)
         side, gap = ("left", 1.08) if limit < middle else ("right", 1 / 1.08)
         words = f"delivery.timeout.ms={timeout}\n{_percent(longer_than(result, limit))} last longer"
         ax.text(limit * gap, 1.35, words, ha=side, va="top", fontsize=8, color=style.INK)
-    ax.set_xlim(least, most)
-    ticks = [(at, words) for at, words in _TIMES if least <= at <= most]
+    ax.set_xlim(shortest, longest)
+    ticks = [(at, words) for at, words in _TIMES if shortest <= at <= longest]
     ax.xaxis.set_major_locator(FixedLocator([at for at, _ in ticks]))
     ax.xaxis.set_major_formatter(FixedFormatter([words for _, words in ticks]))
     ax.xaxis.set_minor_locator(FixedLocator([]))
@@ -189,8 +170,8 @@ def _say(ax: Axes, x: float, y: float, words: str, colour: str) -> None:
     ax.text(x, y, words, ha="right", color=colour, fontsize=8, transform=ax.transAxes)
 
 
-def _percent(part: float) -> str:
-    return f"{significant(100 * part)} %"
+def _percent(share: float) -> str:
+    return f"{significant(100 * share)} %"
 
 
 def _loss_in_words(result: Sampled, exact: Reliability | None) -> list[str]:
@@ -204,10 +185,10 @@ def _loss_in_words(result: Sampled, exact: Reliability | None) -> list[str]:
     return said
 
 
-def _interval(found: Estimate) -> str:
-    if found.seen:
-        return f"{on_axis(found.low)} to {on_axis(found.high)}"
-    return f"at most {on_axis(found.high)}"
+def _interval(estimate: Estimate) -> str:
+    if estimate.seen:
+        return f"{on_axis(estimate.low)} to {on_axis(estimate.high)}"
+    return f"at most {on_axis(estimate.high)}"
 
 
 def _outages_in_words(result: Sampled) -> list[str]:

@@ -167,13 +167,8 @@ def head_inches(lines: int) -> float:
 def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
     """Draw a legend at the top of a figure, outside all axes.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    left : float
-        Left edge, as a fraction of the figure's width.
-    entries : sequence of Entry
-        Legend lines.
+    left: left edge, as a fraction of the figure's width.
+    entries: legend lines.
     """
     points_high = figure.get_figheight() * 72
     points_wide = figure.get_figwidth() * 72
@@ -215,15 +210,10 @@ def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
 def svg(figure: Figure, name: str, description: str) -> Html:
     """Return a figure as one `<svg>` element for use inside an HTML page, deterministic.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Drawn under `look`.
-    name : str
-        The element's id, and the prefix of all ids in it, so that a page can hold several figures;
-        letters, digits and hyphens.
-    description : str
-        Text for screen readers; escaped here.
+    figure: drawn under `look`.
+    name: the element's id, and the prefix of all ids in it, so that a page can hold several
+        figures; letters, digits and hyphens.
+    description: text for screen readers; escaped here.
     """
     buffer = io.StringIO()
     with look(), mpl.rc_context({"svg.hashsalt": name}):

@@ -41,32 +41,15 @@ def plot_sweep(
 ) -> Chart:
     """Draw a measure over one number that varies, a curve for each setting.
 
-    Parameters
-    ----------
-    number : str
-        What varies, with its unit: the label of the horizontal axis.
-    values : mapping of str to float
-        Its values, ascending and positive, each by the words that stand below it. The axis is
+    number: what varies, with its unit: the label of the horizontal axis.
+    values: its values, ascending and positive, each by the words that stand below it. The axis is
         logarithmic.
-    lines : mapping of str to sequence of Reliability
-        For each curve its name and a result for each value.
-    measure : str
-        Its name, such as ``mean_years_to_loss``.
-    intervals : bool
-        Whether to draw 95 % intervals, which takes up to a second for each result.
+    lines: for each curve its name and a result for each value.
+    measure: its name, such as ``mean_years_to_loss``.
+    intervals: whether to draw 95 % intervals, which takes up to a second for each result.
+    The chart's alternative text lists every value.
+    Raises InputError if there is no such measure, or a curve does not have a result for each value.
 
-    Returns
-    -------
-    Chart
-        Its alternative text lists every value.
-
-    Raises
-    ------
-    InputError
-        If there is no such measure, or a curve does not have a result for each value.
-
-    Examples
-    --------
     >>> import advisor
     >>> from advisor.present import plot_sweep
     >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
@@ -116,7 +99,7 @@ def _value(result: Reliability, entry: Measure, intervals: bool) -> tuple[float,
 
 
 def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:
-    middle, low, high = (list(each) for each in zip(*drawn, strict=True))
+    middle, low, high = (list(column) for column in zip(*drawn, strict=True))
     colour = _COLOURS[index]
     ax.fill_between(values, low, high, color=colour, alpha=0.12, linewidth=0)
     ax.plot(values, middle, color=colour, marker=_MARKERS[index], markersize=5, linewidth=1.6)
@@ -145,8 +128,8 @@ def _say(entry: Measure) -> Callable[[float], str]:
 def _in_words(
     name: str, values: Mapping[str, float], drawn: Drawn, say: Callable[[float], str]
 ) -> str:
-    each = (
+    points = (
         f"{value}: {say(middle)}{bracketed_interval(low, high, say)}"
         for value, (middle, low, high) in zip(values, drawn, strict=True)
     )
-    return f"{name}: {'; '.join(each)}."
+    return f"{name}: {'; '.join(points)}."

@@ -30,27 +30,10 @@ def plot_timeline(learned: Learned) -> ShownFigure:
 
     Grey is what was not watched.
 
-    Parameters
-    ----------
-    learned : Learned
-        With at least one outage whose times are known.
+    learned: with at least one outage whose times are known.
+    The figure has axes for each cluster with such outages.
+    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Axes for each cluster with such outages.
-
-    Raises
-    ------
-    MissingExtraError
-        On import, if matplotlib (extra "report") is not installed.
-
-    See Also
-    --------
-    plot_patching : Rolling restarts.
-
-    Examples
-    --------
     >>> import advisor
     >>> event = {"start": "2025-03-01 10:00", "end": "2025-03-01 10:40", "brokers": [4]}
     >>> counts = {"brokers": 12, "since": "2025-01-01", "until": "2026-01-01"}

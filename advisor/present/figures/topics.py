@@ -33,17 +33,9 @@ Place = tuple[float, float]
 def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     """Draw every topic by its losses and refused writes, with the goals that were given.
 
-    Parameters
-    ----------
-    audit : Audit
-        What `advisor.audit` returned.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on. Default: those of a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on.
+    audit: what `advisor.audit` returned.
+    ax: axes to draw on. Default: those of a new figure.
+    Returns the axes drawn on.
     """
     figure = shown_figure(7.2, 4.8) if ax is None else None
     if figure is not None:

@@ -36,10 +36,7 @@ _CHANCES = (EVENTS, PROBABILITY)
 def largest_swings(result: Reliability) -> list[dict[str, str]]:
     """Return the few numbers of the card that move losses and refused writes most, in words.
 
-    Returns
-    -------
-    list of dict
-        "title" of the measure, "path" and "range" in the card, "low" and "high": the measure at
+    Returns "title" of the measure, "path" and "range" in the card, "low" and "high": the measure at
         either end. Empty for large chains without cached swings, which would take minutes.
     """
     if not result.swings_are_quick:
@@ -64,17 +61,9 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
     A filled dot is the measure at the number's high, a hollow one at its low. Where the measure is
     0 or infinite, the bar ends at the edge in a triangle.
 
-    Parameters
-    ----------
-    tornado : Tornado
-        What ``tornado`` of a result returned.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on. Default: those of a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes drawn on.
+    tornado: what ``tornado`` of a result returned.
+    ax: axes to draw on. Default: those of a new figure.
+    Returns the axes drawn on.
     """
     rows = [row for row in tornado.rows if row.factor > 1.005][:MOST_BARS]
     figure = None

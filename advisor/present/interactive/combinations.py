@@ -29,22 +29,11 @@ def combinations_by_chain(
 
     It is a guess which share a chain: a wrong one costs time and changes no answer.
 
-    Parameters
-    ----------
-    values : mapping of str to str
-        Value of each control; those not in `COMBINED` stay.
-    options : mapping of str to sequence of str
-        Choices of each control in `COMBINED`.
-    start : Config
-        See `config_of`.
+    values: value of each control; those not in `COMBINED` stay.
+    options: choices of each control in `COMBINED`.
+    start: see `config_of`.
+    Returns groups of values; in a group and among groups, fewer changed controls come first.
 
-    Returns
-    -------
-    list of list of dict of str to str
-        Groups of values; in a group and among groups, fewer changed controls come first.
-
-    Examples
-    --------
     >>> from advisor.present.interactive.controls import values_of
     >>> start = Config(kafka_version="4.4", acks="all")
     >>> choices = {name: [values_of(start, "", "")[name]] for name in COMBINED}
@@ -72,14 +61,14 @@ def _rules(
     values: Mapping[str, str], options: Mapping[str, Sequence[str]], start: Config
 ) -> dict[tuple[str, str], tuple[object, ...]]:
     """What decides elections, by eligible leader replicas and version; () if Kafka refuses both."""
-    found: dict[tuple[str, str], tuple[object, ...]] = {}
+    rules_of: dict[tuple[str, str], tuple[object, ...]] = {}
     for elr, version in product(options[COMBINED[2]], options[COMBINED[3]]):
         asked = {**values, COMBINED[2]: elr, COMBINED[3]: version}
-        found[elr, version] = ()
+        rules_of[elr, version] = ()
         try:
             rules = config_of(asked, start).rules
         except ConfigError:
             continue
         lasting = rules.eligible_leader_replicas and rules.last_known_leader_must_be_active
-        found[elr, version] = rules.mode, rules.eligible_leader_replicas, lasting
-    return found
+        rules_of[elr, version] = rules.mode, rules.eligible_leader_replicas, lasting
+    return rules_of

@@ -29,15 +29,9 @@ def blocks(
 
     The third says whether the text is there to be copied; why there are no commands is not.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    config : Config
-        Target settings.
-    load : Workload
-        Partitions of a topic to create; retained bytes of one to copy.
-    topic : str
-        A topic of the cluster; `NEW_TOPIC` creates one.
+    config: target settings.
+    load: partitions of a topic to create; retained bytes of one to copy.
+    topic: a topic of the cluster; `NEW_TOPIC` creates one.
     """
     producer = ("producer.properties", java_producer(config).text, True)
     if topic == NEW_TOPIC:

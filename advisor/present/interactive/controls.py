@@ -120,10 +120,7 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
 
     Numbers that they leave as in `start` stay explicit or Kafka's default, as they were.
 
-    Raises
-    ------
-    ConfigError
-        If Kafka would reject it, or a number is invalid.
+    Raises ConfigError if Kafka would reject it, or a number is invalid.
     """
     before = values_of(start, "", "")
     acks = values["acks"]
@@ -146,7 +143,7 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
 
 def controls(
     topics: Iterable[str],
-    most: int,
+    most_replicas: int,
     cards: Iterable[str],
     values: Mapping[str, str],
     prices: Sequence[tuple[float, str]] = PRICES,
@@ -155,11 +152,11 @@ def controls(
     versions = sorted(
         {NEWEST_KNOWN, *_VERSIONS, values["kafka_version"]}, key=parse_version, reverse=True
     )
-    factors = _upto(most, values["replication_factor"])
+    factors = _upto(most_replicas, values["replication_factor"])
     options: dict[str, Sequence[tuple[str, str]]] = {
         "topic": [(NEW_TOPIC, "a new topic"), *((name, name) for name in topics)],
         "replication_factor": factors,
-        "min_insync_replicas": _upto(most, values["min_insync_replicas"]),
+        "min_insync_replicas": _upto(most_replicas, values["min_insync_replicas"]),
         "acks": [(text, text) for text in EVERY_ACKS],
         "unclean_leader_election_enable": _SWITCH,
         "eligible_leader_replicas": _ELR,
@@ -205,12 +202,8 @@ def precomputed(
 def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str:
     """Return a note on the topics, failure models and versions that the page does not cover.
 
-    Parameters
-    ----------
-    elsewhere : sequence of mapping of str to str
-        A setting of each curve of other topics, failure models and versions.
-    keys : sequence of str
-        The controls of the page.
+    elsewhere: a setting of each curve of other topics, failure models and versions.
+    keys: the controls of the page.
     """
     if not elsewhere:
         return _NOT_COUNTED
@@ -219,7 +212,7 @@ def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str
     if "unclean_leader_election_enable" in keys:
         other = {"off": "on", "on": "off"}[dict(_SWITCH)[values["unclean_leader_election_enable"]]]
         timeout += f" or with unclean election {other}"
-    versions = len({each["kafka_version"] for each in elsewhere}) > 1
+    versions = len({other_values["kafka_version"] for other_values in elsewhere}) > 1
     lacks = [
         f"other topics{' or Kafka versions' * versions} with acks other than {values['acks']}",
         f"other topics{', Kafka versions' * versions} or failure models with {timeout}",
@@ -302,5 +295,5 @@ def _choice(key: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {**_named(key), "options": [list(option) for option in options]}
 
 
-def _upto(most: int, chosen: str) -> list[tuple[str, str]]:
-    return [(str(n), str(n)) for n in range(1, max(most, int(chosen)) + 1)]
+def _upto(largest: int, chosen: str) -> list[tuple[str, str]]:
+    return [(str(n), str(n)) for n in range(1, max(largest, int(chosen)) + 1)]

@@ -279,7 +279,7 @@ class Explorer(anywidget.AnyWidget):
             if not explorer_model.has_intervals(values):
                 yield with_intervals(values)
         for offered in explorer_model.offered():
-            missing = [each for each in offered if not explorer_model.is_answered(each)]
+            missing = [setting for setting in offered if not explorer_model.is_answered(setting)]
             if missing:
                 yield settings(missing)
 
@@ -341,7 +341,9 @@ class Explorer(anywidget.AnyWidget):
 
     def _prepare(self, values: Mapping[str, str]) -> None:
         """Solve a setting's chain beside the kernel's thread, for other retries and timeouts."""
-        waiting = [each for each in self._prepared if not each[1].cancel() and not each[1].done()]
+        waiting = [
+            chain for chain in self._prepared if not chain[1].cancel() and not chain[1].done()
+        ]
         future = self._beside.submit(_in_short_turns, self._explorer_model.prepare, values)
         self._prepared = [*waiting, (values, future)]
 

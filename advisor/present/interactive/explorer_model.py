@@ -79,14 +79,9 @@ _DRAWN = Depth(draws=True, sensitivity=False, others=False)
 class Answer:
     """Computed settings and marks, as JSON, and the verdicts that the settings show.
 
-    Attributes
-    ----------
-    settings : mapping of str to dict
-        Settings as JSON, by their keys.
-    marks : mapping of str to list of dict
-        Today's settings, by the controls that decide them.
-    verdicts : mapping of str to mapping of str to Verdict
-        By the settings' keys and the price of a loss.
+    settings: settings as JSON, by their keys.
+    marks: today's settings, by the controls that decide them.
+    verdicts: by the settings' keys and the price of a loss.
     """
 
     settings: Mapping[str, dict[str, Any]]
@@ -100,23 +95,13 @@ class ExplorerModel:
 
     Settings, verdicts and marks that were computed are cached.
 
-    Attributes
-    ----------
-    cluster : Cluster
-    model : FailureModel
-        The initial card; `values["card"]` may name another.
-    load : Workload or None
-        Traffic of all topics together, and of a new one. None: 1,000 records a second for each.
-    goals : Goals
-        Limits, and the initial price of a loss.
-    start : Config
-        Initial settings of a new topic; options without a control stay as they are here.
-    topic : str
-        Initial topic, with its settings of today; `NEW_TOPIC` for none of the cluster's.
-    situation : Situation or None
-        The cluster as another question has read it. Default: read here.
-    topics : tuple of str
-        Names of the topics to choose from, in order. Default: those of the cluster.
+    model: the initial card; `values["card"]` may name another.
+    load: traffic of all topics together, and of a new one. None: 1,000 records a second for each.
+    goals: limits, and the initial price of a loss.
+    start: initial settings of a new topic; options without a control stay as they are here.
+    topic: initial topic, with its settings of today; `NEW_TOPIC` for none of the cluster's.
+    situation: the cluster as another question has read it. Default: read here.
+    topics: names of the topics to choose from, in order. Default: those of the cluster.
     """
 
     cluster: Cluster
@@ -175,10 +160,7 @@ class ExplorerModel:
     def config(self, values: Values) -> Config:
         """Return the setting that the controls show.
 
-        Raises
-        ------
-        ConfigError
-            If Kafka would reject it.
+        Raises ConfigError if Kafka would reject it.
         """
         return config_of(values, self.config_today(values["topic"]))
 
@@ -194,12 +176,9 @@ class ExplorerModel:
     def setting(self, values: Values, intervals: bool = False) -> dict[str, Any]:
         """Return one setting as JSON, or why it has no answer; cached.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        intervals : bool
-            Whether to compute 95 % intervals and how sure the verdict is, which takes seconds.
+        values: value of each control.
+        intervals: whether to compute 95 % intervals and how sure the verdict is, which takes
+            seconds.
         """
         key = self.key(values)
         if key not in self._settings or (intervals and not self.has_intervals(values)):
@@ -325,7 +304,7 @@ class ExplorerModel:
 
     def missing_settings(self, values: Values) -> list[dict[str, str]]:
         """Return the settings of the same curve that are not computed."""
-        return [each for each in self.curve_settings(values) if not self.is_answered(each)]
+        return [other for other in self.curve_settings(values) if not self.is_answered(other)]
 
     def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
         """Return today's setting of a topic, under its key; cached. A new topic has none."""
@@ -343,10 +322,7 @@ class ExplorerModel:
 
         See `offered`; and the intervals of the start.
 
-        Yields
-        ------
-        list of dict of str to str
-            The settings computed since, which differ in replication factor and min ISR.
+        Yields the settings computed since, which differ in replication factor and min ISR.
         """
         for curve in self.offered():
             for values in curve:
@@ -367,17 +343,13 @@ class ExplorerModel:
     def page(self, elsewhere: Sequence[Values] = (), only_choices: bool = False) -> dict[str, Any]:
         """Return a page without a kernel, with what was computed so far.
 
-        Parameters
-        ----------
-        elsewhere : sequence of mapping of str to str
-            Settings of other topics, cards and Kafka versions, which have a curve each.
-        only_choices : bool
-            Whether to leave out controls with nothing to choose, and the commands.
+        elsewhere: settings of other topics, cards and Kafka versions, which have a curve each.
+        only_choices: whether to leave out controls with nothing to choose, and the commands.
         """
         own = [values for curve in self.offered() for values in curve]
         every: list[Values] = [self.chosen]
         every += [values for values in own if self.key(values) in self._settings]
-        every += [each for values in elsewhere for each in (values, *self.curve_settings(values))]
+        every += [place for values in elsewhere for place in (values, *self.curve_settings(values))]
         shown = precomputed(self.controls, every)
         topics = [option[0] for option in shown[0]["options"]]
         settings = [(values, self.setting(values)) for values in every]
@@ -473,7 +445,9 @@ class ExplorerModel:
             shown["notes"] += map(list, seen.unused(learned))
         if any(values[key] for key in seen.KEYS):
             before = self._result({**values, **seen.UNCOUNTED}, config)
-            points = (point_of(each, intervals=intervals) for each in (before, result))
+            points = (
+                point_of(shown_result, intervals=intervals) for shown_result in (before, result)
+            )
             shown["learned"] = seen.moved_words(learned, *points)
         return shown, verdicts
 
@@ -533,10 +507,7 @@ class ExplorerModel:
     def learned(self, values: Values) -> Learned | None:
         """Return what follows from what the cluster has seen; None if nothing was counted.
 
-        Raises
-        ------
-        CountError
-            If a number cannot be.
+        Raises CountError if a number cannot be.
         """
         return seen.learned_from(values, self._prior(values), self.cluster)
 

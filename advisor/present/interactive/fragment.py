@@ -50,10 +50,7 @@ def source(name: str) -> str:
 def html_fragment(page: Mapping[str, Any]) -> Html:
     """Return a page's data with style and script as HTML; without scripts it is a table.
 
-    Parameters
-    ----------
-    page : mapping
-        See `settings_grid.page_json`.
+    page: see `settings_grid.page_json`.
     """
     script = markup(f"(function () {{\n{source('explorer.js')}{_MOUNT}}}());")
     return _fragment(page, markup('<div class="advisor-explorer">'), script, markup(""))
@@ -62,12 +59,8 @@ def html_fragment(page: Mapping[str, Any]) -> Html:
 def stored_fragment(page: Mapping[str, Any], widget: str) -> Html:
     """Return the same for a notebook that has the widget, too: shown where that is gone.
 
-    Parameters
-    ----------
-    page : mapping
-        See `settings_grid.page_json`.
-    widget : str
-        Identity of the widget, letters and digits.
+    page: see `settings_grid.page_json`.
+    widget: identity of the widget, letters and digits.
     """
     root = markup('<div class="advisor-stored" data-stored="{}">', html(widget))
     hidden = markup(

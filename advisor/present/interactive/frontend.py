@@ -11,10 +11,7 @@ def watched_cell(shell: Any) -> str | None:
     Programs that execute whole notebooks, such as nbconvert and papermill, allow no input from a
     user (`allow_stdin` of Jupyter's execute_request). They keep what a cell shows at its end.
 
-    Parameters
-    ----------
-    shell : InteractiveShell
-        As `IPython.get_ipython()` returns it, in a Jupyter kernel.
+    shell: as `IPython.get_ipython()` returns it, in a Jupyter kernel.
     """
     parent = getattr(shell.kernel, "get_parent", None)
     request = {} if parent is None else parent("shell") or {}

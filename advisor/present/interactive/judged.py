@@ -24,14 +24,10 @@ def verdict_json(
 ) -> dict[str, Any]:
     """Return a verdict on one topic as JSON data.
 
-    Parameters
-    ----------
-    verdict : Verdict
-        Of the setting shown, which is taken for today's.
-    better : mapping or None
-        What is drawn and chosen of the setting after the change; None to keep the one shown.
-    has_ranges : bool
-        Whether numbers of the card have ranges; without any, the middle values are all there is.
+    verdict: of the setting shown, which is taken for today's.
+    better: what is drawn and chosen of the setting after the change; None to keep the one shown.
+    has_ranges: whether numbers of the card have ranges; without any, the middle values are all
+        there is.
     """
     (action,) = verdict.actions
     said, choice = around(verdict), action.choice

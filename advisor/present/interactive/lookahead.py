@@ -28,18 +28,11 @@ _OFTEN_CHANGED = (
 class Ahead(NamedTuple):
     """What is computed ahead of the next changes, in this order.
 
-    Attributes
-    ----------
-    shared : list of list of dict
-        Groups that share a chain, with a setting or more that one change leads to.
-    single : list of list of dict
-        The others that one change leads to.
-    sends : list of list of dict
-        What one change leads to and has a picture, but no failed sends yet.
-    later : list of list of dict
-        Groups that only several changes lead to.
-    unsent : set of str
-        Keys of settings in groups that one change does not lead to.
+    shared: groups that share a chain, with a setting or more that one change leads to.
+    single: the others that one change leads to.
+    sends: what one change leads to and has a picture, but no failed sends yet.
+    later: groups that only several changes lead to.
+    unsent: keys of settings in groups that one change does not lead to.
     """
 
     shared: list[Group]
@@ -60,13 +53,15 @@ class Ahead(NamedTuple):
         groups = list(after_several_changes(model, pictured))
         next_keys = {model.key(other) for other in likely}
         grouped = {model.key(other) for group in groups for other in group}
-        shared = [group for group in groups if any(model.key(each) in next_keys for each in group)]
+        shared = [
+            group for group in groups if any(model.key(member) in next_keys for member in group)
+        ]
         single = [[other] for other in likely if model.key(other) not in grouped]
         sends = [] if pictured == values else by_chain(model, values)
-        missing = {model.key(each): each for group in sends for each in group}
+        missing = {model.key(member): member for group in sends for member in group}
 
         def with_sends(group: Group) -> Group:
-            retried = [model.key({**each, **_retries(values)}) for each in group]
+            retried = [model.key({**setting, **_retries(values)}) for setting in group]
             return [*group, *(missing.pop(key) for key in retried if key in missing)]
 
         return cls(
@@ -106,7 +101,7 @@ def by_chain(
     groups = list[Group]()
     for other in likely:
         with_chain = next((group for group in shared if other in group), [other])
-        group = [each for each in with_chain if each in likely]
+        group = [member for member in with_chain if member in likely]
         if group not in groups:
             groups.append(group)
     return groups

@@ -105,10 +105,7 @@ def learned_from(
 ) -> Learned | None:
     """Return the card that follows from what was typed; None if nothing was counted.
 
-    Raises
-    ------
-    CountError
-        If a number cannot be.
+    Raises CountError if a number cannot be.
     """
     return _learned(tuple(values.get(key, "") for key in KEYS), prior, cluster)
 
@@ -137,10 +134,7 @@ def _blamed(message: str) -> list[str]:
 def counts_of(values: Mapping[str, str], cluster: Cluster) -> dict[str, Any]:
     """Return what was typed as `advisor.learn` takes it.
 
-    Raises
-    ------
-    CountError
-        If a number cannot be.
+    Raises CountError if a number cannot be.
     """
     brokers, events = _brokers(values, cluster), _events(values)
     document: dict[str, Any] = {"brokers": brokers, "events": events}
@@ -214,11 +208,7 @@ def unused(learned: Learned) -> list[tuple[str, str]]:
 def moved_words(learned: Learned | None, before: Point, after: Point) -> str:
     """Say in a line what the counts did to the setting shown, with intervals where both have them.
 
-    Parameters
-    ----------
-    learned : Learned or None
-    before, after : Point
-        The setting with the card as it ships, and with the counts.
+    before, after: the setting with the card as it ships, and with the counts.
     """
     if learned is None:
         return _NOTHING

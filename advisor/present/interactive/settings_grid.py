@@ -46,15 +46,9 @@ def setting_json(
 ) -> dict[str, Any]:
     """Return one setting as JSON data.
 
-    Parameters
-    ----------
-    result : Reliability
-    intervals : bool
-        Whether to compute 95 % intervals that are not cached.
-    commands : sequence of (str, str, bool)
-        Titles and texts of what brings the topic there, and whether each is to be copied.
-    verdicts : mapping of str to mapping
-        See `judged.verdict_json`, by the price of a loss; none while others are evaluated.
+    intervals: whether to compute 95 % intervals that are not cached.
+    commands: titles and texts of what brings the topic there, and whether each is to be copied.
+    verdicts: see `judged.verdict_json`, by the price of a loss; none while others are evaluated.
     """
     config, point = result.config, point_of(result, intervals=intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
@@ -96,26 +90,14 @@ def page_json(
 ) -> dict[str, Any]:
     """Return everything that `explorer.js` needs; equal texts and verdicts are stored once.
 
-    Parameters
-    ----------
-    controls : sequence of dict
-        See `controls.controls`.
-    chosen : mapping of str to str
-        Initial value of each control.
-    settings : iterable of (values, setting)
-        Values of the controls, and the setting or its refusal.
-    marks : mapping of str to sequence of dict
-        Today's settings, by the values of the controls in `CONTEXT`.
-    goals : Goals
-    today : mapping of str to mapping of str to str
-        What choosing a topic sets: its settings of today.
-    missing : str
-        Text for a combination without a setting on a page without a kernel.
-    note : str
-        Text below the controls: what a page without a kernel leaves out.
-    capped : mapping of str to str, optional
-        What Kafka makes of a min ISR above the replication factor, by the versions to which that is
-        the same setting as one with a min ISR equal to it.
+    chosen: initial value of each control.
+    settings: values of the controls, and the setting or its refusal.
+    marks: today's settings, by the values of the controls in `CONTEXT`.
+    today: what choosing a topic sets: its settings of today.
+    missing: text for a combination without a setting on a page without a kernel.
+    note: text below the controls: what a page without a kernel leaves out.
+    capped: what Kafka makes of a min ISR above the replication factor, by the versions to which
+        that is the same setting as one with a min ISR equal to it.
     """
     keys = [control["key"] for control in controls]
     context = [key for key in CONTEXT if key in keys]
@@ -133,7 +115,7 @@ def page_json(
         "settings": packed,
         "texts": list(tables.texts),
         "judged": tables.judged(),
-        "marks": {name: list(each) for name, each in marks.items()},
+        "marks": {name: list(todays) for name, todays in marks.items()},
         "marked": _MARKED,
         "confidence": _CONFIDENCE,
         "places": sorted(map(list, places)),
@@ -179,12 +161,8 @@ def words_at(page: Mapping[str, Any], place: int | Sequence[int]) -> str:
 class _Tables:
     """Texts, verdicts and better settings of a page: equal ones are stored once, by their places.
 
-    Attributes
-    ----------
-    texts, rows, better : dict
-        Places in the lists of the page.
-    fields, prices : list of str
-        Names of a row's values, and the prices of a loss at which settings are judged.
+    texts, rows, better: places in the lists of the page.
+    fields, prices: names of a row's values, and the prices of a loss at which settings are judged.
     """
 
     texts: dict[str, int] = field(default_factory=dict)

@@ -43,18 +43,11 @@ def curves_elsewhere(
 ) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """Return a setting of each curve of other topics, and of each of other cards and versions.
 
-    Parameters
-    ----------
-    explorer_model : ExplorerModel
-        Its initial card is combined with every topic.
-    topics : sequence of str
-        Names of topics; the initial one and `NEW_TOPIC` are always there.
-    cards : sequence of str
-        Names of cards.
-    versions : sequence of str
-        Kafka versions, for the initial topic and card.
-    acks : sequence of str
-        Values of acks for the initial topic with each card; other topics have the initial acks.
+    explorer_model: its initial card is combined with every topic.
+    topics: names of topics; the initial one and `NEW_TOPIC` are always there.
+    cards: names of cards.
+    versions: Kafka versions, for the initial topic and card.
+    acks: values of acks for the initial topic with each card; other topics have the initial acks.
     """
     start = _start(explorer_model)
     every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
@@ -82,12 +75,8 @@ def first_of_cards(explorer_model: ExplorerModel, cards: Sequence[str]) -> list[
 class Elsewhere:
     """Computes `curves_elsewhere`; a second process begins with other cards and versions.
 
-    Parameters
-    ----------
-    explorer_model : ExplorerModel
-        Caches what is computed.
-    topics, cards, versions, acks : sequences of str
-        As `curves_elsewhere` takes them.
+    explorer_model: caches what is computed.
+    topics, cards, versions, acks: as `curves_elsewhere` takes them.
     """
 
     def __init__(

@@ -39,15 +39,8 @@ class Worker:
     is left to do, another one computes the settings of the other cards. One is for a chosen setting
     that takes seconds, and is ended if the user gives it up.
 
-    Parameters
-    ----------
-    explorer_model : ExplorerModel
-        What they evaluate.
-
-    Attributes
-    ----------
-    stopped : bool
-        Whether the processes ended before `answers` was done.
+    explorer_model: what they evaluate.
+    stopped: whether the processes ended before `answers` was done.
     """
 
     def __init__(self, explorer_model: ExplorerModel) -> None:
@@ -69,12 +62,8 @@ class Worker:
     def begin(self, values: Values, changed: Sequence[str]) -> None:
         """Start the processes, and cache what one change of some controls leads to.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        changed : sequence of str
-            The controls, the first of which is computed first.
+        values: value of each control.
+        changed: the controls, the first of which is computed first.
         """
         self._compute(by_chain(self._explorer_model, values, changed), _keep)
 
@@ -87,7 +76,7 @@ class Worker:
         if int(values["replication_factor"]) < SMALL_REPLICAS:
             return
         future = self._computing.get(self._explorer_model.key(values))
-        running = [each for each in dict.fromkeys(self._computing.values()) if each.running()]
+        running = [task for task in dict.fromkeys(self._computing.values()) if task.running()]
         # A pool also says so of the task that is begun next.
         if future is None or future not in running[:_PROCESSES]:
             return
@@ -101,22 +90,18 @@ class Worker:
         Tasks of earlier calls that have not started are cancelled. What is cached is passed on
         too, since a reloaded page has lost it.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        on_answer : callable
-            Called with each answer, the computed ones from a thread.
+        values: value of each control.
+        on_answer: called with each answer, the computed ones from a thread.
         """
         self._drop_next()
         _drop(self._curve_futures)
-        known = self._explorer_model.computed_curve(values)
-        if known.settings or known.marks:
-            on_answer(known)
+        computed = self._explorer_model.computed_curve(values)
+        if computed.settings or computed.marks:
+            on_answer(computed)
         missing = self._explorer_model.missing_settings(values)
         self._curve_futures = [
             *self._compute([[other] for other in missing], on_answer),
-            *self._submit_all(self._long, [] if known.marks else [marks(values)], on_answer),
+            *self._submit_all(self._long, [] if computed.marks else [marks(values)], on_answer),
         ]
 
     def compute_chosen(
@@ -127,14 +112,9 @@ class Worker:
     ) -> None:
         """Compute a setting that takes seconds: first its numbers, then the verdict on it.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        on_numbers : callable
-            Called from a thread with the setting without a verdict.
-        on_answer : callable
-            Called from a thread with the setting; with nothing if it was given up.
+        values: value of each control.
+        on_numbers: called from a thread with the setting without a verdict.
+        on_answer: called from a thread with the setting; with nothing if it was given up.
         """
         first, last = (self._chosen.submit(task) for task in (numbers(values), settings([values])))
         self._chosen_futures = [first, last]
@@ -167,19 +147,17 @@ class Worker:
         calls that have not started are cancelled. Marks and curves of what is next take too long:
         they come when it is chosen.
 
-        Parameters
-        ----------
-        values : mapping of str to str
-            Value of each control.
-        on_answer : callable
-            Called with each answer, from a thread.
+        values: value of each control.
+        on_answer: called with each answer, from a thread.
         """
         self._drop_next()
         model = self._explorer_model
         ahead = Ahead.of(model, values)
 
         def on_next(answer: Answer) -> None:
-            sent = {key: each for key, each in answer.settings.items() if key not in ahead.unsent}
+            sent = {
+                key: setting for key, setting in answer.settings.items() if key not in ahead.unsent
+            }
             on_answer(replace(answer, settings=sent))
 
         long = [] if model.has_intervals(values) else [with_intervals(values)]
@@ -209,7 +187,7 @@ class Worker:
 
     def _combine_other_cards(self, values: Values) -> list[Future[Answer]]:
         """Compute every combination with the other cards, but what was or is being computed."""
-        done = {key: each for key, each in self._combined.items() if not _failed(each)}
+        done = {key: future for key, future in self._combined.items() if not _failed(future)}
         model = self._explorer_model
         places = {model.key(place): place for place in with_other_cards(model, values)}
         left = {key: place for key, place in places.items() if key not in done}

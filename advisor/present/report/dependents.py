@@ -13,10 +13,7 @@ from advisor.reliability.results.reliability import Reliability
 def dependents_in_words(result: Reliability) -> dict[str, Any]:
     """Return the unavailability of clients that also depend on Kafka's internal topics.
 
-    Returns
-    -------
-    dict
-        "rows" with "title", "stopped", "bounds" and "parts" (each dependency and its
+    Returns "rows" with "title", "stopped", "bounds" and "parts" (each dependency and its
         unavailability), empty before Kafka 0.8.2; "assumptions", one sentence each.
     """
     dependents = result.dependents()

@@ -18,11 +18,7 @@ _AS_TODAY = ("unclean_leader_election_enable", "eligible_leader_replicas")
 def elsewhere(recommendation: Recommendation, cards: Sequence[str]) -> Elsewhere:
     """Begin to compute the curves of other topics and cards.
 
-    Parameters
-    ----------
-    recommendation : Recommendation
-    cards : sequence of str
-        Names of cards to switch to.
+    cards: names of cards to switch to.
     """
     situation = recommendation.situation
     topics = worst_first(recommendation.decision)
@@ -51,10 +47,7 @@ def grid(others: Elsewhere) -> dict[str, Any]:
     replicas, every min ISR is combined with every acks, unless there are more than
     `MANY_PARTITIONS` partitions: then there is only the first curve.
 
-    Parameters
-    ----------
-    others : Elsewhere
-        What `elsewhere` started to compute.
+    others: what `elsewhere` started to compute.
     """
     explorer_model = others.explorer_model
     start = explorer_model.chosen

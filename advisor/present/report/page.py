@@ -84,41 +84,17 @@ def write_report(
 ) -> Path:
     """Write a recommendation as one HTML file; the same inputs give the same bytes.
 
-    Parameters
-    ----------
-    recommendation : Recommendation
-        What `advisor.recommend` returned.
-    path : str or os.PathLike
-        File to write, a regular or a new one; a symbolic link is followed. It is written
+    recommendation: what `advisor.recommend` returned.
+    path: file to write, a regular or a new one; a symbolic link is followed. It is written
         completely or not at all; an existing file is replaced.
-    audit : Audit, optional
-        What `advisor.audit` returned for the same cluster, to add a table of its topics.
-    sampled : Sampled or callable, optional
-        What `advisor.simulate` returned for the recommended setting, to compare it with the exact
-        result; or a function that returns it, which a second process calls meanwhile.
-    cards : sequence of str, optional
-        Names of other failure models that the page can switch to. Default: the shipped ones.
-    how_sure : bool
-        Whether the page says how sure the choice is, from draws of the card; they take seconds.
+    audit: what `advisor.audit` returned for the same cluster, to add a table of its topics.
+    sampled: what `advisor.simulate` returned for the recommended setting, to compare it with the
+        exact result; or a function that returns it, which a second process calls meanwhile.
+    cards: names of other failure models that the page can switch to. Default: the shipped ones.
+    how_sure: whether the page says how sure the choice is, from draws of the card; they take
+        seconds.
+    Raises InputError if the file cannot be written.
 
-    Returns
-    -------
-    pathlib.Path
-        The file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-
-    See Also
-    --------
-    advisor.recommend : Makes the recommendation.
-    advisor.audit : Makes the audit.
-    render_report : The text of the page.
-
-    Examples
-    --------
     >>> import advisor, pathlib, tempfile
     >>> model = advisor.FailureModel.from_dict(
     ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
@@ -168,7 +144,7 @@ def _page(
         verdict = recommendation.verdict if how_sure else recommendation.quick_verdict
         context = _context(recommendation, verdict, audit, others)
         samples = [sampled] if isinstance(sampled, Sampled) else sampling.results()
-        checks = [sampled_check(recommendation.best.reliability, each) for each in samples]
+        checks = [sampled_check(recommendation.best.reliability, sample) for sample in samples]
         return html_page(template, {**context, "checks": checks})
     finally:
         others.stop()
@@ -397,9 +373,9 @@ def _sure(recommendation: Recommendation) -> str:
 
 
 def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[str, str]]:
-    found: Sequence[Finding] = recommendation.findings
+    listed: Sequence[Finding] = recommendation.findings
     if audit is not None:
-        found = by_weight([*recommendation.risks_taken, *audit.findings])
+        listed = by_weight([*recommendation.risks_taken, *audit.findings])
     return [
         {
             "code": finding.code,
@@ -407,7 +383,7 @@ def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[
             "what": " ".join(filter(None, [finding.detail, more])),
             "why": f"{finding.rule.why} {finding.remedy}",
         }
-        for finding, topics, more in shortened(found)
+        for finding, topics, more in shortened(listed)
     ]
 
 

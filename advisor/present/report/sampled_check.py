@@ -18,17 +18,10 @@ from advisor.reliability.results.sampled import Estimate, Sampled
 def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
     """Return the table that compares a sampled run of a setting with the exact result.
 
-    Parameters
-    ----------
-    exact : Reliability
-    sampled : Sampled
-        For the same configuration, card and load.
-
-    Returns
-    -------
-    dict
-        "caption", and "rows" with "title", "exact", "sampled", "agrees" (whether the exact value is
-        in the 95 % interval of the sample) and "words" (the same in words, with the deviation).
+    sampled: for the same configuration, card and load.
+    Returns "caption", and "rows" with "title", "exact", "sampled", "agrees" (whether the exact
+        value is in the 95 % interval of the sample) and "words" (the same in words, with the
+        deviation).
     """
     rows = []
     for measure in compared_measures():

@@ -27,10 +27,7 @@ _EXAMPLES = 3
 def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
     """Return the topics in words, worst first.
 
-    Returns
-    -------
-    dict
-        "caption", "rows" and "hidden": how many topics have no row of their own; "" for none.
+    Returns "caption", "rows" and "hidden": how many topics have no row of their own; "" for none.
     """
     planned = {
         action.topic: str(action.set_to) if action.set_to is not None else NO_CHANGE
@@ -101,8 +98,8 @@ def _missed(topics: Sequence[TopicAudit]) -> str:
     if len(topics) == 1:
         broken = topics[0].broken
     else:
-        found = (f for topic in topics for f in topic.findings if f.rule.weight == BROKEN)
-        broken = tuple(_distinct(f.rule.title for f in found))
+        broken_findings = (f for topic in topics for f in topic.findings if f.rule.weight == BROKEN)
+        broken = tuple(_distinct(f.rule.title for f in broken_findings))
     goals = _distinct(goal_words(goal) for topic in topics for goal in topic.choice.unmet)
     missed = "; ".join([*broken, *goals])
     missing = sum(bool(topic.broken or topic.choice.unmet) for topic in topics)

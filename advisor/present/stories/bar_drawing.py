@@ -23,24 +23,12 @@ def draw_bars(
 ) -> Picture:
     """Draw bars from zero, one for each row, or one for each row and series.
 
-    Parameters
-    ----------
-    rows : mapping of str to number or sequence of numbers
-        By label; None where there is no number, infinity where it is never reached.
-    unit : str
-        Written behind each number, such as "ms".
-    series : sequence of str
-        Names of the numbers of a row, if it has several.
-    caption : str
-        Text below the drawing.
+    rows: by label; None where there is no number, infinity where it is never reached.
+    unit: written behind each number, such as "ms".
+    series: names of the numbers of a row, if it has several.
+    caption: text below the drawing.
+    Raises InputError if a number is negative, or a row has not one number for each series.
 
-    Raises
-    ------
-    InputError
-        If a number is negative, or a row has not one number for each series.
-
-    Examples
-    --------
     >>> draw_bars({"leader": 1.0, "slowest": 40.0}, "ms").description
     'leader: 1 ms; slowest: 40 ms.'
     """
@@ -82,7 +70,7 @@ def _said(name: str, values: Sequence[Value], unit: str, series: Sequence[str]) 
     if not series:
         return f"{name}: {_shown(values[0], unit)}"
     pairs = zip(series, values, strict=True)
-    return f"{name}: " + ", ".join(f"{each} {_shown(value, unit)}" for each, value in pairs)
+    return f"{name}: " + ", ".join(f"{title} {_shown(value, unit)}" for title, value in pairs)
 
 
 def _shown(value: Value, unit: str) -> str:

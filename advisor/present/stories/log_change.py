@@ -26,20 +26,11 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class ReplicaRow:
     """One replica after a step.
 
-    Attributes
-    ----------
-    broker : int
-    words : tuple of str
-        Its states, such as "leader", "in ISR", "down", "fenced".
-    up : bool
-        Whether its process runs.
-    log : Log
-    hw : int or None
-        Its high watermark; None while it is down.
-    before : Log
-        Its log before the step.
-    gone : tuple of (int, int)
-        Values that were in its log before the step and are not after it.
+    words: its states, such as "leader", "in ISR", "down", "fenced".
+    up: whether its process runs.
+    hw: its high watermark; None while it is down.
+    before: its log before the step.
+    gone: values that were in its log before the step and are not after it.
     """
 
     broker: int
@@ -93,8 +84,8 @@ def change(before: State | None, after: State, topic: str, number: int) -> Parti
 def _partition(state: State | None, topic: str, number: int) -> Partition | None:
     if state is None:
         return None
-    found = (p for p in state.partitions if (p.topic, p.number) == (topic, number))
-    return next(found, None)
+    partitions = (p for p in state.partitions if (p.topic, p.number) == (topic, number))
+    return next(partitions, None)
 
 
 def _row(broker: Broker, partition: Partition, old: Partition | None) -> ReplicaRow:

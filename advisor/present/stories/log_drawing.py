@@ -35,12 +35,8 @@ MOST_CELLS = 16
 class Columns:
     """Which offsets are drawn, and where.
 
-    Attributes
-    ----------
-    offsets : tuple of int
-        Offsets with a cell of their own, ascending. What lies between them is left out.
-    lines : int
-        Lines of words above the cells of a replica, enough for the longest words.
+    offsets: offsets with a cell of their own, ascending. What lies between them is left out.
+    lines: lines of words above the cells of a replica, enough for the longest words.
     """
 
     offsets: tuple[int, ...]
@@ -89,7 +85,7 @@ def _offsets(rows: Sequence[ReplicaRow]) -> tuple[int, ...]:
     if len(chosen) > MOST_CELLS:
         chosen = [0, *chosen[-(MOST_CELLS - 1) :]]
     # A gap of one offset takes more room than its cell.
-    filled = {one for one in range(last) if one - 1 in near and one + 1 in near}
+    filled = {offset for offset in range(last) if offset - 1 in near and offset + 1 in near}
     if len(filled | set(chosen)) <= MOST_CELLS:
         chosen = sorted(filled | set(chosen))
     return tuple(chosen)
@@ -131,17 +127,10 @@ def draw(
 ) -> Html:
     """One step of a story as an ``<svg>``.
 
-    Parameters
-    ----------
-    change : PartitionChange
-    columns : Columns
-        The same for all steps, so that nothing jumps.
-    epochs : sequence of int
-        All leader epochs of the story; their order gives the colours.
-    letters : bool
-        Whether records are named by letters.
-    words : str
-        The description.
+    columns: the same for all steps, so that nothing jumps.
+    epochs: all leader epochs of the story; their order gives the colours.
+    letters: whether records are named by letters.
+    words: the description.
     """
     parts = [text(_LEFT, 10, "offset", "soft small")] if not columns.offsets else []
     parts += [text(x, 10, words, "middle soft small") for x, words in _scale(columns)]

@@ -22,15 +22,9 @@ Path = tuple[int, int]
 def draw_paths(schemes: Mapping[str, Sequence[Path]], caption: str = "") -> Picture:
     """Draw up to two schemes side by side: nodes in a circle, an arrow for each path.
 
-    Parameters
-    ----------
-    schemes : mapping of str to sequence of (int, int)
-        By title: the paths (from, to) between replicas 0, 1, ...
-    caption : str
-        Text below the drawing.
+    schemes: by title: the paths (from, to) between replicas 0, 1, ...
+    caption: text below the drawing.
 
-    Examples
-    --------
     >>> draw_paths({"one leader": [(0, 1), (0, 2)]}).description
     'one leader: 2 paths, 0 to 1, 0 to 2.'
     """

@@ -54,14 +54,9 @@ STYLE = markup("<style>{}{}{}</style>", markup(_COLOURS), markup(_FILLS), markup
 class Picture:
     """An SVG drawing, its description in words, and a caption.
 
-    Attributes
-    ----------
-    drawn : Html
-        One ``<svg>`` element, the same bytes in every run.
-    description : str
-        What a screen reader says; made from the data that are drawn.
-    caption : str
-        Text below the drawing; may be empty.
+    drawn: one ``<svg>`` element, the same bytes in every run.
+    description: what a screen reader says; made from the data that are drawn.
+    caption: text below the drawing; may be empty.
     """
 
     drawn: Html

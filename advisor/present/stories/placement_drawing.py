@@ -26,14 +26,8 @@ _KINDS = {LEADER: "cell c0", IN_SYNC: "cell c2", BEHIND: "cell open c1", FOLLOWS
 class Placement:
     """Partitions, their replicas in order, and who leads and is in sync.
 
-    Attributes
-    ----------
-    replicas : mapping of str to sequence of int
-    isr : mapping of str to collection of int, or None
-        None if only an assignment is drawn.
-    leaders : mapping of str to int or None
-    brokers : mapping of int to bool
-        Whether each broker is up.
+    isr: None if only an assignment is drawn.
+    brokers: whether each broker is up.
     """
 
     replicas: Mapping[str, Sequence[int]]
@@ -56,8 +50,6 @@ def placement_of(state: State) -> Placement:
 def draw_assignment(assignment: Mapping[int, Sequence[int]], caption: str = "") -> Picture:
     """Draw an assignment as `advisor.assign` returns it; the first replica leads.
 
-    Examples
-    --------
     >>> draw_assignment({0: [1, 2], 1: [2, 1]}).description
     'Brokers 1, 2. Partition 0: 1 leads, 2 follows. Partition 1: 2 leads, 1 follows.'
     """

@@ -19,20 +19,10 @@ def draw_rows(rows: Mapping[str, Sequence[int]], caption: str = "") -> Picture:
 
     A record that comes after a later one, or a second time, has a red frame.
 
-    Parameters
-    ----------
-    rows : mapping of str to sequence of int
-        Records by title, 13 at most.
-    caption : str
-        Text below the drawing.
+    rows: records by title, 13 at most.
+    caption: text below the drawing.
+    Raises InputError if a row is too long.
 
-    Raises
-    ------
-    InputError
-        If a row is too long.
-
-    Examples
-    --------
     >>> draw_rows({"5 in flight": [1, 0, 2], "1 in flight": [0, 1, 2]}).description
     '5 in flight: 1, 0 (out of order), 2. 1 in flight: 0, 1, 2.'
     """

@@ -98,16 +98,10 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
 def fragment(title: str, steps: Sequence[tuple[str, Html]], key: str = "", first: int = 0) -> Html:
     """Return the fragment; each step is its short title and its HTML.
 
-    Parameters
-    ----------
-    title : str
-        Heading, and the name of the region for screen readers.
-    steps : sequence of (str, Html)
-        At least one.
-    key : str
-        What the signs of the drawings mean.
-    first : int
-        The step that is shown first.
+    title: heading, and the name of the region for screen readers.
+    steps: at least one.
+    key: what the signs of the drawings mean.
+    first: the step that is shown first.
     """
     listed = html_joined(
         markup('<li data-title="{}">{}</li>', html(short), step) for short, step in steps

@@ -30,16 +30,10 @@ _KEY_PLACEMENT = "Blue: leads. Green: follows, in the ISR. Dashed: follows, out 
 class Step:
     """One step of a story.
 
-    Attributes
-    ----------
-    commands : tuple of Moment
-        The command, and the looks after it that changed nothing.
-    picture : Picture
-        The drawing and its description.
-    headline : str
-        Leader and ISR, in words.
-    loss : str
-        Which acknowledged records are lost by now; "" if none.
+    commands: the command, and the looks after it that changed nothing.
+    picture: the drawing and its description.
+    headline: leader and ISR, in words.
+    loss: which acknowledged records are lost by now; "" if none.
     """
 
     commands: tuple[Moment, ...]
@@ -74,18 +68,8 @@ class Step:
 class Story:
     """The steps of a scenario; shows itself in a notebook.
 
-    Attributes
-    ----------
-    title : str
-    steps : tuple of Step
-    key : str
-        What the signs of the drawings mean.
-    first : int
-        The step that is shown first.
-
-    See Also
-    --------
-    advisor.play : Runs a scenario; its result's ``story`` makes one of these.
+    key: what the signs of the drawings mean.
+    first: the step that is shown first.
     """
 
     title: str
@@ -120,10 +104,7 @@ class Story:
 def story(play: Play, partition: str | None = None, title: str | None = None) -> Story:
     """Draw the steps of a scenario; see `Play.story`.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to draw: real brokers, no topic, or no such partition.
+    Raises InputError if there is nothing to draw: real brokers, no topic, or no such partition.
     """
     if not play.moments:
         raise InputError("a story is drawn from the model's state; play it with engine='model'")
@@ -132,8 +113,8 @@ def story(play: Play, partition: str | None = None, title: str | None = None) ->
     if not names:
         raise InputError("the scenario creates no topic, so there are no logs to draw")
     if partition is not None and partition not in names:
-        known = ", ".join(names)
-        raise InputError(f"partition={shown(partition)}: the scenario has {known}")
+        listed_names = ", ".join(names)
+        raise InputError(f"partition={shown(partition)}: the scenario has {listed_names}")
     heading = title or _DEFAULT_TITLE
     if title is None and play.moments[0].notes:
         first, *others = play.moments
@@ -165,8 +146,8 @@ def _grouped(moments: Sequence[Moment]) -> Iterator[tuple[Moment, ...]]:
         yield tuple(group)
 
 
-def _same(one: State, other: State) -> bool:
-    return (one.partitions, one.brokers) == (other.partitions, other.brokers)
+def _same(first: State, second: State) -> bool:
+    return (first.partitions, first.brokers) == (second.partitions, second.brokers)
 
 
 def _logs(groups: Sequence[tuple[Moment, ...]], topic: str, number: int) -> list[Step]:
@@ -178,15 +159,15 @@ def _logs(groups: Sequence[tuple[Moment, ...]], topic: str, number: int) -> list
         if any((p.topic, p.number) == (topic, number) for p in state.partitions):
             changes.append((group, change(before, state, topic, number)))
             before = state
-    columns = log_drawing.columns(one for _, one in changes)
+    columns = log_drawing.columns(partition_change for _, partition_change in changes)
     epochs = sorted({run.epoch for _, c in changes for row in c.rows for run in row.log.runs})
     letters = few_enough_for_letters(changes[-1][0][-1].state.next_value)
     steps = []
-    for group, one in changes:
-        words = log_words.description(one, _command(group), letters)
-        svg = log_drawing.draw(one, columns, epochs, letters, words)
-        headline = log_words.headline(one)
-        loss = log_words.loss(one, letters)
+    for group, partition_change in changes:
+        words = log_words.description(partition_change, _command(group), letters)
+        svg = log_drawing.draw(partition_change, columns, epochs, letters, words)
+        headline = log_words.headline(partition_change)
+        loss = log_words.loss(partition_change, letters)
         steps.append(
             Step(group, Picture(svg, words), f"{headline[:1].upper()}{headline[1:]}.", loss)
         )

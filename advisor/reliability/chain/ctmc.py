@@ -55,44 +55,29 @@ _KINDS: dict[str, Any] = {"waits": _COUNTS, "effects": _EFFECTS}
 class Structure:
     """A chain without the values of its rates; equal only to itself.
 
-    Attributes
-    ----------
-    states : int
-        Number of states; 0 is the healthy one.
-    source, target, rate : arrays of int, shape (transitions,)
-        State, state, index into ``rate_names``.
-    weight : array of float, shape (transitions,)
-        Multiplicity.
-    effects : array of int, shape (transitions,)
-        Bits of :class:`~advisor.reliability.partition.effects.Effect`. After TRUNCATED the chain
-        starts anew.
-    gap_map : array of int, shape (transitions, gaps)
-        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
-    rate_names : tuple of str
-    writable, readable, growing : arrays of bool, shape (states,)
-    gaps, in_sync : arrays of int, shape (states,)
-        How many gaps there are, and replicas in the ISR.
-    attribution : dict of str to array, shape (states,)
-        Share of each mechanism in what keeps replicas away; rows add up to 1.
-    constants : ChainConstants
-    environment : FaultEnvironment
-    truncated_target : array of int, shape (truncated transitions,)
-        Which truncated state each TRUNCATED transition leads to.
-    stops_writes : array of bool, shape (truncated transitions,)
-        Whether writes stop with it.
-    writes_rarely_stop : array of bool, shape (states,)
-        States that refuse writes and are entered from writable ones so rarely that ``flush_window``
-        leaves them out.
-    flush_window : FlushWindowLosses
-        Losses by a power failure before the last writes are flushed, in states that refuse writes.
-    own, racks : arrays of int, shape (states, slots)
-        Condition and rack of each slot's broker; see :class:`FaultEnvironment`.
-    waits, election_risks : arrays, shape (states + truncated states, ...)
-        See :class:`Graph`; the truncated states last.
-    restarts : sparse array, shape (states, names), or None
-        Of a condensed chain: how many further transitions of each name only start it anew.
-    uncondensed : Structure or None
-        Of a condensed chain: the other one.
+    states: number of states; 0 is the healthy one.
+    source, target, rate (transitions,): state, state, index into ``rate_names``.
+    weight (transitions,): multiplicity.
+    effects (transitions,): bits of :class:`~advisor.reliability.partition.effects.Effect`. After
+        TRUNCATED the chain starts anew.
+    gap_map (transitions, gaps): old gap to new gap, or GAP_LOST or GAP_CLOSED.
+    writable, readable, growing (states,).
+    gaps, in_sync (states,): how many gaps there are, and replicas in the ISR.
+    attribution (states,): share of each mechanism in what keeps replicas away; rows add up to 1.
+    truncated_target (truncated transitions,): which truncated state each TRUNCATED transition leads
+        to.
+    stops_writes (truncated transitions,): whether writes stop with it.
+    writes_rarely_stop (states,): states that refuse writes and are entered from writable ones so
+        rarely that ``flush_window`` leaves them out.
+    flush_window: losses by a power failure before the last writes are flushed, in states that
+        refuse writes.
+    own, racks (states, slots): condition and rack of each slot's broker; see
+        :class:`FaultEnvironment`.
+    waits, election_risks (states + truncated states, ...): see :class:`Graph`; the truncated states
+        last.
+    restarts (states, names): of a condensed chain: how many further transitions of each name only
+        start it anew.
+    uncondensed: of a condensed chain: the other one.
     """
 
     states: int
@@ -201,17 +186,9 @@ class Structure:
         While acks=all waits for a lagging follower nothing is acknowledged, so that wait is
         deducted.
 
-        Parameters
-        ----------
-        flush_hours : float
-            From a write until it is on disk.
-        hung_hours : float
-            How long acks=all waits for a lagging follower.
-
-        Returns
-        -------
-        array, shape (transitions,)
-            Zeros for transitions that do not stop writes.
+        flush_hours: from a write until it is on disk.
+        hung_hours: how long acks=all waits for a lagging follower.
+        Returns (transitions,): zeros for transitions that do not stop writes.
         """
         waited = [hung_hours * entry.hangs for entry in transitions(self.rate_names)]
         left = np.maximum(flush_hours - np.array(waited), 0.0)

@@ -27,13 +27,11 @@ from advisor.reliability.statespace.state_index import codes_of_rows
 class _Kinds(NamedTuple):
     """States that are left out, by what their bound depends on; and all states, by outages.
 
-    Attributes
-    ----------
-    waits : sparse array, shape (kinds, waits)
-    election_risks : array, shape (kinds, ...)
-    of_left_out : array of int, shape (truncated states,)
-    every_wait : array, shape (outages, waits)
-    of_state : array of int, shape (states + truncated states,)
+    waits (kinds, waits).
+    election_risks (kinds, ...).
+    of_left_out (truncated states,).
+    every_wait (outages, waits).
+    of_state (states + truncated states,).
     """
 
     waits: sparse.csr_array
@@ -65,10 +63,8 @@ def _kinds(chain: Structure) -> _Kinds:
 class DrawnTruncation(NamedTuple):
     """What excursions into truncated states add at most, per hour; each of shape (draws,).
 
-    Attributes
-    ----------
-    losses, totals, hours, events : arrays
-        Loss events; total losses; hours; and failures and ends of outages.
+    losses, totals, hours, events: loss events; total losses; hours; and failures and ends of
+        outages.
     """
 
     losses: Vector
@@ -92,20 +88,13 @@ def truncation_of_draws(
 ) -> DrawnTruncation:
     """Bound what the states add in each draw that are left out.
 
-    Parameters
-    ----------
-    chain : Structure
-        Not condensed.
-    rates : sequence of mapping of str to float
-        Of everything that can happen in each draw, per hour.
-    name_rates : array, shape (names, draws)
-    pi : array, shape (states, draws)
-    unflushed_hours : array, shape (draws,)
-        Until what is written is on disk.
-    stops : array of int, shape (stops,)
-        States that transitions lead to which stop writes.
-    often : array, shape (stops, draws)
-        As for `third_failures`.
+    chain: not condensed.
+    rates: of everything that can happen in each draw, per hour.
+    name_rates (names, draws).
+    pi (states, draws).
+    unflushed_hours (draws,): until what is written is on disk.
+    stops (stops,): states that transitions lead to which stop writes.
+    often (stops, draws): as for `third_failures`.
     """
     left_out, kinds = left_out_of(chain), _kinds(chain)
     power = np.array([strikes_per_hour(drawn, chain.environment.racks, True) for drawn in rates])

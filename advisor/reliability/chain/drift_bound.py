@@ -44,18 +44,11 @@ Vector = NDArray[np.float64]
 class Drift:
     """The bound by drift.
 
-    Attributes
-    ----------
-    hours : array, shape (waits,)
-        What an outage of each kind adds to the mean time until all is healthy; infinite if
-        failures bring in more than repairs take off.
-    copy_hours : float
-        What each copy still to be made adds.
-    replicas : int
-    ends : array, shape (waits,)
-        How many ends of outages each kind still has to come.
-    events_per_hour : float
-        Upper bound on failures, with the ends of the outages that they start.
+    hours (waits,): what an outage of each kind adds to the mean time until all is healthy; infinite
+        if failures bring in more than repairs take off.
+    copy_hours: what each copy still to be made adds.
+    ends (waits,): how many ends of outages each kind still has to come.
+    events_per_hour: upper bound on failures, with the ends of the outages that they start.
     """
 
     hours: Vector
@@ -69,11 +62,8 @@ class Drift:
     ) -> tuple[Vector, Vector]:
         """Upper bounds on the mean hours and events until all is healthy.
 
-        Parameters
-        ----------
-        waits : array of int, shape (states, waits)
-        copies : array, shape (states,)
-            :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
+        waits (states, waits).
+        copies (states,): :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
         """
         # Only outages that there are are stored, and 0 times infinite hours does not come up.
         if not (isinstance(waits, sparse.csr_array) and waits.dtype == np.float64):
@@ -96,15 +86,10 @@ def drift(
 ) -> Drift:
     """Compute the drift bound of these rates.
 
-    Parameters
-    ----------
-    rates : mapping of str to float
-        Of everything that can happen, per hour.
-    racks : tuple of int
-        Rack of each replica.
-    most_slack : float
-        Upper limit of the factor a. A finite limit makes the bound an estimate, which only the
-        choice of states may use.
+    rates: of everything that can happen, per hour.
+    racks: rack of each replica.
+    most_slack: upper limit of the factor a. A finite limit makes the bound an estimate, which only
+        the choice of states may use.
     """
     replicas = len(racks)
     copy = 1.0 / rates[COPY] if COPY in rates else 0.0
@@ -149,10 +134,7 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
 def deaths(name: str, rates: Mapping[str, float], of_hosts: bool = False) -> float:
     """Probability that an outage begun by a failure of this name ends in a death.
 
-    Parameters
-    ----------
-    of_hosts : bool
-        Only the deaths that take the host count.
+    of_hosts: only the deaths that take the host count.
     """
     entry = transition(name).mechanism
     return deaths_of(entry, rates, of_hosts)
@@ -225,18 +207,10 @@ def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
 class Failures(NamedTuple):
     """The failures among named rates, and what each can strike.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the rates.
-    mechanisms : tuple of Mechanism
-    sites, struck, on_leader : arrays, shape (failures,)
-        See `reach` and `strikes_on_leader`.
-    conditions : array of int, shape (failures, most)
-        In which each can leave a broker; the first one is repeated.
-    cuts_power, destroys, of_quorum, of_broker : arrays of bool, shape (failures,)
-    dying : array of int
-        Those whose outages may end in a death.
+    sites, struck, on_leader (failures,): see `reach` and `strikes_on_leader`.
+    conditions (failures, most): in which each can leave a broker; the first one is repeated.
+    cuts_power, destroys, of_quorum, of_broker (failures,).
+    dying: those whose outages may end in a death.
     """
 
     names: tuple[str, ...]

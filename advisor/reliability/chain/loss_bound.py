@@ -62,19 +62,12 @@ IntArray = NDArray[np.int64]
 class LossPreconditions:
     """Rates of the events without which no record is lost, and the time to recover from them.
 
-    Attributes
-    ----------
-    log_destructions_per_hour : float
-        Failures that destroy a log.
-    unflushed_losses_per_hour : float
-        Other failures that may lose unflushed records.
-    leader_failures_per_hour : float
-    max_recovery_hours : float
-        Upper bound on the mean time until all is healthy, from the worst of all states.
-    quorum_losses_per_hour : float
-        Failures after which there may be no controller quorum.
-    power_failures_per_hour : float
-        Power failures of any replica.
+    log_destructions_per_hour: failures that destroy a log.
+    unflushed_losses_per_hour: other failures that may lose unflushed records.
+    max_recovery_hours: upper bound on the mean time until all is healthy, from the worst of all
+        states.
+    quorum_losses_per_hour: failures after which there may be no controller quorum.
+    power_failures_per_hour: power failures of any replica.
     """
 
     log_destructions_per_hour: float
@@ -93,18 +86,11 @@ class LossPreconditions:
     def elections(self, election_risks: Vector, hours: Vector, dying: Vector) -> Vector:
         """Upper bound on the mean number of elections that lose until all is healthy.
 
-        Parameters
-        ----------
-        election_risks : array, shape (states,)
-            An election risk, see :mod:`advisor.reliability.partition.election_risk`.
-        hours : array, shape (states,)
-            Upper bound on the mean time until all is healthy.
-        dying : array, shape (states,)
-            Mean number of limping brokers that die.
-
-        Returns
-        -------
-        array, shape (states,)
+        election_risks (states,): an election risk, see
+            :mod:`advisor.reliability.partition.election_risk`.
+        hours (states,): upper bound on the mean time until all is healthy.
+        dying (states,): mean number of limping brokers that die.
+        Returns (states,).
         """
         # A destruction makes an empty replica electable, at once or at a later leader failure.
         later = self.log_destructions_per_hour
@@ -122,11 +108,8 @@ class LossPreconditions:
     ) -> Vector:
         """The same for elections of an empty member of the ELR.
 
-        Parameters
-        ----------
-        members : array, shape (states, columns)
-            See :class:`Limits`.
-        leaderless : array of bool, shape (states,)
+        members (states, columns): see :class:`Limits`.
+        leaderless (states,).
         """
         empty, out = members[:, EMPTY_IN_ELR] > 0, members[:, NO_QUORUM] > 0
         now = times(self.leader_failures_per_hour, hours) + dying + leaderless
@@ -169,16 +152,10 @@ def loss_preconditions(
 ) -> LossPreconditions:
     """Sum up the rates of the events that a loss needs.
 
-    Parameters
-    ----------
-    rates : mapping of str to float
-        Rate of every failure and repair, per hour.
-    racks : tuple of int
-        Rack of each replica.
-    drift : Drift
-        Of the same rates and racks.
-    voters : bool
-        Outages of racks may take the majority of the controller quorum.
+    rates: rate of every failure and repair, per hour.
+    racks: rack of each replica.
+    drift: of the same rates and racks.
+    voters: outages of racks may take the majority of the controller quorum.
     """
     struck = drift_bound.failures(tuple(rates), racks)
     often = struck.per_hour(rates) * struck.sites
@@ -222,13 +199,8 @@ def power_per_hour(
 ) -> Vector:
     """Upper bound on the rate of power failures in states, deaths of brokers that limp included.
 
-    Parameters
-    ----------
-    waits : array of int, shape (states, waits)
-
-    Returns
-    -------
-    array, shape (states,)
+    waits (states, waits).
+    Returns (states,).
     """
     dies = np.zeros(table().waits)
     for condition, entry in table().outages.items():
@@ -240,11 +212,8 @@ def power_per_hour(
 class ExcursionBound(NamedTuple):
     """Upper bounds on the mean rewards of an excursion, by state.
 
-    Attributes
-    ----------
-    losses, totals, events, hours, deaths : arrays, shape (states,)
-        Loss events, total losses, failures and ends of outages, time, and deaths of brokers that
-        limp in the state.
+    losses, totals, events, hours, deaths (states,): loss events, total losses, failures and ends of
+        outages, time, and deaths of brokers that limp in the state.
     """
 
     losses: Vector
@@ -257,16 +226,10 @@ class ExcursionBound(NamedTuple):
 class Limits:
     """Bounds on excursions from the outages and the election risk of a state alone.
 
-    Parameters
-    ----------
-    rates : mapping of str to float
-        Of everything that can happen, per hour.
-    racks : tuple of int
-        Rack of each replica.
-    most_slack : float
-        See :func:`advisor.reliability.chain.drift_bound.drift`.
-    voters : bool
-        See :func:`loss_rates`.
+    rates: of everything that can happen, per hour.
+    racks: rack of each replica.
+    most_slack: see :func:`advisor.reliability.chain.drift_bound.drift`.
+    voters: see :func:`loss_rates`.
     """
 
     def __init__(
@@ -292,11 +255,9 @@ class Limits:
     ) -> ExcursionBound:
         """Upper bounds until every replica is healthy.
 
-        Parameters
-        ----------
-        waits : array of int, shape (states, waits)
-        election_risks : array, shape (states, columns)
-            See :class:`advisor.reliability.statespace.state_graph.Graph`.
+        waits (states, waits).
+        election_risks (states, columns): see
+            :class:`advisor.reliability.statespace.state_graph.Graph`.
         """
         near = election_risks[:, ELECTION_RISK]
         hours, events = self._drift.until_well(waits, election_risks[:, PENDING_COPIES])

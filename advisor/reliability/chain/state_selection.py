@@ -73,12 +73,8 @@ _GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
 class NominalRates(NamedTuple):
     """Rates rounded to powers of two, so that similar cards share a truncated chain.
 
-    Attributes
-    ----------
-    rates : tuple of (str, float)
-        Of everything that can happen, per hour.
-    failover_hours : float
-        Without a leader, after one that failed.
+    rates: of everything that can happen, per hour.
+    failover_hours: without a leader, after one that failed.
     """
 
     rates: tuple[tuple[str, float], ...]
@@ -89,17 +85,11 @@ class NominalRates(NamedTuple):
 class Part:
     """The moves out of the kept states.
 
-    Attributes
-    ----------
-    kept : array of int, shape (states,)
-        Their numbers in the graph.
-    source, target : arrays of int, shape (moves,)
-        Positions among the kept states; the target is -1 if it is truncated.
-    into : array of int, shape (moves,)
-        The target's number in the graph.
-    rate, effects, gaps : arrays of int, shape (moves,)
-        Columns of :meth:`Graph.moves`.
-    times : array of float, shape (moves,)
+    kept (states,): their numbers in the graph.
+    source, target (moves,): positions among the kept states; the target is -1 if it is truncated.
+    into (moves,): the target's number in the graph.
+    rate, effects, gaps (moves,): columns of :meth:`Graph.moves`.
+    times (moves,).
     """
 
     kept: IntArray
@@ -170,11 +160,8 @@ def truncated_states(part: Part) -> tuple[IntArray, IntArray]:
 class Selection(NamedTuple):
     """States to keep, with their moves, the healthy one first.
 
-    Attributes
-    ----------
-    part : Part
-    writes_rarely_stop : array of bool, shape (states,)
-        Where writes stop so rarely that losses before a flush are not computed.
+    writes_rarely_stop (states,): where writes stop so rarely that losses before a flush are not
+        computed.
     """
 
     part: Part
@@ -186,13 +173,9 @@ def select_states(
 ) -> Selection:
     """Choose the states to keep: those that matter at the rates of any guide.
 
-    Parameters
-    ----------
-    guides : sequence of NominalRates
-        The search of each begins with the states of those before it; all but the first one's is
+    guides: the search of each begins with the states of those before it; all but the first one's is
         coarser.
-    constants : ChainConstants
-        One of those that the graph serves.
+    constants: one of those that the graph serves.
     """
     search = _Search(graph, guides[0], constants)
     selection = search.kept()
@@ -209,16 +192,10 @@ def select_states(
 class _Harm(NamedTuple):
     """What truncated states can add to the measures.
 
-    Attributes
-    ----------
-    shares : array, shape (states, 4)
-        In units of what may be missing.
-    entered : array, shape (states,)
-        Entries per healthy hour.
-    flux : array, shape (moves,)
-        How often the moves of the kept states happen, per healthy hour.
-    allowed : array, shape (4,)
-        What may be missing.
+    shares (states, 4): in units of what may be missing.
+    entered (states,): entries per healthy hour.
+    flux (moves,): how often the moves of the kept states happen, per healthy hour.
+    allowed (4,): what may be missing.
     """
 
     shares: Vector
@@ -359,22 +336,12 @@ def truncated_flux(
 ) -> tuple[Vector, Vector]:
     """Visits to the kept states and entries into the truncated ones, per healthy hour.
 
-    Parameters
-    ----------
-    source, target : arrays of int, shape (transitions,)
-        Kept states, the sources ascending; the target is -1 where it is truncated.
-    rate : array, shape (transitions,)
-        Per hour.
-    place : array of int
-        Which truncated state each transition with target -1 leads to.
-    sizes : (int, int)
-        Numbers of kept and of truncated states.
-
-    Returns
-    -------
-    visits : array, shape (states,)
-        Hours, within PRECISION.
-    entered : array, shape (truncated,)
+    source, target (transitions,): kept states, the sources ascending; the target is -1 where it is
+        truncated.
+    rate (transitions,): per hour.
+    place: which truncated state each transition with target -1 leads to.
+    sizes: numbers of kept and of truncated states.
+    Returns visits (states,): hours, within PRECISION; entered (truncated,).
     """
     out, (size, truncated) = target < 0, sizes
     inner = ~out & (target != source)

@@ -32,24 +32,13 @@ def truncation_error(
 ) -> Vector:
     """What excursions into truncated states add to each measure at most, per hour.
 
-    Parameters
-    ----------
-    rates : mapping of str to float
-        Of everything that can happen, per hour.
-    rate : array, shape (transitions,)
-        Per hour.
-    pi : array, shape (states,)
-        Stationary distribution, within PRECISION.
-    outage_hours : float
-        Without service at a change of leader, at most.
-    unflushed_hours : float
-        Until what is written is on disk.
-
-    Returns
-    -------
-    array, shape (6,)
-        Loss events, total losses, hours not writable, hours not readable, hours, and stalls of
-        acknowledgements. Zeros if no state is truncated.
+    rates: of everything that can happen, per hour.
+    rate (transitions,): per hour.
+    pi (states,): stationary distribution, within PRECISION.
+    outage_hours: without service at a change of leader, at most.
+    unflushed_hours: until what is written is on disk.
+    Returns (6,): loss events, total losses, hours not writable, hours not readable, hours, and
+        stalls of acknowledgements. Zeros if no state is truncated.
     """
     left_out = left_out_of(chain)
     if not len(left_out.source):
@@ -90,16 +79,10 @@ def third_failures(
     failure adds: ``o s T^2 / 2`` for each stop of writes, with failures that keep writes stopped at
     rate o, and power failures after them at rate s.
 
-    Parameters
-    ----------
-    rates : mapping of str to float
-        Of everything that can happen, per hour.
-    rate : array, shape (transitions,)
-        Per hour, given the source state.
-    target : array of int, shape (stops,)
-        State that each transition leads to which stops writes.
-    stops : array, shape (stops,)
-        How often it happens per hour, times the square of T, for which see
+    rates: of everything that can happen, per hour.
+    rate (transitions,): per hour, given the source state.
+    target (stops,): state that each transition leads to which stops writes.
+    stops (stops,): how often it happens per hour, times the square of T, for which see
         :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
     """
     left_out = left_out_of(chain)
@@ -113,18 +96,11 @@ def third_failures(
 class LeftOut(NamedTuple):
     """What a chain leaves out, whatever its rates.
 
-    Attributes
-    ----------
-    moves, source : arrays of int, shape (truncated transitions,)
-        Which lead to truncated states, and their sources.
-    rare : array of int
-        Transitions that stop writes in a state left out as rare.
-    between : array of int, shape (transitions,)
-        Those that keep writes stopped, or may.
-    after : array of int, shape (transitions,)
-        The state that each leads to, also if it is truncated.
-    waits, every_wait : sparse arrays, shape (states, waits)
-        Of the truncated states, and of all of them, these last.
+    moves, source (truncated transitions,): which lead to truncated states, and their sources.
+    rare: transitions that stop writes in a state left out as rare.
+    between (transitions,): those that keep writes stopped, or may.
+    after (transitions,): the state that each leads to, also if it is truncated.
+    waits, every_wait (states, waits): of the truncated states, and of all of them, these last.
     """
 
     moves: IntArray

@@ -35,14 +35,9 @@ _FACTORS = np.random.default_rng(1979).integers(2**64, size=64, dtype=np.uint64)
 class Sites(NamedTuple):
     """Brokers and racks by number.
 
-    Attributes
-    ----------
-    ids : array of int, shape (brokers,)
-        Broker ids, sorted.
-    racks : array of int, shape (brokers,)
-        Number of each broker's rack.
-    names : tuple
-        Of the racks.
+    ids (brokers,): broker ids, sorted.
+    racks (brokers,): number of each broker's rack.
+    names: of the racks, by number.
     """
 
     ids: IntArray
@@ -71,22 +66,14 @@ def _numbered(rack_of: tuple[tuple[int, Hashable], ...]) -> Sites:
 class Occurrence(NamedTuple):
     """One way in which an event can find a set in an outage class, by the set's slots.
 
-    Attributes
-    ----------
-    sites : tuple of int
-        Slot of the broker that fails or returns, or one slot of each rack that does; empty for the
-        whole cluster.
-    brokers_out : tuple of int
-        Slots whose own broker is out.
-    racks_out : tuple of int
-        One slot in each rack that is out.
-    unaffected : tuple of int
-        Slots in service that the event does not strike; of racks marked `as_one` the first such
-        slot, plus the number of slots plus 1.
-    lagging : tuple of int
-        Slots that lag, so do not lead.
-    destroyed : tuple of tuple of int
-        Of ``brokers_out``, those in each rack marked as destroyed.
+    sites: slot of the broker that fails or returns, or one slot of each rack that does; empty for
+        the whole cluster.
+    brokers_out: slots whose own broker is out.
+    racks_out: one slot in each rack that is out.
+    unaffected: slots in service that the event does not strike; of racks marked `as_one` the first
+        such slot, plus the number of slots plus 1.
+    lagging: slots that lag, so do not lead.
+    destroyed: of ``brokers_out``, those in each rack marked as destroyed.
     """
 
     sites: tuple[int, ...]
@@ -103,12 +90,8 @@ def occurrences(
 ) -> tuple[Occurrence, ...]:
     """Every way to meet an outage class and an event, for slots sorted by rack, fullest first.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Replicas in each rack, descending.
-    scope : str
-        Of the event: as `scope_of` or `racks_at_once` has it.
+    sizes: replicas in each rack, descending.
+    scope: of the event: as `scope_of` or `racks_at_once` has it.
     """
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
@@ -185,14 +168,9 @@ def _at(
 class _Members(NamedTuple):
     """The sets of one rack pattern, slots sorted by rack, fullest first.
 
-    Attributes
-    ----------
-    brokers, racks : arrays of int, shape (rows, replicas)
-        A row for each pair of set and preferred leader.
-    leader : array of int, shape (rows,)
-        Slot of the preferred leader; -1 where any replica may lead.
-    once : array of int, shape (sets,)
-        One row of each set.
+    brokers, racks (rows, replicas): a row for each pair of set and preferred leader.
+    leader (rows,): slot of the preferred leader; -1 where any replica may lead.
+    once (sets,): one row of each set.
     """
 
     brokers: IntArray
@@ -204,13 +182,9 @@ class _Members(NamedTuple):
 class CoincidentSets:
     """Events in which sets of a placement are in one outage class and struck at once.
 
-    Parameters
-    ----------
-    sets : mapping of pattern to sequence of replicas
-        Distinct sets, whose racks hold equal numbers of replicas. A set is repeated for each of
+    sets: distinct sets, whose racks hold equal numbers of replicas. A set is repeated for each of
         its preferred leaders.
-    preferred_leader : bool
-        The first replica of each list leads; otherwise any may.
+    preferred_leader: the first replica of each list leads; otherwise any may.
     """
 
     def __init__(
@@ -292,12 +266,8 @@ class CoincidentSets:
     ) -> StaggeredReplacement:
         """The destroyed brokers that expose sets to the same events; computed once.
 
-        Parameters
-        ----------
-        exposed : tuple of (pattern, outage class)
-            Racks are marked as destroyed whose brokers are replaced one by one.
-        by_rack : bool
-            Each rack was destroyed by its own event; otherwise all brokers by one.
+        exposed: racks are marked as destroyed whose brokers are replaced one by one.
+        by_rack: each rack was destroyed by its own event; otherwise all brokers by one.
         """
         key = (scope, exposed, by_rack)
         if key not in self._staggered_replacement:

@@ -62,21 +62,11 @@ def combine_tails(
     broker then drop no tail with probability s, a restart drops none with
     ``s (1 - p + p mean(s))`` over the other brokers.
 
-    Parameters
-    ----------
-    losses : mapping of pattern to mapping of mechanism to float
-        Tails of one partition that are dropped, per year.
-    by_leader : mapping of pattern to ReplicaSetClass
-        With the leaders' sites alone.
-    along : callable
-        The probability p of a mechanism, or 0.
-    brokers : int
-        Of the cluster, with leaders or without.
-
-    Returns
-    -------
-    set of str
-        The mechanisms that take another broker along.
+    losses: tails of one partition that are dropped, per year.
+    by_leader: with the leaders' sites alone.
+    along: the probability p of a mechanism, or 0.
+    brokers: of the cluster, with leaders or without.
+    Returns the mechanisms that take another broker along.
     """
     pairs = set()
     for mechanism in {name for found in losses.values() for name in found}:
@@ -112,11 +102,8 @@ def combine_struck(
     brokers follows from which: it is computed for the sets of each home together, and taken to be
     independent between homes.
 
-    Returns
-    -------
-    (dict of pattern to losses, float)
-        What remains of each set's losses, and how far the sum of what is added may be off,
-        per year.
+    Returns what remains of each set's losses, and how far the sum of what is added may be off, per
+        year.
     """
     off = 0.0
     for mechanism in sorted({name for found in losses.values() for name in found.struck}):
@@ -147,10 +134,7 @@ def _combine_homes(
 ) -> float:
     """Add the losses of all homes by one mechanism; return their error per year.
 
-    Parameters
-    ----------
-    healthy : float
-        Share of time in which nothing is out.
+    healthy: share of time in which nothing is out.
     """
     racks, strikes = survival.struck_racks(mechanism), survival.strikes(mechanism)
     homes, which = distinct_homes([sets[pattern].homes[0] for pattern in struck])
@@ -181,19 +165,11 @@ def _log_survival_if_picked(
 ) -> tuple[Vector, float]:
     """For each home what its sets lose only because brokers of struck racks are destroyed.
 
-    Parameters
-    ----------
-    picking : sequence of (homes, members, losses)
-        Number of the home and brokers of each set, a row each, and the losses of one set.
-    often : array, shape (homes,)
-        How often the racks are struck while nothing is out, per year.
-    logs : array, shape (homes,)
-        Logarithm of the probability that no set loses in any case.
-
-    Returns
-    -------
-    (array, shape (homes,), float)
-        The same for these losses, if none is lost in any case; and their error per year.
+    picking: number of the home and brokers of each set, a row each, and the losses of one set.
+    often (homes,): how often the racks are struck while nothing is out, per year.
+    logs (homes,): logarithm of the probability that no set loses in any case.
+    Returns (homes,): the same for these losses, if none is lost in any case; and their error per
+        year.
     """
     kind = np.repeat(np.arange(len(picking)), [len(homes) for homes, _, _ in picking])
     which, every = (np.concatenate([given[n] for given in picking]) for n in (0, 1))
@@ -260,10 +236,7 @@ def combine_picked(
 
     Where a broker of a set was out before, as many sets are taken to lose together.
 
-    Parameters
-    ----------
-    by_leader : mapping of pattern to ReplicaSetClass
-        Partitions whose leaders may drop tails.
+    by_leader: partitions whose leaders may drop tails.
     """
     off = 0.0
     for mechanism in {name for found in losses.values() for name in found.picked}:
@@ -332,12 +305,8 @@ def destruction(
 class Unexamined(NamedTuple):
     """Losses that sets may share, taken to be independent since they hardly matter.
 
-    Attributes
-    ----------
-    most : float
-        Largest share of them in the rate of any loss.
-    classes : int
-        Most kinds of events that are examined.
+    most: largest share of them in the rate of any loss.
+    classes: most kinds of events that are examined.
     """
 
     most: float
@@ -347,14 +316,9 @@ class Unexamined(NamedTuple):
 class CommonEvents(NamedTuple):
     """What is left when events in which sets lose together are counted once.
 
-    Attributes
-    ----------
-    rest : dict of pattern to losses
-        What remains of each set's losses a year.
-    off : float
-        How far the sum of what was added may be off, per year.
-    left_out : float
-        Losses a year of all sets that were not examined, which are a part of ``off``.
+    rest: what remains of each set's losses a year.
+    off: how far the sum of what was added may be off, per year.
+    left_out: losses a year of all sets that were not examined, which are a part of ``off``.
     """
 
     rest: dict[Pattern, Mapping[str, float]]
@@ -378,12 +342,8 @@ def combine_common_events(
 ) -> CommonEvents:
     """Add the losses that sets share, each event once.
 
-    Parameters
-    ----------
-    rest : mapping of pattern to dict of mechanism to float
-        Losses a year that are not yet added; what is added here is deducted.
-    others_out : float
-        About the share of time in which any broker of the cluster is out.
+    rest: losses a year that are not yet added; what is added here is deducted.
+    others_out: about the share of time in which any broker of the cluster is out.
     """
     parts: dict[Event, list[Exposure]] = defaultdict(list)
     for pattern, found in losses.items():

@@ -34,10 +34,7 @@ _LARGEST_CODE = 2**62
 class Chance(NamedTuple):
     """A probability with rigorous bounds; exact if they are equal.
 
-    Attributes
-    ----------
-    value, low, high : float
-        The probability, and its lower and upper bound.
+    value, low, high: the probability, and its lower and upper bound.
     """
 
     value: float
@@ -54,12 +51,8 @@ class Chance(NamedTuple):
 class Copysets:
     """The distinct copysets of a cluster.
 
-    Attributes
-    ----------
-    sets : frozenset of frozenset of int
-        Broker ids of each copyset.
-    brokers : int
-        Number of brokers in the whole cluster.
+    sets: broker ids of each copyset.
+    brokers: number of brokers in the whole cluster.
     """
 
     sets: frozenset[Copyset]
@@ -85,29 +78,13 @@ class Copysets:
     def chance_of_loss(self, lost: int) -> Chance:
         """Probability that brokers lost at once, at random, hold every copy of some partition.
 
-        Parameters
-        ----------
-        lost : int
-            How many brokers are lost.
+        lost: how many brokers are lost.
+        The chance is exact if few enough sets of lost brokers lose a partition to enumerate them.
+            Otherwise copysets are treated as independent, clipped to the bounds of Dawson and
+            Sankoff (Proc. AMS 18, 1967) and Kwerel (J. Am. Stat. Assoc. 70, 1975), which hold for
+            any dependence.
+        Raises InputError if ``lost`` is not a whole number from 0 to the number of brokers.
 
-        Returns
-        -------
-        Chance
-            Exact if few enough sets of lost brokers lose a partition to enumerate them. Otherwise
-            copysets are treated as independent, clipped to the bounds of Dawson and Sankoff (Proc.
-            AMS 18, 1967) and Kwerel (J. Am. Stat. Assoc. 70, 1975), which hold for any dependence.
-
-        Raises
-        ------
-        InputError
-            If ``lost`` is not a whole number from 0 to the number of brokers.
-
-        See Also
-        --------
-        chance_any_lost : the same for a number of copysets, treated as independent.
-
-        Examples
-        --------
         >>> copysets([(1, 2), (3, 4)], brokers=4).chance_of_loss(2)
         Chance(value=0.3333333333333333, low=0.3333333333333333, high=0.3333333333333333)
         """
@@ -178,30 +155,12 @@ class Copysets:
 def copysets(placements: Iterable[Iterable[int]], brokers: int) -> Copysets:
     """Return the distinct copysets of a placement.
 
-    Parameters
-    ----------
-    placements : iterable of iterable of int
-        Broker ids of each partition's replicas, in any order.
-    brokers : int
-        Number of brokers in the whole cluster.
+    placements: broker ids of each partition's replicas, in any order.
+    brokers: number of brokers in the whole cluster.
+    Returns the copysets, with the scatter width of each broker, and the probability of a loss.
+    Raises InputError if the placement names more brokers than there are, or a partition has no
+        replicas.
 
-    Returns
-    -------
-    Copysets
-        With the scatter width of each broker, and the probability of a loss.
-
-    Raises
-    ------
-    InputError
-        If the placement names more brokers than there are, or a partition has no replicas.
-
-    See Also
-    --------
-    Copysets.chance_of_loss : probability that brokers lost at once lose a partition.
-    place : the placement of a topic, as Kafka would choose it.
-
-    Examples
-    --------
     >>> found = copysets([(1, 2, 3), (3, 2, 1), (1, 4, 5)], brokers=6)
     >>> len(found.sets)
     2
@@ -225,22 +184,9 @@ def chance_all_lost(replicas: int, brokers: int, lost: float) -> float:
     ``C(lost, replicas) / C(brokers, replicas)``, extended to numbers lost that are not whole, such
     as "1 % of the brokers".
 
-    Parameters
-    ----------
-    replicas : int
-        Replicas of the partition.
-    brokers : int
-        Number of brokers in the whole cluster.
-    lost : float
-        How many brokers are lost.
+    brokers: number of brokers in the whole cluster.
+    lost: how many brokers are lost.
 
-    Returns
-    -------
-    float
-        Probability.
-
-    Examples
-    --------
     >>> chance_all_lost(replicas=3, brokers=6, lost=3)
     0.05
     """
@@ -253,29 +199,11 @@ def chance_any_lost(sets: int, replicas: int, brokers: int, lost: float) -> floa
     The copyset formula ``1 - (1 - q)^K`` of Cidon et al. (USENIX ATC 2013): copysets are treated
     as independent.
 
-    Parameters
-    ----------
-    sets : int
-        Number of distinct copysets.
-    replicas : int
-        Replicas of each partition.
-    brokers : int
-        Number of brokers in the whole cluster.
-    lost : float
-        How many brokers are lost; need not be whole.
+    sets: number of distinct copysets.
+    replicas: replicas of each partition.
+    brokers: number of brokers in the whole cluster.
+    lost: how many brokers are lost; need not be whole.
 
-    Returns
-    -------
-    float
-        Probability.
-
-    See Also
-    --------
-    Copysets.chance_of_loss : exact or bounded, for the copysets of a real placement.
-    chance_all_lost : the probability of one copyset.
-
-    Examples
-    --------
     Of 5000 nodes 1 % are lost; copyset placement with scatter width 10 has 8330 copysets:
 
     >>> round(chance_any_lost(sets=8330, replicas=3, brokers=5000, lost=50), 4)
@@ -310,10 +238,7 @@ def pairs_by_union(sets: Collection[Copyset]) -> dict[int, int]:
 def _shared_subsets(sets: Collection[Copyset]) -> Counter[tuple[int, int, int]]:
     """Count ordered pairs of sets, each with itself included, once for each subset they share.
 
-    Returns
-    -------
-    Counter
-        By the size of one set, of the other, and of the subset.
+    Counted by the size of one set, of the other, and of the subset.
     """
     brokers, tables = _numbered(_by_size(sets))
     shared: Counter[tuple[int, int, int]] = Counter()

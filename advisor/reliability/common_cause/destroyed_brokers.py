@@ -30,14 +30,8 @@ Exposed = tuple[Pattern, OutageClass]
 class Exposure(NamedTuple):
     """Losses of the sets of one pattern in one outage class.
 
-    Attributes
-    ----------
-    pattern : tuple of int
-    outage_class : OutageClass
-    per_year : float
-        Of one set.
-    events : float
-        Number of distinct events in which these sets can lose.
+    per_year: of one set.
+    events: number of distinct events in which these sets can lose.
     """
 
     pattern: Pattern
@@ -49,18 +43,11 @@ class Exposure(NamedTuple):
 class Destruction(NamedTuple):
     """Rates at which brokers are destroyed, and the time to replace them.
 
-    Attributes
-    ----------
-    hours : float
-        Mean time until one is replaced.
-    broker, rack : float
-        Rates per year for one broker, and for all brokers of a rack at once.
-    picked : tuple of (float, float)
-        Rate per year of an event that picks brokers of the whole cluster, and the share picked.
-    again : float
-        Mean number of further destructions, of any broker or rack, until all are replaced.
-    within_racks : bool
-        Some set has all its brokers in one rack: destroying one rack loses records.
+    hours: mean time until one is replaced.
+    broker, rack: rates per year for one broker, and for all brokers of a rack at once.
+    picked: rate per year of an event that picks brokers of the whole cluster, and the share picked.
+    again: mean number of further destructions, of any broker or rack, until all are replaced.
+    within_racks: some set has all its brokers in one rack: destroying one rack loses records.
     """
 
     hours: float = 0.0
@@ -86,18 +73,9 @@ class Destruction(NamedTuple):
         Not all of these losses are the first of their outage: the destruction may have lost some
         set at once, or the next failure another one. That is part of the error.
 
-        Parameters
-        ----------
-        scope : str
-            Scope of the event that loses.
-        losses : sequence of Exposure
-        whole : float
-            Approximate rate per year at which any set loses, by any event.
-
-        Returns
-        -------
-        list of (float, float)
-            Share and its error, for each of the classes.
+        scope: scope of the event that loses.
+        whole: approximate rate per year at which any set loses, by any event.
+        Returns the share and its error, for each of the classes.
         """
         once, off = np.ones(len(losses)), np.zeros(len(losses))
         if not strikes(scope) or not self.hours or not (self.rack or self.picked):
@@ -141,11 +119,8 @@ def _weights(
 ) -> Mapping[tuple[int, float, OutageClass], float]:
     """Weights of the ways in which the destroyed brokers of a class can be out together.
 
-    Returns
-    -------
-    dict of (int, float, outage class) to float
-        Relative frequency by number of destroyed racks, share picked by an event, and class with
-        the racks marked in which brokers were destroyed together.
+    Returns the relative frequency by number of destroyed racks, share picked by an event, and class
+        with the racks marked in which brokers were destroyed together.
     """
     years = destruction.hours / HOURS_PER_YEAR
     out = {n: rack.brokers_out for n, rack in enumerate(outage_class) if rack.destroyed}

@@ -45,13 +45,9 @@ _WHOLE_CLUSTER = np.array([CLUSTER])
 class DrawnStrikes(NamedTuple):
     """What strikes a cluster in each draw.
 
-    Attributes
-    ----------
-    per_year, along : mapping of mechanism to array, shape (draws,)
-        How often each strikes one broker, one rack or the cluster, and the probability that it
-        takes others along.
-    picks : mapping of mechanism to sequence of Pick
-        How its events pick brokers by chance, in each draw.
+    per_year, along (draws,): how often each strikes one broker, one rack or the cluster, and the
+        probability that it takes others along.
+    picks: how its events pick brokers by chance, in each draw.
     """
 
     per_year: Mapping[str, Vector]
@@ -190,12 +186,8 @@ def first_loss_of_draws(
 ) -> tuple[Vector, Vector]:
     """Probability in a year, and mean years, until at least one partition loses records.
 
-    Parameters
-    ----------
-    losses : mapping of pattern to DrawnLosses
-        No leader drops tails.
-    struck : DrawnStrikes
-        The same for all draws.
+    losses: no leader drops tails.
+    struck: the same for all draws.
     """
     sets = placement.replica_set_classes(exchangeable)
     counts = _independent_counts(losses, sets, exchangeable)

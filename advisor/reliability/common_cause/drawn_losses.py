@@ -43,16 +43,11 @@ Kind = tuple[str, str, OutageClass]
 class DrawnYear(NamedTuple):
     """How often a year the lossy moves of a chain happen and lose, a column for each draw.
 
-    Attributes
-    ----------
-    flux, at_once, early, any_tail : arrays, shape (lossy moves, draws)
-        As in `YearlyLosses`.
-    alone : array, shape (counts + 1, states, draws)
-    out : array, shape (draws,)
-        Share of time in which anything is out.
-    by_name : array, shape (names, draws)
-    of_moves : array, shape (moves, draws)
-        How often every move happens.
+    flux, at_once, early, any_tail (lossy moves, draws): as in `YearlyLosses`.
+    alone (counts + 1, states, draws).
+    out (draws,): share of time in which anything is out.
+    by_name (names, draws).
+    of_moves (moves, draws): how often every move happens.
     """
 
     flux: Vector
@@ -68,10 +63,8 @@ class DrawnYear(NamedTuple):
 class DrawnPicked(NamedTuple):
     """`PickedLosses` in each draw; numbers by picked brokers in rows.
 
-    Attributes
-    ----------
-    chances, tails : arrays, shape (replicas + 1, draws)
-    all_picked, per_year, others_per_year, tails_per_year, other_tails_per_year : shape (draws,)
+    chances, tails (replicas + 1, draws).
+    all_picked, per_year, others_per_year, tails_per_year, other_tails_per_year (draws,).
     """
 
     chances: Vector
@@ -99,10 +92,8 @@ class DrawnPicked(NamedTuple):
 class DrawnStruck(NamedTuple):
     """`StruckLosses` in each draw.
 
-    Attributes
-    ----------
-    per_year, share : arrays, shape (draws,)
-    by_picked : array, shape (picked + 1, draws)
+    per_year, share (draws,).
+    by_picked (picked + 1, draws).
     """
 
     per_year: Vector
@@ -120,17 +111,7 @@ class DrawnStruck(NamedTuple):
 class DrawnLosses(NamedTuple):
     """`SetLosses` in each draw: numbers of shape (draws,) where one draw has a number.
 
-    Attributes
-    ----------
-    mean_hours, probability : arrays, shape (draws,)
-        Of the first loss.
-    per_year, tails : mapping of mechanism to array
-    shared : mapping of kind to array
-    picked : mapping of mechanism to DrawnPicked
-    replacement_hours : array
-    visits : mapping of outage class to array
-    out : array
-    struck : mapping of mechanism to DrawnStruck
+    mean_hours, probability (draws,): of the first loss.
     """
 
     mean_hours: Vector
@@ -177,14 +158,9 @@ def _positive(amounts: Mapping[Any, Vector], draw: int) -> dict[Any, float]:
 class DrawnRates(NamedTuple):
     """The rates of a chain in each draw.
 
-    Attributes
-    ----------
-    names : array, shape (names, draws)
-        Of the chain's names, per hour.
-    every : sequence of mapping of str to float
-        Of everything that can happen, in each draw.
-    destruction : sequence of mapping of str to float
-        Share of each mechanism in what destroys brokers, in each draw.
+    names (names, draws): of the chain's names, per hour.
+    every: of everything that can happen, in each draw.
+    destruction: share of each mechanism in what destroys brokers, in each draw.
     """
 
     names: Vector
@@ -210,15 +186,10 @@ def losses_of_draws(
 ) -> DrawnLosses:
     """Put the losses of one set together.
 
-    Parameters
-    ----------
-    chain : Structure
-    lossy : array of int
-        The moves that may lose, ascending.
-    first : (array, array), shape (draws,)
-        Mean hours to the first loss, and its probability within a year.
-    by_name : (array, array), shape (names, draws)
-        Loss events a year and those that drop a tail, by name of the rate that triggers them.
+    lossy: the moves that may lose, ascending.
+    first (draws,): mean hours to the first loss, and its probability within a year.
+    by_name (names, draws): loss events a year and those that drop a tail, by name of the rate that
+        triggers them.
     """
     causes, draws = _Causes(chain.rate_names, rates), len(rates.every)
     classes = chain.outage_classes[0]

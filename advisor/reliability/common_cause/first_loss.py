@@ -55,23 +55,16 @@ ONE_OF_MANY = Unexamined(5e-3, 64)
 class AnyLoss(NamedTuple):
     """First loss over all replica sets.
 
-    Attributes
-    ----------
-    probability : float
-        Of a loss within a year that starts healthy.
-    mean_years : float
-        Infinite if nothing can be lost.
-    bounds : (float, float)
-        On the probability, whatever the dependence between sets: the likeliest set's, and the sum
-        over all sets (union bound).
-    shares : tuple of (mechanism, float)
-        Share of each mechanism in the first losses; they add up to 1, or there are none. What
+    probability: of a loss within a year that starts healthy.
+    mean_years: infinite if nothing can be lost.
+    bounds: on the probability, whatever the dependence between sets: the likeliest set's, and the
+        sum over all sets (union bound).
+    shares: share of each mechanism in the first losses; they add up to 1, or there are none. What
         strikes several sets at once counts once here, other than in their loss events.
-    error : float
-        How far the rate of first losses may be off because sets depend on each other in ways that
-        are approximated, as a share of it.
-    left_out : float
-        Losses that were not examined for what sets share, as a share of it; part of the error.
+    error: how far the rate of first losses may be off because sets depend on each other in ways
+        that are approximated, as a share of it.
+    left_out: losses that were not examined for what sets share, as a share of it; part of the
+        error.
     """
 
     probability: float
@@ -94,21 +87,14 @@ def any_loss(
 ) -> AnyLoss:
     """Probability in a year, and mean years, until at least one partition loses records.
 
-    Parameters
-    ----------
-    losses : mapping of pattern to SetLosses
-        Of one partition on a set of each rack pattern of the placement.
-    strikes_per_year : callable
-        How often a mechanism strikes one broker, one rack or the cluster; 0 for a mechanism that
-        ends outages which others began.
-    tails : Tails, optional
-        None if no record is acknowledged by a leader alone.
-    along : callable
-        Probability that what strikes a rack takes each other one along, or a restart another one.
-    unexamined : Unexamined
-        Losses that sets may share and that are taken for independent nevertheless.
-    picks : mapping of mechanism to Pick
-        How events pick brokers by chance; left out, each broker independently.
+    losses: of one partition on a set of each rack pattern of the placement.
+    strikes_per_year: how often a mechanism strikes one broker, one rack or the cluster; 0 for a
+        mechanism that ends outages which others began.
+    tails: None if no record is acknowledged by a leader alone.
+    along: probability that what strikes a rack takes each other one along, or a restart another
+        one.
+    unexamined: losses that sets may share and that are taken for independent nevertheless.
+    picks: how events pick brokers by chance; left out, each broker independently.
     """
     sets = placement.replica_set_classes(exchangeable)
     alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
@@ -146,11 +132,7 @@ def any_loss(
 class SetsAlone(NamedTuple):
     """First losses of the sets of a placement, each by itself.
 
-    Attributes
-    ----------
-    firsts : mapping of pattern to FirstLoss
-    counts : mapping of pattern to int
-        Sets that may lose independently.
+    counts: sets that may lose independently.
     """
 
     firsts: Mapping[Pattern, FirstLoss]
@@ -223,14 +205,8 @@ def scaled(alone: SetsAlone, nominal: AnyLoss, before: AnyLoss, after: AnyLoss) 
 
     Mechanism by mechanism: what many sets share weighs less among few.
 
-    Parameters
-    ----------
-    alone : SetsAlone
-        All sets on the other card.
-    nominal : AnyLoss
-        Of all sets.
-    before, after : AnyLoss
-        Of the fewer sets, on the card and on the other one.
+    alone: all sets on the other card.
+    before, after: of the fewer sets, on the card and on the other one.
     """
     if not alone.per_year:
         return AnyLoss(0.0, math.inf, (0.0, 0.0))

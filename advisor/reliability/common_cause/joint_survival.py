@@ -24,14 +24,9 @@ class JointSurvival:
     more often than its site is struck, the excess was triggered later, by something that is not
     shared. So more sets, or more losses, never make the first loss rarer.
 
-    Parameters
-    ----------
-    strikes_per_year : callable
-        How often a mechanism strikes one broker, one rack or the cluster.
-    racks : int
-        Of the whole cluster.
-    spreads : callable
-        Probability that a mechanism that strikes a rack takes each other one along.
+    strikes_per_year: how often a mechanism strikes one broker, one rack or the cluster.
+    racks: of the whole cluster.
+    spreads: probability that a mechanism that strikes a rack takes each other one along.
     """
 
     def __init__(
@@ -69,14 +64,9 @@ class JointSurvival:
     ) -> None:
         """Add ``counts`` sets at each site that lose independently given a strike there.
 
-        Parameters
-        ----------
-        sites : array of int, shape (sites,)
-            They may repeat.
-        per_year : array, shape (sites,), or float
-            Losses of one set.
-        trials : int
-            Independent chances of each set to lose per strike.
+        sites (sites,): they may repeat.
+        per_year (sites,) or a number: losses of one set.
+        trials: independent chances of each set to lose per strike.
         """
         often = np.full(len(sites), self._strikes(mechanism))
         logs = self._log_survival(mechanism, often, per_year, counts, trials)
@@ -92,10 +82,7 @@ class JointSurvival:
     ) -> None:
         """The same for losses when all racks of a home are struck.
 
-        Parameters
-        ----------
-        homes : array of int, shape (homes, widest)
-            Racks in rows, padded with -1.
+        homes (homes, widest): racks in rows, padded with -1.
         """
         often = self._strikes(mechanism) * self.struck_racks(mechanism).all_of_each(homes)
         logs = self._log_survival(mechanism, often, per_year, counts, trials)

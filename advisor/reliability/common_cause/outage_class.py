@@ -32,20 +32,11 @@ from advisor.reliability.statespace.state_index import codes_of_rows
 class RackOutage(NamedTuple):
     """State of a set's replicas in one rack at the moment of a loss.
 
-    Attributes
-    ----------
-    size : int
-        Replicas in the rack.
-    brokers_out : int
-        Of these, out or lagging because of their own broker.
-    rack_out : bool
-        The rack is out, and with it every replica not counted in ``brokers_out``.
-    lagging : int
-        Of ``brokers_out``, lagging. The leader of a partition never lags for it.
-    destroyed : bool
-        All of ``brokers_out`` are destroyed, if there are any.
-    as_one : bool
-        Its replicas are in service, and were out, if at all, with their whole rack.
+    brokers_out: of these, out or lagging because of their own broker.
+    rack_out: the rack is out, and with it every replica not counted in ``brokers_out``.
+    lagging: of ``brokers_out``, lagging. The leader of a partition never lags for it.
+    destroyed: all of ``brokers_out`` are destroyed, if there are any.
+    as_one: its replicas are in service, and were out, if at all, with their whole rack.
     """
 
     size: int
@@ -117,12 +108,8 @@ def strikes(scope: str) -> bool:
 def outage_classes(own: IntArray, racks: IntArray, together: Collection[int] = ()) -> OutageClasses:
     """Classify states by which replicas are out.
 
-    Parameters
-    ----------
-    own, racks : arrays of int, shape (states, replicas)
-        Condition of each replica's broker, and its rack.
-    together : collection of int
-        Conditions to treat as outages of a rack, although brokers leave them one by one.
+    own, racks (states, replicas): condition of each replica's broker, and its rack.
+    together: conditions to treat as outages of a rack, although brokers leave them one by one.
     """
     known = table()
     # Destroyed brokers, and those that lost power with the whole site, come back one by one.
@@ -196,18 +183,13 @@ def shared_loss_rates(
     Excluded are losses by the end of a copy, and by failures that several brokers do not survive:
     survivors and copy times are drawn for each set independently.
 
-    Parameters
-    ----------
-    classes, repair_classes : OutageClasses
-        Of the chain's states, for losses by failures and for those by repairs.
-    destruction : mapping of str to float
-        Share of each mechanism in what destroys brokers.
-    rates_per_hour : array, shape (names,)
-    certain, early : arrays, shape (transitions,)
-        Losses per hour with a transition, and by a power failure within the flush window after it.
-    alone : array, shape (counts + 1, states)
-        Share of each state by how many brokers were struck alone since nothing was out: none,
-        one, ..., more.
+    classes, repair_classes: of the chain's states, for losses by failures and for those by repairs.
+    destruction: share of each mechanism in what destroys brokers.
+    rates_per_hour (names,).
+    certain, early (transitions,): losses per hour with a transition, and by a power failure within
+        the flush window after it.
+    alone (counts + 1, states): share of each state by how many brokers were struck alone since
+        nothing was out: none, one, ..., more.
     """
     states, names = len(classes[1]), chain.rate_names
     causes = [transition_rates.causes_of(name, destruction) for name in names]

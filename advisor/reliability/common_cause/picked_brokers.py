@@ -40,14 +40,10 @@ _SEED = 20130626
 class LeaderTails(NamedTuple):
     """Probability that a leader drops a tail, by how many brokers of its set are picked.
 
-    Attributes
-    ----------
-    chances : array, shape (replicas + 1,)
-    members : array of int, shape (lists, replicas)
-        Brokers of each list.
-    partitions : array of int, shape (lists,)
-    first_leads : bool
-        The first broker of each list leads; otherwise any does as often.
+    chances (replicas + 1,).
+    members (lists, replicas): brokers of each list.
+    partitions (lists,).
+    first_leads: the first broker of each list leads; otherwise any does as often.
     """
 
     chances: Vector
@@ -59,20 +55,12 @@ class LeaderTails(NamedTuple):
 class PickedLosses(NamedTuple):
     """Losses of one set by a mechanism that picks each broker by chance.
 
-    Attributes
-    ----------
-    chances : tuple of float
-        Probability of a loss by how many of the set's brokers are picked, from 0 to all.
-    all_picked : float
-        How often, per year, an event picks all of them.
-    per_year : float
-        Loss events a year with all brokers among those that can be picked.
-    others_per_year : float
-        Loss events a year with a broker of the set out before.
-    tails : tuple of float
-        Probability that the leader drops an unreplicated tail, by how many brokers are picked.
-    tails_per_year, other_tails_per_year : float
-        Events a year that drop one, as for the losses.
+    chances: probability of a loss by how many of the set's brokers are picked, from 0 to all.
+    all_picked: how often, per year, an event picks all of them.
+    per_year: loss events a year with all brokers among those that can be picked.
+    others_per_year: loss events a year with a broker of the set out before.
+    tails: probability that the leader drops an unreplicated tail, by how many brokers are picked.
+    tails_per_year, other_tails_per_year: events a year that drop one, as for the losses.
     """
 
     chances: tuple[float, ...]
@@ -130,14 +118,9 @@ def picked_losses(
 ) -> dict[str, PickedLosses]:
     """Losses of one set, by mechanism that picks brokers of the whole cluster by chance.
 
-    Parameters
-    ----------
-    per_year : array, shape (names,)
-        Rates.
-    happen : array, shape (names,)
-        How often transitions of each name happen, per year.
-    lost, any_tail : array, shape (transitions,)
-        How many of them lose and how many drop tails, per year.
+    per_year (names,): rates.
+    happen (names,): how often transitions of each name happen, per year.
+    lost, any_tail (transitions,): how many of them lose and how many drop tails, per year.
     """
     numbers: dict[str, dict[tuple[int, int], int]] = defaultdict(dict)
     for number, name in enumerate(chain.rate_names):
@@ -169,17 +152,11 @@ def picked_losses(
 class AnyPicked(NamedTuple):
     """Given an event that picks brokers by chance.
 
-    Attributes
-    ----------
-    probability : float
-        That any set loses.
-    total : float
-        Mean number of sets that lose, and of leaders that drop tails.
-    error : float
-        Standard error of the probability; 0 where all choices are enumerated.
-    dependence : float
-        How much higher the probability is if sets lose at different choices of brokers, as far as
-        that is possible, rather than independently of each other given the choice.
+    probability: that any set loses.
+    total: mean number of sets that lose, and of leaders that drop tails.
+    error: standard error of the probability; 0 where all choices are enumerated.
+    dependence: how much higher the probability is if sets lose at different choices of brokers, as
+        far as that is possible, rather than independently of each other given the choice.
     """
 
     probability: float
@@ -191,10 +168,7 @@ class AnyPicked(NamedTuple):
 class PickedBrokers:
     """Choices of brokers, and how many of each set are among them.
 
-    Parameters
-    ----------
-    sets : mapping of pattern to array of int, shape (sets, replicas)
-        Distinct sets by rack pattern.
+    sets (sets, replicas): distinct sets by rack pattern.
     """
 
     def __init__(
@@ -232,14 +206,9 @@ class PickedBrokers:
     ) -> AnyPicked:
         """Whether any set loses in an event; sets lose independently given who is picked.
 
-        Parameters
-        ----------
-        chances : mapping of pattern to array, shape (replicas + 1,)
-            Probability of a loss by how many of a set's brokers are picked.
-        share : float
-            Probability of each broker to be picked.
-        tails : mapping of pattern to LeaderTails, optional
-            A leader drops a tail only if it is itself picked.
+        chances (replicas + 1,): probability of a loss by how many of a set's brokers are picked.
+        share: probability of each broker to be picked.
+        tails: a leader drops a tail only if it is itself picked.
         """
         chances = {pattern: some for pattern, some in chances.items() if pattern in self._sets}
         key = tuple((pattern, some.tobytes()) for pattern, some in chances.items()), share
@@ -393,11 +362,8 @@ class PickedBrokers:
     ) -> tuple[Vector, Vector]:
         """Probability that any set loses in an event, and mean number of those that do.
 
-        Parameters
-        ----------
-        chances : mapping of pattern to array, shape (replicas + 1, draws)
-        picks : sequence of Pick
-            Of each draw.
+        chances (replicas + 1, draws).
+        picks: of each draw.
         """
         every = np.array([pick.every for pick in picks])
         share = np.array([pick.share for pick in picks])

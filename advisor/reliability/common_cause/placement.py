@@ -40,21 +40,14 @@ class Brokers(Protocol):
 class ReplicaSetClass:
     """Exchangeable replica sets: those of one rack pattern, which have the same CTMC.
 
-    Attributes
-    ----------
-    partitions : int
-        On all of these sets.
-    lists : int
-        Distinct sets by leader as well, and by order where that decides elections.
-    members : array of int, shape (sets, replicas)
-        Broker numbers of each distinct set. One with several patterns is here where it has most.
-    on_set : array of int, shape (sets,)
-        Partitions on each.
-    rack_numbers : array of int, shape (brokers,)
-        Rack of each broker, by number.
-    leaders : int or None
-        Each partition loses on its own, with its leader: one of the first ``leaders`` replicas of
-        the list. None if all on a set lose together, with any of their brokers.
+    partitions: on all of these sets.
+    lists: distinct sets by leader as well, and by order where that decides elections.
+    members (sets, replicas): broker numbers of each distinct set. One with several patterns is here
+        where it has most.
+    on_set (sets,): partitions on each.
+    rack_numbers (brokers,): rack of each broker, by number.
+    leaders: each partition loses on its own, with its leader: one of the first ``leaders`` replicas
+        of the list. None if all on a set lose together, with any of their brokers.
     """
 
     partitions: int
@@ -116,17 +109,11 @@ def _summed(sites: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
 class Placement:
     """A topic's partitions, grouped by replica list; equal only to itself.
 
-    Attributes
-    ----------
-    sets : tuple of (replicas, count)
-        Replica lists in assignment order, and how many partitions have each.
-    brokers : int
-        In the whole cluster.
-    rack_of : dict
-        Rack of each broker; a broker whose rack is unknown has one of its own.
-    voters : dict
-        Voters of the controller quorum by rack; empty if no outage of racks that counts can take
-        the majority, or where they stand is unknown.
+    sets: replica lists in assignment order, and how many partitions have each.
+    brokers: in the whole cluster.
+    rack_of: rack of each broker; a broker whose rack is unknown has one of its own.
+    voters: voters of the controller quorum by rack; empty if no outage of racks that counts can
+        take the majority, or where they stand is unknown.
     """
 
     sets: tuple[tuple[Replicas, int], ...]
@@ -220,12 +207,9 @@ class Placement:
     ) -> Mapping[tuple[int, ...], ReplicaSetClass]:
         """Group the sets by rack pattern; computed once.
 
-        Parameters
-        ----------
-        leaders : int, optional
-            Count what each partition loses on its own, with its leader: one of the first
-            ``leaders`` replicas of the list. None: what all partitions on a set lose together,
-            with any of their brokers.
+        leaders: count what each partition loses on its own, with its leader: one of the first
+            ``leaders`` replicas of the list. None: what all partitions on a set lose together, with
+            any of their brokers.
         """
         key = (exchangeable, leaders)
         if key not in self._classes:
@@ -308,13 +292,10 @@ class Placement:
     def rack_pattern(self, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
         """Rack numbers of a replica list, in a canonical order unless the order matters.
 
-        Parameters
-        ----------
-        exchangeable : Exchangeable
-            NONE keeps the order. FOLLOWERS puts the leader's rack first, whose failure costs other
-            measures than a follower's, and ALL the fullest; the rest follow by size, so that
-            exchangeable sets share a chain. Which follower leads next is lost thereby: where racks
-            are not equally full, an error of a share rate times duration.
+        exchangeable: NONE keeps the order. FOLLOWERS puts the leader's rack first, whose failure
+            costs other measures than a follower's, and ALL the fullest; the rest follow by size, so
+            that exchangeable sets share a chain. Which follower leads next is lost thereby: where
+            racks are not equally full, an error of a share rate times duration.
         """
         racks = tuple(map(self.rack_of.__getitem__, replicas))
         return self._pattern(racks, exchangeable)
@@ -346,37 +327,16 @@ def place(
 ) -> Placement:
     """Place a new topic as Kafka would, or take the placement of an existing one.
 
-    Parameters
-    ----------
-    cluster : Brokers
-        Broker ids and their racks.
-    config : Config
-        Gives the replication factor, and with its mode the placement algorithm.
-    partitions : int
-        Number of partitions; ignored if ``placement`` is given.
-    placement : tuple of tuple of int, optional
-        Replicas of each partition, preferred leader first.
-    racks_at_once : int
-        How many racks one failure can strike; it matters for the controller quorum.
+    cluster: broker ids and their racks.
+    config: gives the replication factor, and with its mode the placement algorithm.
+    partitions: number of partitions; ignored if ``placement`` is given.
+    placement: replicas of each partition, preferred leader first.
+    racks_at_once: how many racks one failure can strike; it matters for the controller quorum.
+    Returns partitions grouped by replica list.
+    Raises InputError if Kafka would refuse: more replicas than brokers, a replica on an unknown
+        broker, a broker with two replicas, or another number of replicas than the replication
+        factor.
 
-    Returns
-    -------
-    Placement
-        Partitions grouped by replica list.
-
-    Raises
-    ------
-    InputError
-        If Kafka would refuse: more replicas than brokers, a replica on an unknown broker, a broker
-        with two replicas, or another number of replicas than the replication factor.
-
-    See Also
-    --------
-    advisor.assign : the placement of each partition, by algorithm.
-    copysets : distinct sets of brokers, and the chance to lose one of them.
-
-    Examples
-    --------
     >>> from advisor import Cluster, Config
     >>> cluster = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "c"})
     >>> lists = ((1, 3), (3, 1), (2, 3))

@@ -33,14 +33,10 @@ from advisor.reliability.solver.generator import IntArray, Vector
 class Tails(NamedTuple):
     """Losses of unreplicated tails: records acknowledged by the leader alone.
 
-    Attributes
-    ----------
-    per_failure : int
-        Tails that a failure of the leader may drop. Kafka moves leadership back to the preferred
-        leader afterwards, which makes two.
-    leaders : int
-        The leader is one of the first ``leaders`` replicas of the list: with Kafka nearly always
-        the preferred one.
+    per_failure: tails that a failure of the leader may drop. Kafka moves leadership back to the
+        preferred leader afterwards, which makes two.
+    leaders: the leader is one of the first ``leaders`` replicas of the list: with Kafka nearly
+        always the preferred one.
     """
 
     per_failure: int
@@ -50,17 +46,12 @@ class Tails(NamedTuple):
 class YearlyLosses(NamedTuple):
     """How often a year each transition of a chain happens and loses.
 
-    Attributes
-    ----------
-    flux, at_once, early, any_tail : arrays, shape (transitions,)
-        That it happens; loses by itself; by a power failure within the flush window after it; or
-        drops one unreplicated tail or more.
-    alone : array, shape (counts + 1, states)
-        Share of each state by how many brokers were struck alone since nothing was out.
-    healthy : float
-        Share of time in which nothing is out.
-    by_name : array, shape (names,)
-        How often a year transitions of each rate happen.
+    flux, at_once, early, any_tail (transitions,): that it happens; loses by itself; by a power
+        failure within the flush window after it; or drops one unreplicated tail or more.
+    alone (counts + 1, states): share of each state by how many brokers were struck alone since
+        nothing was out.
+    healthy: share of time in which nothing is out.
+    by_name (names,): how often a year transitions of each rate happen.
     """
 
     flux: Vector
@@ -75,13 +66,8 @@ class YearlyLosses(NamedTuple):
 class SharableLosses(NamedTuple):
     """Losses of one set that other sets may share.
 
-    Attributes
-    ----------
-    kinds : list of (mechanism, scope, outage class)
-    per_year : array, shape (kinds,)
-    mechanisms : list of str
-    mechanism : array of int, shape (kinds,)
-        Index among the mechanisms.
+    per_year (kinds,).
+    mechanism (kinds,): index among the mechanisms.
     """
 
     kinds: list[tuple[str, str, OutageClass]]
@@ -94,26 +80,15 @@ class SharableLosses(NamedTuple):
 class SetLosses:
     """When one partition on one replica set loses records; equal only to itself.
 
-    Attributes
-    ----------
-    first : FirstLoss
-        Starting healthy; its probability is that of a loss within a year.
-    per_year : mapping of mechanism to float
-        Loss events a year, by the mechanism that triggers them.
-    shared : Losses
-        Those of them that other sets may share, per year.
-    tails : mapping of mechanism to float
-        Those of them that drop an unreplicated tail.
-    picked : mapping of mechanism to PickedLosses
-        Those of them by events that pick brokers by chance.
-    replacement_hours : float
-        Mean time until a destroyed broker is replaced; 0 if none is destroyed.
-    visits : mapping of outage class to float
-        How often a year the set comes into each.
-    out : float
-        Share of time in which any of its replicas is out or not in sync.
-    struck : mapping of mechanism to StruckLosses
-        Those of its losses in which all of its racks fail at once while nothing is out.
+    first: starting healthy; its probability is that of a loss within a year.
+    per_year: loss events a year, by the mechanism that triggers them.
+    shared: those of them that other sets may share, per year.
+    tails: those of them that drop an unreplicated tail.
+    picked: those of them by events that pick brokers by chance.
+    replacement_hours: mean time until a destroyed broker is replaced; 0 if none is destroyed.
+    visits: how often a year the set comes into each.
+    out: share of time in which any of its replicas is out or not in sync.
+    struck: those of its losses in which all of its racks fail at once while nothing is out.
     """
 
     first: FirstLoss
@@ -155,12 +130,9 @@ class SetLosses:
     ) -> SetLosses:
         """Add what other sets may share in the losses of a chain.
 
-        Parameters
-        ----------
-        classes, repair_classes : OutageClasses
-            Of the chain's states, for losses by failures and for those by repairs.
-        destruction : mapping of str to float
-            Share of each mechanism in what destroys brokers.
+        classes, repair_classes: of the chain's states, for losses by failures and for those by
+            repairs.
+        destruction: share of each mechanism in what destroys brokers.
         """
         rates = np.array([rates_per_hour[name] for name in chain.rate_names])
         at_once = lost_in_any_case(chain, yearly.flux, yearly.at_once)

@@ -29,13 +29,9 @@ _SEED = 19740131
 class Destroyed(NamedTuple):
     """Destroyed brokers that expose sets of one outage class.
 
-    Attributes
-    ----------
-    events : array of int, shape (rows, columns)
-        The rest of the event, equal for equal events.
-    brokers : array of int, shape (rows, parts, brokers)
-        Brokers of each part; a part is destroyed by an event of its own. The last broker is
-        repeated in parts with fewer brokers.
+    events (rows, columns): the rest of the event, equal for equal events.
+    brokers (rows, parts, brokers): brokers of each part; a part is destroyed by an event of its
+        own. The last broker is repeated in parts with fewer brokers.
     """
 
     events: IntArray
@@ -45,12 +41,8 @@ class Destroyed(NamedTuple):
 class StaggeredReplacement:
     """Sets of destroyed brokers, in rows, any of which exposes replica sets to the same event.
 
-    Parameters
-    ----------
-    classes : sequence of Destroyed
-        One for each outage class, with equally many parts.
-    cluster : int
-        Brokers of the whole cluster.
+    classes: one for each outage class, with equally many parts.
+    cluster: brokers of the whole cluster.
     """
 
     def __init__(self, classes: Sequence[Destroyed], cluster: int) -> None:
@@ -77,17 +69,10 @@ class StaggeredReplacement:
     def after_rack_destructions(self, rates: Vector, sizes: Vector) -> tuple[float, float]:
         """Rate at which any row is out, as a share of the sum over rows.
 
-        Parameters
-        ----------
-        rates : array, shape (classes,)
-            Rate at which each row of a class is out, each part destroyed by its own event.
-        sizes : array, shape (classes,)
-            Product of the numbers of brokers in the parts.
-
-        Returns
-        -------
-        (float, float)
-            The share and its standard error.
+        rates (classes,): rate at which each row of a class is out, each part destroyed by its own
+            event.
+        sizes (classes,): product of the numbers of brokers in the parts.
+        Returns the share and its standard error.
         """
         return self._share(rates, sizes, self._out_after_rack_destructions)
 
@@ -96,10 +81,7 @@ class StaggeredReplacement:
     ) -> tuple[float, float]:
         """The same for rows of one part, by events that destroy each broker with a probability.
 
-        Parameters
-        ----------
-        share : float
-            The probability.
+        share: the probability.
         """
         counts = np.arange(1, self._cluster + 1)
         hours = special.bdtrc(counts - 1, self._cluster, share) / counts

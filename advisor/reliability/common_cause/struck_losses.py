@@ -24,14 +24,10 @@ from advisor.reliability.solver.once_per_chain import once_per_chain
 class StruckLosses(NamedTuple):
     """Losses of one set by a mechanism that strikes all of its racks while nothing is out.
 
-    Attributes
-    ----------
-    per_year : float
-        Loss events a year, whichever brokers are picked to be destroyed.
-    share : float
-        Probability of a broker to be picked.
-    by_picked : tuple of float
-        Further loss events a year, by how many of the set's brokers are picked, from 0 to all.
+    per_year: loss events a year, whichever brokers are picked to be destroyed.
+    share: probability of a broker to be picked.
+    by_picked: further loss events a year, by how many of the set's brokers are picked, from 0 to
+        all.
     """
 
     per_year: float
@@ -54,15 +50,8 @@ class StruckLosses(NamedTuple):
 def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vector:
     """Move what a strike on racks loses in any case to the transition that picks none.
 
-    Parameters
-    ----------
-    flux, lost : arrays, shape (transitions,)
-        How often each transition happens, and loses.
-
-    Returns
-    -------
-    array, shape (transitions,)
-        Losses with the same sum.
+    flux, lost (transitions,): how often each transition happens, and loses.
+    Returns (transitions,): losses with the same sum.
     """
     moves, group, none_picked = strikes_of(chain)
     if not len(moves):
@@ -83,11 +72,8 @@ def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vec
 class Strikes(NamedTuple):
     """Transitions by strikes on racks that pick brokers, whatever their rates.
 
-    Attributes
-    ----------
-    moves, group : arrays of int, shape (strikes,)
-        The transition, and the number of its source and kind of strike.
-    none_picked : array of bool, shape (strikes,)
+    moves, group (strikes,): the transition, and the number of its source and kind of strike.
+    none_picked (strikes,).
     """
 
     moves: IntArray
@@ -114,10 +100,7 @@ def strikes_of(chain: TransitionArrays) -> Strikes:
 def struck_together_with_losses(chain: TransitionArrays, losing: NDArray[np.bool_]) -> IntArray:
     """The transitions whose losses `lost_in_any_case` compares, and those beside them.
 
-    Parameters
-    ----------
-    losing : array of bool, shape (transitions,)
-        Which may lose.
+    losing (transitions,): which may lose.
     """
     moves, group, none_picked = strikes_of(chain)
     compared = group[none_picked & losing[moves]]
@@ -150,14 +133,9 @@ def struck_losses(
 ) -> dict[str, StruckLosses]:
     """Losses in which all racks of the set are struck while nothing is out, by mechanism.
 
-    Parameters
-    ----------
-    classes : OutageClasses
-        Of the chain's states.
-    per_hour : array, shape (names,)
-        Rates.
-    at_once : array, shape (transitions,)
-        Losses a year with each transition while nothing is out.
+    classes: of the chain's states.
+    per_hour (names,): rates.
+    at_once (transitions,): losses a year with each transition while nothing is out.
     """
     known = transitions(chain.rate_names)
     lost = np.flatnonzero(struck_of_all_racks(chain, classes) & (at_once > 0))

@@ -34,11 +34,7 @@ _LEAST_LOG = -30.0
 class AnyStruck(NamedTuple):
     """How often any home is struck and loses, in units of how often one rack fails first.
 
-    Attributes
-    ----------
-    rate : float
-    error : float
-        Standard error of the rate; 0 where racks are enumerated.
+    error: standard error of the rate; 0 where racks are enumerated.
     """
 
     rate: float
@@ -48,12 +44,8 @@ class AnyStruck(NamedTuple):
 class StruckRacks(NamedTuple):
     """How far one failure spreads.
 
-    Attributes
-    ----------
-    racks : int
-        Of the whole cluster.
-    spreads : float
-        Probability, for each other rack, to be struck at the same moment.
+    racks: of the whole cluster.
+    spreads: probability, for each other rack, to be struck at the same moment.
     """
 
     racks: int
@@ -76,12 +68,9 @@ class StruckRacks(NamedTuple):
     def any_loss(self, homes: IntArray, log_survival: Vector) -> AnyStruck:
         """How often any home loses.
 
-        Parameters
-        ----------
-        homes : array of int, shape (homes, widest)
-            Numbers of distinct racks in a row, after a padding of -1.
-        log_survival : array, shape (homes,)
-            Logarithm of the probability that no set of it loses when all of its racks are struck.
+        homes (homes, widest): numbers of distinct racks in a row, after a padding of -1.
+        log_survival (homes,): logarithm of the probability that no set of it loses when all of its
+            racks are struck.
         """
         if not self.spreads or homes.shape[1] == 1:
             # Homes of several racks are never struck whole; a single rack stands last in its row.
@@ -215,12 +204,7 @@ def _bits(homes: IntArray) -> IntArray:
 class _Within:
     """Which homes are struck.
 
-    Parameters
-    ----------
-    homes : array of int, shape (homes, widest)
-        Racks in rows, padded with -1.
-    racks : int
-        Racks that have homes.
+    homes (homes, widest): racks in rows, padded with -1.
     """
 
     def __init__(self, homes: IntArray, racks: int) -> None:

@@ -52,10 +52,7 @@ def refused_hours_before_outage(
     delivery timeout. Retries used up during the stall are not deducted; the error is a few
     backoffs.
 
-    Returns
-    -------
-    array, shape (states,)
-        By the state in which the outage begins; 0 for states without outage.
+    Returns (states,): by the state in which the outage begins; 0 for states without outage.
     """
     longest = _MAX_LAG_TIMES * stalls.lag_hours
     waits = min(timeouts.waiting_hours, longest)
@@ -126,12 +123,8 @@ def refused_hours(
 ) -> Vector:
     """Mean hours of refused writes in the stall at each transition, shape (transitions,).
 
-    Parameters
-    ----------
-    stalled : array of bool, shape (transitions,)
-        See :func:`stalling`.
-    outage : SojournTime
-        In the states that are not writable.
+    stalled (transitions,): see :func:`stalling`.
+    outage: in the states that are not writable.
     """
     hangs, writable = hanging(structure), structure.writable[structure.target]
     before_outage = np.zeros(structure.states)
@@ -148,10 +141,7 @@ def max_refused_hours(
 ) -> float:
     """Upper bound on the mean hours of refused writes in one stall.
 
-    Parameters
-    ----------
-    mechanisms : frozenset of str
-        Mechanisms that can happen.
+    mechanisms: mechanisms that can happen.
     """
     if math.isinf(timeouts.outage_hours):
         return 0.0

@@ -62,20 +62,13 @@ _OF_MOVES = ("rate", "flux", "lossy_rate", "lossy_flux", "all_out", "gap_hours",
 class _Moves(NamedTuple):
     """What a condensed chain's moves do, whatever their rates; each an array of their numbers.
 
-    Attributes
-    ----------
-    connected : Connected
-        Restarts of each state come after the moves.
-    lossy : array of int
-        Moves that may lose: by themselves, tails, or by a power failure soon after; and those
+    connected: restarts of each state come after the moves.
+    lossy: moves that may lose: by themselves, tails, or by a power failure soon after; and those
         that destroy a broker, to which later losses are credited.
-    losing, total, dropping, stopping, cached, in_gaps : arrays of int
-        Rows of ``lossy`` that lose something other than tails, the whole log, tails; that stop
-        writes; that lose page caches; that lose gaps.
-    by_name : sparse array
-        Sums moves by name of rate.
-    lossy_leaving, lossy_by_name : sparse arrays
-        Sum the lossy moves by source and by name of rate.
+    losing, total, dropping, stopping, cached, in_gaps: rows of ``lossy`` that lose something other
+        than tails, the whole log, tails; that stop writes; that lose page caches; that lose gaps.
+    by_name: sums moves by name of rate.
+    lossy_leaving, lossy_by_name: sum the lossy moves by source and by name of rate.
     """
 
     connected: Connected
@@ -124,21 +117,11 @@ def moves_of(chain: Structure) -> _Moves:
 class _Gaps(NamedTuple):
     """Gaps of the states of a chain, whatever its rates.
 
-    Attributes
-    ----------
-    state : array of int, shape (gaps,)
-        State of each gap.
-    grows, ages : arrays of bool, shape (gaps,)
-        Gap 0 of a state that is written; any gap of one.
-    goes_on : array of int
-        Moves that take a gap along ...
-    order : Elimination
-        ... and its states.
-    opening : array of int
-        Moves that open a gap with unflushed records ...
-    opened : sparse array, shape (gaps, opening)
-        ... and which.
-    lost : sparse array, shape (moves that lose gaps, gaps)
+    state (gaps,): state of each gap.
+    grows, ages (gaps,): gap 0 of a state that is written; any gap of one.
+    goes_on: moves that take a gap along; order: their states.
+    opening: moves that open a gap with unflushed records; opened (gaps, opening): which gap.
+    lost (moves that lose gaps, gaps).
     """
 
     state: IntArray
@@ -185,18 +168,9 @@ def _gaps_of(chain: Structure) -> _Gaps:
 class _Sets(NamedTuple):
     """Sets of gaps that are lost, whatever the rates; see `newest_record.GapSets`.
 
-    Attributes
-    ----------
-    goes_on : array of int
-        Moves that take a set along ...
-    order : Elimination
-        ... and the sets.
-    replaced : array of int
-        Rows of ``goes_on`` where a newer record may begin a gap of the set.
-    opening : array of int
-        Moves that begin a gap of a set ...
-    opened : sparse array, shape (sets, opening)
-        ... and which.
+    goes_on: moves that take a set along; order: the sets.
+    replaced: rows of ``goes_on`` where a newer record may begin a gap of the set.
+    opening: moves that begin a gap of a set; opened (sets, opening): which set.
     """
 
     goes_on: IntArray
@@ -233,11 +207,7 @@ def truncated_moves(chain: Structure) -> sparse.csr_array:
 class DrawnSet:
     """Measures of one partition on one replica set, each with a value for each draw.
 
-    Attributes
-    ----------
-    values, errors : mapping of str to array, shape (draws,)
-    losses : DrawnLosses
-    states : int
+    values, errors (draws,).
     """
 
     values: dict[str, Vector]
@@ -267,12 +237,8 @@ class _Chances(NamedTuple):
 class DrawnChain:
     """A chain under the rates of many draws.
 
-    Parameters
-    ----------
-    chain : Structure
-        Condensed.
-    parameters : sequence of ChainParameters
-        Of each draw; what is written to a partition matters only to `measures`.
+    chain: condensed.
+    parameters: of each draw; what is written to a partition matters only to `measures`.
     """
 
     def __init__(self, chain: Structure, parameters: Sequence[ChainParameters]) -> None:
@@ -512,12 +478,8 @@ class DrawnChain:
     def measures(self, parameters: Sequence[ChainParameters], partitions: float) -> DrawnSet:
         """Compute what a decision needs.
 
-        Parameters
-        ----------
-        parameters : sequence of ChainParameters
-            Of each draw, with the same rates.
-        partitions : float
-            How many on the replica set count as one when records are lost.
+        parameters: of each draw, with the same rates.
+        partitions: how many on the replica set count as one when records are lost.
         """
         records = parameters[0].records_per_hour
         tails = min(parameters[0].tail_records, parameters[0].retained_records)
@@ -584,13 +546,8 @@ class DrawnChain:
     ) -> tuple[dict[str, Vector], dict[str, Vector]]:
         """What producers wait for and give up, and the error bounds of both.
 
-        Parameters
-        ----------
-        parameters : sequence of ChainParameters
-            Of each draw, as for `measures`.
-        stalls : sequence of IsrStalls
-            Of each draw.
-        timeouts : ProducerTimeouts
+        parameters: of each draw, as for `measures`.
+        stalls: of each draw.
         """
         chain, names = self.chain, self.chain.rate_names
         stalling = ack_stalls.stalling(chain)

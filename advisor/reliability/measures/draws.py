@@ -71,15 +71,11 @@ FEW_REPLICAS = 3
 class DrawnMeasures:
     """Measures under each of several cards.
 
-    Attributes
-    ----------
-    values : mapping of str to array, shape (cards,)
-        Every measure of `DRAWN`, and of `OF_PRODUCERS` if they were asked for.
-    errors : mapping of str to array, shape (cards,)
-        By how much the states that are left out, rounding and inversion may have changed each;
-        that of ``loss_probability_per_year`` does not hold what sets share and is approximated.
-    states : array of int, shape (cards,)
-        States of the chains that were solved.
+    values (cards,): every measure of `DRAWN`, and of `OF_PRODUCERS` if they were asked for.
+    errors (cards,): by how much the states that are left out, rounding and inversion may have
+        changed each; that of ``loss_probability_per_year`` does not hold what sets share and is
+        approximated.
+    states (cards,): states of the chains that were solved.
     """
 
     values: Mapping[str, Vector]
@@ -129,15 +125,9 @@ def measure_draws(
 ) -> DrawnMeasures:
     """Measure a case under other cards.
 
-    Parameters
-    ----------
-    case : Case
-        Its card chooses the states.
-    cards : sequence of FailureModel
-    first_losses : callable
-        How the losses of the replica sets are combined.
-    producers : bool
-        Whether to compute the measures of `OF_PRODUCERS`, too.
+    case: its card chooses the states.
+    first_losses: how the losses of the replica sets are combined.
+    producers: whether to compute the measures of `OF_PRODUCERS`, too.
     """
     cases = [case.roughly(card) for card in cards]
     near = measured_together(case, cases, (), first_losses, producers)
@@ -162,14 +152,9 @@ def measured_together(
 ) -> DrawnMeasures:
     """Measure draws, all of the same chain together; nearly always all of them have the same one.
 
-    Parameters
-    ----------
-    case : Case
-        Its card chooses the states.
-    cases : sequence of Case
-        Of each draw.
-    guides : tuple of NominalRates
-        Further rates at which the states matter that are kept.
+    case: its card chooses the states.
+    cases: of each draw.
+    guides: further rates at which the states matter that are kept.
     """
     chains: dict[object, list[int]] = defaultdict(list)
     for number, drawn in enumerate(cases):

@@ -23,12 +23,8 @@ from advisor.reliability.measures import replica_set
 class LossesByStart(NamedTuple):
     """Loss events per year of one partition, by the kind of transition that triggers them.
 
-    Attributes
-    ----------
-    starts : float
-        A broker starts or returns while a replica is empty: another one, or its own.
-    failures : float
-        Any other transition, nearly always a failure.
+    starts: a broker starts or returns while a replica is empty: another one, or its own.
+    failures: any other transition, nearly always a failure.
     """
 
     starts: float
@@ -39,10 +35,7 @@ class LossesByStart(NamedTuple):
 def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> LossesByStart:
     """Split the loss rate of one replica set.
 
-    Parameters
-    ----------
-    pattern : tuple of int
-        Rack number of each replica.
+    pattern: rack number of each replica.
     """
     solved = replica_set.solve(pattern, parameters)
     structure = solved.chain
@@ -57,10 +50,7 @@ def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> Lo
 def empty_leader_share(case: Case) -> float | None:
     """Share of loss events triggered by a broker start while a replica is empty.
 
-    Returns
-    -------
-    float or None
-        None without ELR, with unclean elections, with one replica, or without any loss.
+    Returns None without ELR, with unclean elections, with one replica, or without any loss.
     """
     config = case.config
     applies = config.eligible_leader_replicas and not config.unclean_leader_election_enable

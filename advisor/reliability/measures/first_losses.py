@@ -108,10 +108,7 @@ def _combined(
 ) -> AnyLoss:
     """First loss of the sets of a placement, which is the case's or a part of it.
 
-    Parameters
-    ----------
-    which : int
-        0 as counted, 1 for the upper estimate of the mean time.
+    which: 0 as counted, 1 for the upper estimate of the mean time.
     """
     remembered = _few_sets if len(placement.sets) <= _MANY_SETS else _many_sets
     return remembered(
@@ -132,10 +129,7 @@ def _combined(
 def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
     """First losses of a case on other cards, scaled from fewer sets; None if it has few itself.
 
-    Parameters
-    ----------
-    nominal : (AnyLoss, AnyLoss)
-        First losses of all sets on the case's own card.
+    nominal: first losses of all sets on the case's own card.
     """
     if not _is_large(case):
         return None
@@ -197,14 +191,8 @@ def _all_sets(
 ) -> AnyLoss:
     """Combine the sets' losses, on which the producers' timeouts have no influence.
 
-    Parameters
-    ----------
-    leader_tails : bool
-        Records are acknowledged that only the leader has.
-    events_per_year, along : tuple of (mechanism, float)
-        How often each strikes, and the probability that it takes others along.
-    picks : tuple of (mechanism, Pick)
-    losses : tuple of (pattern, SetLosses)
+    leader_tails: records are acknowledged that only the leader has.
+    events_per_year, along: how often each strikes, and the probability that it takes others along.
     """
     events, chances = dict(events_per_year), dict(along)
     tails = KAFKA_TAILS if leader_tails else None

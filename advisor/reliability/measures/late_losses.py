@@ -24,12 +24,8 @@ _MOST_STEPS = 200
 class LateMoves(NamedTuple):
     """Transitions by which destroyed brokers go and come, whatever their rates.
 
-    Attributes
-    ----------
-    late : array of bool, shape (transitions,)
-        Replacements.
-    begin, passing : arrays of int
-        Into states with a destroyed broker: those that destroy one, and the others.
+    late (transitions,): replacements.
+    begin, passing: into states with a destroyed broker: those that destroy one, and the others.
     """
 
     late: NDArray[np.bool_]
@@ -60,10 +56,7 @@ def late_moves(chain: Structure) -> LateMoves:
 class LateLosses:
     """Where losses at a replacement began, for a chain in its stationary state.
 
-    Parameters
-    ----------
-    flux : array, shape (transitions,)
-        How often each happens, per hour.
+    flux (transitions,): how often each happens, per hour.
     """
 
     def __init__(self, chain: Structure, flux: Vector) -> None:
@@ -91,15 +84,8 @@ class LateLosses:
         The stationary chain is followed backward: a state was entered by each transition as often
         as its flux says, until one that destroys.
 
-        Parameters
-        ----------
-        amounts : array, shape (transitions,)
-            Lost with each, in any unit.
-
-        Returns
-        -------
-        array, shape (transitions,)
-            With the same sum.
+        amounts (transitions,): lost with each, in any unit.
+        Returns (transitions,): with the same sum.
         """
         late = np.flatnonzero(self._late & (amounts > 0))
         if not len(late):

@@ -38,16 +38,10 @@ _FEW, _TERMS = 0.5, 14
 class LossChances(NamedTuple):
     """Probabilities that a record is lost, each of shape (transitions,).
 
-    Attributes
-    ----------
-    at_once : array
-        By the transition itself, tails excepted.
-    tails : array
-        Mean number of tails with a record that are dropped.
-    any_tail : array
-        Probability that one of them has a record.
-    window : array
-        By a power failure within the flush window that begins with the transition.
+    at_once: by the transition itself, tails excepted.
+    tails: mean number of tails with a record that are dropped.
+    any_tail: probability that one of them has a record.
+    window: by a power failure within the flush window that begins with the transition.
     """
 
     at_once: Vector
@@ -70,14 +64,9 @@ class LossChances(NamedTuple):
 class LostGaps(NamedTuple):
     """The transitions that lose gaps; none of them loses the whole log.
 
-    Attributes
-    ----------
-    move : array of int, shape (lossy transitions,)
-    gaps : array of bool, shape (lossy transitions, max gaps)
-        Which gaps.
-    sets : GapSets
-    number : array of int, shape (lossy transitions,)
-        The number of the state and set among ``sets``.
+    move (lossy transitions,).
+    gaps (lossy transitions, max gaps).
+    number (lossy transitions,): the number of the state and set among ``sets``.
     """
 
     move: IntArray
@@ -128,30 +117,20 @@ def lost_gaps(chain: ChainWithGaps) -> LostGaps:
 class RecordsAtRisk:
     """What the losses of a solved chain would lose, in hours of writes.
 
-    Attributes
-    ----------
-    chain : ChainWithGaps
-    losses, dropping : arrays, shape (transitions,)
-        Probability that anything but a tail is lost, and that a tail is.
-    tails : int
-        How many tails are dropped then.
-    gaps : LogGaps
-        With the rates of the chain.
-    pi : array, shape (states,)
-        Stationary distribution.
-    gap_hours : array, shape (states, max gaps)
-        See :meth:`LogGaps.mean_hours`.
-    flush_window_failures_per_hour, out : arrays, shape (transitions,)
-        Power failures that would lose the last writes, and changes of any kind, in the state that
-        the transition leads to.
-    window_hours : array, shape (transitions,)
-        Hours after the transition during which the last writes are not on disk.
-    unflushed_hours, retention_hours : float
-        Age at which a record is on disk, and at which it is deleted.
-    totals_per_hour, written : float
-        Total losses, and the fraction of time in which the partition is writable.
-    rough : bool
-        See :func:`records_lost.hours_within`.
+    losses, dropping (transitions,): probability that anything but a tail is lost, and that a tail
+        is.
+    tails: how many tails are dropped then.
+    gaps: with the rates of the chain.
+    pi (states,): stationary distribution.
+    gap_hours (states, max gaps): see :meth:`LogGaps.mean_hours`.
+    flush_window_failures_per_hour, out (transitions,): power failures that would lose the last
+        writes, and changes of any kind, in the state that the transition leads to.
+    window_hours (transitions,): hours after the transition during which the last writes are not on
+        disk.
+    unflushed_hours, retention_hours: age at which a record is on disk, and at which it is deleted.
+    totals_per_hour, written: total losses, and the fraction of time in which the partition is
+        writable.
+    rough: see :func:`records_lost.hours_within`.
     """
 
     chain: ChainWithGaps
@@ -173,12 +152,8 @@ class RecordsAtRisk:
     def chances(self, records_per_hour: float, tail_records: float) -> LossChances:
         """Probability of a loss event at each transition.
 
-        Parameters
-        ----------
-        records_per_hour : float
-            Arrivals while the partition is writable.
-        tail_records : float
-            Mean number of records that only the leader has.
+        records_per_hour: arrivals while the partition is writable.
+        tail_records: mean number of records that only the leader has.
         """
         cached = -math.expm1(-records_per_hour * self.unflushed_hours)
         found: Vector = np.full(len(self.losses), cached)

@@ -22,15 +22,11 @@ from advisor.reliability.solver.generator import IntArray, Vector, sums
 class GapSets(NamedTuple):
     """Sets of gaps, as bits, from which a lost set comes; they do not depend on any rate.
 
-    Attributes
-    ----------
-    number : array of int, shape (states, sets)
-        Number of a state and set; -1 if it need not be followed.
-    state, members : arrays of int, shape (numbers,)
-    move, after, row : arrays of int, shape (steps,)
-        A transition into a state, the set there, and their number; ascending.
-    column : array of int, shape (steps,)
-        Number of the state and set from which it comes; -1 if all of its gaps are new.
+    number (states, sets): number of a state and set; -1 if it need not be followed.
+    state, members (numbers,).
+    move, after, row (steps,): a transition into a state, the set there, and their number;
+        ascending.
+    column (steps,): number of the state and set from which it comes; -1 if all of its gaps are new.
     """
 
     number: IntArray
@@ -47,12 +43,8 @@ def gap_sets(
 ) -> GapSets:
     """Follow the lost sets of gaps back to where they begin.
 
-    Parameters
-    ----------
-    source, target, gap_map, count
-        See :class:`LogGaps`.
-    lost : array of int, shape (transitions,)
-        The gaps that each transition loses, as bits.
+    source, target, gap_map, count: see :class:`LogGaps`.
+    lost (transitions,): the gaps that each transition loses, as bits.
     """
     moves = np.flatnonzero(count[target] > 0)
     source_of, target_of = source[moves], target[moves]
@@ -102,22 +94,12 @@ def some_record(
 ) -> Vector:
     """Probability of a state and of a retained record in a set of its gaps.
 
-    Parameters
-    ----------
-    sets : GapSets
-        Of the same gaps.
-    pi : array, shape (states,)
-        Stationary distribution.
-    records_per_hour : float
-        Arrivals while gap 0 grows.
-    unflushed_hours : float
-        Hours of writes with which a gap begins after a power failure.
-    rough : bool
-        See :func:`hours_within`.
-
-    Returns
-    -------
-    array, shape (numbers of ``sets``,)
+    sets: of the same gaps.
+    pi (states,): stationary distribution.
+    records_per_hour: arrivals while gap 0 grows.
+    unflushed_hours: hours of writes with which a gap begins after a power failure.
+    rough: see :func:`hours_within`.
+    Returns (numbers of ``sets``,).
     """
     new_gap = gaps.new_gap[sets.move]
     opens = (gaps.new_gap_hours[sets.move] > 0.0) & (new_gap >= 0)

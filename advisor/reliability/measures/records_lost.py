@@ -45,25 +45,15 @@ class LogGaps:
     A gap begins with unflushed records lost in a power failure. It grows while the partition is
     written without the replicas that lack it, and ends when every replica has it or none does.
 
-    Attributes
-    ----------
-    source, target : arrays of int, shape (transitions,)
-        States.
-    rate : array, shape (transitions,)
-        Per hour.
-    gap_map : array of int, shape (transitions, max gaps)
-        Old gap to new gap; negative if it ends. A gap that the target does not have ends too: the
-        chain restarts there.
-    count : array of int, shape (states,)
-        Number of gaps.
-    growing : array of bool, shape (states,)
-        Where gap 0, if any, grows and the records in all gaps age.
-    new_gap : array of int, shape (transitions,)
-        The gap that begins with unflushed records; negative if none does.
-    new_gap_hours : array, shape (transitions,)
-        Hours of writes in the new gap, per hour; 0 if none begins.
-    restarts : array, shape (states,)
-        Rates of transitions that start the chain anew and are not among the others.
+    source, target (transitions,): states.
+    rate (transitions,): per hour.
+    gap_map (transitions, max gaps): old gap to new gap; negative if it ends. A gap that the target
+        does not have ends too: the chain restarts there.
+    count (states,): number of gaps.
+    growing (states,): where gap 0, if any, grows and the records in all gaps age.
+    new_gap (transitions,): the gap that begins with unflushed records; negative if none does.
+    new_gap_hours (transitions,): hours of writes in the new gap, per hour; 0 if none begins.
+    restarts (states,): rates of transitions that start the chain anew and are not among the others.
     """
 
     source: IntArray
@@ -87,11 +77,8 @@ class LogGaps:
     ) -> LogGaps:
         """The gaps of Kafka's chain; power failures open gap 0.
 
-        Parameters
-        ----------
-        rate, new_gap_hours : arrays, shape (transitions,)
-        restarts : array, shape (states,)
-            Per hour, further transitions that only start the chain anew.
+        rate, new_gap_hours (transitions,).
+        restarts (states,): per hour, further transitions that only start the chain anew.
         """
         return cls(
             source=chain.source,
@@ -108,16 +95,9 @@ class LogGaps:
     def mean_hours(self, pi: Vector, retention_hours: float, rough: bool = False) -> Vector:
         """Mean retained hours of writes in each gap, times the probability of the state.
 
-        Parameters
-        ----------
-        pi : array, shape (states,)
-            Stationary distribution.
-        rough : bool
-            See :func:`hours_within`.
-
-        Returns
-        -------
-        array, shape (states, max gaps)
+        pi (states,): stationary distribution.
+        rough: see :func:`hours_within`.
+        Returns (states, max gaps).
         """
         width = self.gap_map.shape[1]
         exists = np.arange(width) < self.count[:, None]
@@ -185,25 +165,14 @@ def hours_within(
 ) -> Vector:
     """Mean hours that records spend in each state before their age reaches the retention.
 
-    Parameters
-    ----------
-    into : sparse array, shape (states, states)
-        Rates per hour, to the row from the column.
-    out : array, shape (states,)
-        Total exit rate, absorption included, per hour.
-    ages : array of bool, shape (states,)
-        Where newer records are written.
-    source : array, shape (states,)
-        Hours of records that enter in each state, per hour.
-    retention_hours : float
-        In hours of writes.
-    rough : bool
-        Three digits are enough.
-
-    Returns
-    -------
-    array, shape (states,)
-        Error at most ``ACCURACY`` times the entry's value without a limit, unless rough.
+    into (states, states): rates per hour, to the row from the column.
+    out (states,): total exit rate, absorption included, per hour.
+    ages (states,): where newer records are written.
+    source (states,): hours of records that enter in each state, per hour.
+    retention_hours: in hours of writes.
+    rough: three digits are enough.
+    Returns (states,): error at most ``ACCURACY`` times the entry's value without a limit, unless
+        rough.
     """
     if retention_hours <= 0 or not source.any():
         return np.zeros(len(source))

@@ -28,17 +28,9 @@ def compute_measures(
 ) -> SetMeasures:
     """Measure one replica set.
 
-    Parameters
-    ----------
-    pattern : tuple of int
-        Rack number of each replica.
-    partitions : float
-        How many on the set count as one when records are lost.
-
-    Raises
-    ------
-    NotComputedError
-        If producers retry for too long against what ends soonest.
+    pattern: rack number of each replica.
+    partitions: how many on the set count as one when records are lost.
+    Raises NotComputedError if producers retry for too long against what ends soonest.
     """
     try:
         solved = solve(pattern, as_if_acknowledged(parameters))

@@ -42,19 +42,11 @@ _ROUGH_SUMS = 10.0
 class SetMeasures:
     """Measures of one partition on one replica set.
 
-    Attributes
-    ----------
-    losses : (SetLosses, SetLosses)
-        Second, if outages that began together end together; see `Structure.outage_classes`.
-    causes : dict of measure to dict of mechanism to float
-        Parts of every measure that is a rate or a share of time; they add up to the measure.
-    flush_window_losses_per_year : float
-        Loss events by a power failure within the flush window.
-    truncated_entries_per_year : float
-        Entries into truncated states.
-    states : int
-    errors : dict of str to float
-        Error bound of each measure in ``causes``, in its unit.
+    losses: second, if outages that began together end together; see `Structure.outage_classes`.
+    causes: parts of every measure that is a rate or a share of time; they add up to the measure.
+    flush_window_losses_per_year: loss events by a power failure within the flush window.
+    truncated_entries_per_year: entries into truncated states.
+    errors: error bound of each measure in ``causes``, in its unit.
     """
 
     losses: tuple[SetLosses, SetLosses]
@@ -79,14 +71,9 @@ class SetMeasures:
 class SolvedChain:
     """The CTMC of one replica set with its rates, and its stationary distribution.
 
-    Attributes
-    ----------
-    rate, flux : arrays, shape (transitions,)
-        Per hour, given the source state and unconditionally.
-    pi : array, shape (states,)
-        Stationary distribution.
-    chances : LossChances
-        Loss events of one partition at each transition.
+    rate, flux (transitions,): per hour, given the source state and unconditionally.
+    pi (states,): stationary distribution.
+    chances: loss events of one partition at each transition.
     """
 
     def __init__(self, structure: Structure, parameters: ChainParameters) -> None:
@@ -152,12 +139,8 @@ class SolvedChain:
     ) -> SetMeasures:
         """Compute every measure.
 
-        Parameters
-        ----------
-        partitions : float
-            How many on the replica set count as one when records are lost.
-        upper : bool
-            Whether the second of the losses is wanted; otherwise it is the first.
+        partitions: how many on the replica set count as one when records are lost.
+        upper: whether the second of the losses is wanted; otherwise it is the first.
         """
         causes = {
             **self._causes,
@@ -309,9 +292,7 @@ class SolvedChain:
     def until_loss(self, loss_probability: Vector) -> generator.Generator:
         """The chain with the first loss as absorption.
 
-        Parameters
-        ----------
-        loss_probability : array, shape (transitions,)
+        loss_probability (transitions,).
         """
         source, states = self.chain.source, self.chain.states
         absorbed = np.bincount(source, self.rate * loss_probability, states)

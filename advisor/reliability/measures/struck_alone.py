@@ -24,11 +24,8 @@ PRECISION, MOST_STEPS = 1e-6, 200
 class Paths(NamedTuple):
     """Transitions by which a state is reached, whatever their rates.
 
-    Attributes
-    ----------
-    move, source, target : arrays of int, shape (paths,)
-    alone : array of int, shape (paths,)
-        How many brokers each strikes alone.
+    move, source, target (paths,).
+    alone (paths,): how many brokers each strikes alone.
     """
 
     move: IntArray
@@ -50,15 +47,8 @@ def shares(chain: Structure, flux: Vector) -> Vector:
 
     The stationary chain is followed backward to the healthy state.
 
-    Parameters
-    ----------
-    flux : array, shape (transitions,)
-        How often each happens, in any unit.
-
-    Returns
-    -------
-    array, shape (4, states)
-        None, one, two, and more or not known.
+    flux (transitions,): how often each happens, in any unit.
+    Returns (4, states): none, one, two, and more or not known.
     """
     every = paths(chain)
     happen = flux[every.move] > 0

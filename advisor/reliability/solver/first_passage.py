@@ -40,13 +40,8 @@ _CONTRACTS = 0.9
 class FirstLoss:
     """First passage from the healthy state to absorption.
 
-    Attributes
-    ----------
-    mean_hours : float
-        Infinite if nothing can be lost.
-    probability : float
-        Of absorption within the horizon.
-    method : str
+    mean_hours: infinite if nothing can be lost.
+    probability: of absorption within the horizon.
     """
 
     mean_hours: float
@@ -57,12 +52,8 @@ class FirstLoss:
 def first_loss(generator: Generator, horizon_hours: float, precision: float = EXACT) -> FirstLoss:
     """Mean time to absorption, and its probability within a horizon.
 
-    Parameters
-    ----------
-    generator : Generator
-        With the loss transitions as ``absorbed``.
-    precision : float
-        Requested relative accuracy.
+    generator: with the loss transitions as ``absorbed``.
+    precision: requested relative accuracy.
     """
     if not np.any(generator.absorbed > 0):
         return FirstLoss(math.inf, 0.0, "no modelled event loses anything")

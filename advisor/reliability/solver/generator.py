@@ -33,12 +33,8 @@ def adds_up(place: IntArray, size: int) -> sparse.csr_array:
 class Generator:
     """Rates per hour between states; the healthy state is 0.
 
-    Attributes
-    ----------
-    rates : sparse array, shape (states, states)
-        Off-diagonal rates from row to column.
-    absorbed : array, shape (states,)
-        Rate out of each state to absorption; zeros if there is none.
+    rates (states, states): off-diagonal rates from row to column.
+    absorbed (states,): rate out of each state to absorption; zeros if there is none.
     """
 
     rates: sparse.csr_array
@@ -74,12 +70,10 @@ class Generator:
     ) -> Generator:
         """The generator of some transitions.
 
-        Parameters
-        ----------
-        source, target : arrays of int, shape (transitions,)
-            The sources ascend; a pair may come several times, and its rates add up.
-        rate : array, shape (transitions,)
-        absorbed : array, shape (states,)
+        source, target (transitions,): the sources ascend; a pair may come several times, and its
+            rates add up.
+        rate (transitions,).
+        absorbed (states,).
         """
         states = len(absorbed)
         begin = np.searchsorted(source, np.arange(states + 1))

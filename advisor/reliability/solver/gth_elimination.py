@@ -19,17 +19,9 @@ class Elimination:
     Grassmann, Taksar and Heyman's elimination (Oper. Res. 33, 1985): D is never formed; the total
     rate of a state is the sum of its rates to the states that remain and of its leak.
 
-    Parameters
-    ----------
-    rates : array, shape (n, n)
-        A, off-diagonal rates.
-    leak : array, shape (n,)
-        Rate out of the system from each state.
-
-    Raises
-    ------
-    AdvisorError
-        If a part of the chain cannot be left.
+    rates (n, n): A, off-diagonal rates.
+    leak (n,): rate out of the system from each state.
+    Raises AdvisorError if a part of the chain cannot be left.
     """
 
     def __init__(self, rates: Vector, leak: Vector) -> None:
@@ -53,11 +45,8 @@ class Elimination:
     def solve(self, given: Vector, forward: bool) -> Vector:
         """The solution for one right-hand side, or for several.
 
-        Parameters
-        ----------
-        given : array, shape (n,) or (n, columns)
-        forward : bool
-            ``x (D - A) = given``; else ``(D - A) x = given``.
+        given (n,) or (n, columns).
+        forward: ``x (D - A) = given``; else ``(D - A) x = given``.
         """
         rates, total, given = self._rates, self._total, given.copy()
         for last in range(len(total) - 1, -1, -1):

@@ -52,12 +52,8 @@ called: Callable[[_Function], _Function] = njit(**_INSIDE)
 class Entry:
     """A compiled kernel, as Python calls it.
 
-    Attributes
-    ----------
-    compiled : callable
-        Numba's dispatcher.
-    words : str
-        What is said while it is compiled.
+    compiled: Numba's dispatcher.
+    words: what is said while it is compiled.
     """
 
     compiled: Any

@@ -40,11 +40,9 @@ def gather(
 ) -> None:
     """Add weight x amount of a state x rate of a name, row by row, at each place.
 
-    Parameters
-    ----------
-    place, state, name : arrays of int, shape (rows,)
-    weight : array, shape (rows,)
-    amounts, rates, found : arrays, shape (..., draws)
+    place, state, name (rows,).
+    weight (rows,).
+    amounts, rates, found (..., draws).
     """
     _kernels().gather(place, state, name, weight, amounts, rates, found)
 
@@ -59,16 +57,10 @@ def follow(
 ) -> None:
     """Follow paths one step on, in the draws that still changed by more than is settled.
 
-    Parameters
-    ----------
-    ways : (array of int, array of int, array of int), shape (paths,)
-        From which state, to which, and by how many levels.
-    share : array, shape (paths, draws)
-        Of the target's arrivals.
-    before, after : arrays, shape (levels, states, draws)
-        The first level of the healthy state stays 1.
-    changed : array, shape (draws,)
-        Largest change of the last step, and then of this one.
+    ways (paths,): from which state, to which, and by how many levels.
+    share (paths, draws): of the target's arrivals.
+    before, after (levels, states, draws): the first level of the healthy state stays 1.
+    changed (draws,): largest change of the last step, and then of this one.
     """
     _kernels().follow(*ways, share, before, after, changed, settled)
 
@@ -76,11 +68,8 @@ def follow(
 class _Places(NamedTuple):
     """Entries of the eliminated matrix by step: from `begin` of one to that of the next.
 
-    Attributes
-    ----------
-    begin : array of int, shape (steps + 1,)
-    entry, state : array of int, shape (entries,)
-        Row of the rate, and the state at its other end.
+    begin (steps + 1,).
+    entry, state (entries,): row of the rate, and the state at its other end.
     """
 
     begin: IntArray
@@ -92,21 +81,14 @@ class _Places(NamedTuple):
 class Elimination:
     """In which order states are eliminated, and which rates that adds to; for any rates.
 
-    Attributes
-    ----------
-    states, entries : int
-        The entries are those of the pairs that the rates connect, and new ones.
-    sums : sparse array, shape (entries, rates)
-        Sums the rates between each pair of different states.
-    loops : sparse array, shape (states, rates)
-        Sums the rates that lead from a state to itself.
-    source, target : arrays of int, shape (rates,)
-    pivots : array of int, shape (states,)
-    coming, going : _Places
-        Entries from, and to, the states that are left at each step.
-    begin_new : array of int, shape (states + 1,)
-    new : array of int
-        By step, state it comes from and state it goes to: the entry that grows, -1 for none.
+    states, entries: the entries are those of the pairs that the rates connect, and new ones.
+    sums (entries, rates): sums the rates between each pair of different states.
+    loops (states, rates): sums the rates that lead from a state to itself.
+    source, target (rates,).
+    pivots (states,).
+    coming, going: entries from, and to, the states that are left at each step.
+    begin_new (states + 1,).
+    new: by step, state it comes from and state it goes to: the entry that grows, -1 for none.
     """
 
     states: int
@@ -194,12 +176,8 @@ def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sparse.c
 class Eliminated:
     """Solves ``x (D - A) = given`` and ``(D - A) x = given`` in each draw.
 
-    Attributes
-    ----------
-    order : Elimination
-    entries : array, shape (entries, draws)
-    total : array, shape (states, draws)
-        What is left of D where each state is eliminated.
+    entries (entries, draws).
+    total (states, draws): what is left of D where each state is eliminated.
     """
 
     order: Elimination
@@ -231,19 +209,11 @@ class Eliminated:
 class Connected:
     """Which states a chain's moves connect, whatever their rates.
 
-    Attributes
-    ----------
-    states : int
-    source, target : arrays of int, shape (pairs,)
-        Of each pair of different states that a move connects.
-    pairs : sparse array, shape (pairs, moves)
-        Sums the rates of the moves between each pair.
-    leaving : sparse array, shape (states, pairs)
-        Sums the rates of the pairs out of each state.
-    inner : array of int
-        Pairs of states other than the healthy one.
-    order : Elimination
-        Of these states.
+    source, target (pairs,): of each pair of different states that a move connects.
+    pairs (pairs, moves): sums the rates of the moves between each pair.
+    leaving (states, pairs): sums the rates of the pairs out of each state.
+    inner: pairs of states other than the healthy one.
+    order: of these states.
     """
 
     states: int
@@ -275,12 +245,8 @@ class Connected:
 class ManyCycles:
     """Cycles from the healthy state until return or absorption, under the rates of many draws.
 
-    Parameters
-    ----------
-    connected : Connected
-    rates : array, shape (pairs, draws)
-    absorbed : array, shape (states, draws)
-        Rate out of each state to absorption.
+    rates (pairs, draws).
+    absorbed (states, draws): rate out of each state to absorption.
     """
 
     def __init__(self, connected: Connected, rates: Vector, absorbed: Vector) -> None:
@@ -317,13 +283,9 @@ def _with_healthy(amounts: Vector) -> Vector:
 class FirstLosses(NamedTuple):
     """First passages from the healthy state to absorption, a column for each draw.
 
-    Attributes
-    ----------
-    mean_hours, probability : arrays, shape (draws,)
-    visits : array, shape (states, draws)
-        Hours in each state for an hour in the healthy one, until absorption.
-    unsettled : array of bool, shape (draws,)
-        Draws whose answer is none here.
+    mean_hours, probability (draws,).
+    visits (states, draws): hours in each state for an hour in the healthy one, until absorption.
+    unsettled (draws,): draws whose answer is none here.
     """
 
     mean_hours: Vector

@@ -17,15 +17,10 @@ from advisor.reliability.solver.generator import Generator, IntArray, Vector
 class MovePattern:
     """Pairs of different states with the transitions between them.
 
-    Attributes
-    ----------
-    moves : array of int, shape (moves,)
-        Transitions, by source and then by target.
-    first : array of int, shape (pairs,)
-        Place among them of the first one of each pair.
-    target : array of int, shape (pairs,)
-    begin : array of int, shape (states + 1,)
-        Place of the first pair of each source.
+    moves (moves,): transitions, by source and then by target.
+    first (pairs,): place among them of the first one of each pair.
+    target (pairs,).
+    begin (states + 1,): place of the first pair of each source.
     """
 
     moves: IntArray
@@ -46,11 +41,8 @@ class MovePattern:
     def generator(self, rate: Vector, absorbed: Vector) -> Generator:
         """The rate matrix.
 
-        Parameters
-        ----------
-        rate : array, shape (transitions,)
-            Of every transition, also of those that are left out here.
-        absorbed : array, shape (states,)
+        rate (transitions,): of every transition, also of those that are left out here.
+        absorbed (states,).
         """
         target, begin, states = self.target, self.begin, len(absorbed)
         sums = np.add.reduceat(rate[self.moves], self.first) if len(self.first) else np.zeros(0)

@@ -29,10 +29,7 @@ _SWEEPS_PER_CHECK = 4
 class RegenerativeCycles:
     """Cycles from the healthy state until return or absorption.
 
-    Attributes
-    ----------
-    out, start, back : arrays, shape (states,)
-        Rates out of each state, from the healthy state, and to it.
+    out, start, back (states,): rates out of each state, from the healthy state, and to it.
     """
 
     def __init__(self, generator: Generator, precision: float = EXACT) -> None:
@@ -69,9 +66,7 @@ class RegenerativeCycles:
     def backward(self, gain: Vector) -> Vector:
         """Mean total of ``gain`` per hour collected from each other state until the end.
 
-        Parameters
-        ----------
-        gain : array, shape (states,) or (states, gains)
+        gain (states,) or (states, gains).
         """
         first = (gain[1:].T / self.out[1:]).T
         value = self._followed(self._rows, first)
@@ -82,16 +77,9 @@ class RegenerativeCycles:
     def weighted_cycle_gain(self, gain: Vector, per_hour: float) -> Vector | None:
         """Gain of a cycle where an hour at age t counts ``exp(per_hour * t)`` times.
 
-        Parameters
-        ----------
-        gain : array, shape (states, gains)
-        per_hour : float
-            Below the rate out of every state.
-
-        Returns
-        -------
-        array, shape (gains,), or None
-            Per healthy hour; None if it diverges or does not converge quickly.
+        gain (states, gains).
+        per_hour: below the rate out of every state.
+        Returns (gains,): per healthy hour; None if it diverges or does not converge quickly.
         """
         slower = self.out[1:] - per_hour
         if not np.all(slower > 0):
@@ -132,10 +120,7 @@ def sum_of_paths(
     Stops once the remainder changes no entry by more than ``precision`` of itself; None if that
     takes more than ``patience`` terms.
 
-    Raises
-    ------
-    NotComputedError
-        If it takes more than half a minute, without a ``patience``.
+    Raises NotComputedError if it takes more than half a minute, without a ``patience``.
     """
     total = first.copy()
     term = first

@@ -36,9 +36,7 @@ class SojournTime:
 
     The terms of Jensen's series do not depend on the hours and are kept.
 
-    Parameters
-    ----------
-    members : array of bool, shape (states,)
+    members (states,).
     """
 
     def __init__(self, generator: Generator, members: NDArray[np.bool_]) -> None:
@@ -61,30 +59,16 @@ class SojournTime:
     def after(self, hours: float) -> Vector:
         """Probability of staying in the set for ``hours`` more, by state.
 
-        Returns
-        -------
-        array, shape (states,)
-            0 outside the set.
+        Returns (states,): 0 outside the set.
         """
         return self.weighted_survival(np.array([hours]), np.ones(1))
 
     def weighted_survival(self, hours: Vector, weights: Vector) -> Vector:
         """Weighted sum of survival probabilities at several times.
 
-        Parameters
-        ----------
-        hours, weights : arrays, shape (numbers,)
-            Not negative.
-
-        Returns
-        -------
-        array, shape (states,)
-            0 outside the set.
-
-        Raises
-        ------
-        TooManyStepsError
-            If the series would need more than five million steps.
+        hours, weights (numbers,): not negative.
+        Returns (states,): 0 outside the set.
+        Raises TooManyStepsError if the series would need more than five million steps.
         """
         stays = np.zeros(self._size)
         if self._pace * float(hours.max()) > _MANY_EVENTS:

@@ -34,17 +34,9 @@ _EPSILON = float(np.finfo(float).eps)
 def absorbed_within(generator: Generator, horizon_hours: float, precision: float) -> float:
     """Probability that a chain that starts in state 0 is absorbed.
 
-    Parameters
-    ----------
-    flow : Generator
-        Every state of it can be reached.
-    precision : float
-        Requested relative accuracy; rounding over many steps may limit it.
-
-    Raises
-    ------
-    AdvisorError
-        If that takes much more than half a minute.
+    flow: every state of it can be reached.
+    precision: requested relative accuracy; rounding over many steps may limit it.
+    Raises AdvisorError if that takes much more than half a minute.
     """
     out = generator.out
     pace = float(out.max()) * 1.000001
@@ -92,15 +84,8 @@ def _entries_of_a_step(generator: Generator) -> int:
 class _Weights:
     """By which a step's losses count: the chance that there are more steps than come before it.
 
-    Parameters
-    ----------
-    mean : float
-        Steps within the horizon; their number is Poisson distributed.
-
-    Attributes
-    ----------
-    count : int
-        Steps after which weights are 0 to all digits.
+    mean: steps within the horizon; their number is Poisson distributed.
+    count: steps after which weights are 0 to all digits.
     """
 
     def __init__(self, mean: float) -> None:
@@ -120,10 +105,7 @@ class _Weights:
     def rest(self, losses: Vector, ratio: float, begin: int) -> float:
         """What is lost from ``begin`` on if each block loses ``ratio`` times what the last did.
 
-        Parameters
-        ----------
-        losses : array, shape (steps of a block,)
-            Of each step of the block that ends at ``begin``.
+        losses (steps of a block,): of each step of the block that ends at ``begin``.
         """
         blocks = max(0, self._first - begin) // len(losses)
         whole = float(np.sum(ratio ** np.arange(1.0, blocks + 1.0))) * float(losses.sum())
