@@ -61,6 +61,7 @@ _KEYS = (
 _INCIDENTS = "incidents"
 _HERE = "local"
 _ADDRESS = ("http://", "https://")
+PACKED = (".gz", ".zst", ".xz", ".bz2", ".zip")
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -328,13 +329,17 @@ def _read_source(
 
 def _text(path: str, most_bytes: int = MOST_JSON_CHARACTERS) -> str:
     try:
-        return read_input(path, most_bytes).decode("utf-8-sig")
+        text = read_input(path, most_bytes).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start}).") from None
+        packed = "; unpack it first" if path.lower().endswith(PACKED) else ""
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start}){packed}.") from None
     except ValueError:
         raise InputError(f"{shown(path)} is not a path.") from None
+    if not text.strip():
+        raise InputError(f"{path}: it is empty.")
+    return text
 
 
 # A mapping
@@ -379,6 +384,7 @@ def _history(raw: Any, where: str, window: Window, folder: Path | None = None) -
         typed,
         seen={**typed.seen, **listed.seen},
         outages=tuple(sorted((*typed.outages, *listed.outages), key=_start)),
+        left_out=typed.left_out + listed.left_out,
     )
 
 
@@ -433,6 +439,8 @@ def _watched(
         since = until = None
     elif since is None or until is None:
         raise InputError(f"{where}: say for how long was counted: years, or since and until.")
+    elif until <= since:
+        raise InputError(f"{where}: until is not after since.")
     else:
         years = (until - since).total_seconds() / 3600.0 / HOURS_PER_YEAR
     if not 0.0 < years <= MOST_YEARS:
@@ -479,14 +487,18 @@ def _with_events(
 ) -> ClusterHistory:
     seen: dict[str, Seen] = {}
     outages: list[Outage] = []
+    left_out = history.left_out
     for entry, raw in events.items():
         here = f"{where}: {entry.name}"
         if entry.scope is Scope.RACK and history.racks is None:
             raise InputError(f"{here} is counted in rack-years: say how many racks there are.")
         seen[entry.name], dated = TypedEvents(entry, history, here).read(raw)
         outages += dated
+        if isinstance(raw, list | tuple):
+            left_out += len(raw) - seen[entry.name].events
         _check_often(entry, seen[entry.name], history, here)
-    return replace(history, seen=seen, outages=tuple(sorted(outages, key=_start)))
+    in_order = tuple(sorted(outages, key=_start))
+    return replace(history, seen=seen, outages=in_order, left_out=left_out)
 
 
 def _start(outage: Outage) -> datetime:

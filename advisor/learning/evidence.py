@@ -142,6 +142,7 @@ class ClusterHistory:
     exposures: years of targets in which a mechanism was watched, where that is not all the time.
     notes: what was seen and proves nothing, a sentence each.
     named: whether its name was given, and is not that of a file.
+    left_out: how many events were typed that began outside that time.
     """
 
     name: str
@@ -158,6 +159,7 @@ class ClusterHistory:
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
     named: bool = True
+    left_out: int = 0
 
     def with_counts(self, typed: ClusterHistory) -> ClusterHistory:
         """Return the history with what a person counted in the same cluster, which goes first."""
@@ -173,6 +175,7 @@ class ClusterHistory:
             exposures={**self._all_exposures, **counted},
             outages=tuple(sorted((*self.outages, *typed.outages), key=lambda row: row.start)),
             refused=typed.refused or self.refused,
+            left_out=typed.left_out,
             notes=(*self.notes, *([note] if both else [])),
         )
 

@@ -202,7 +202,11 @@ class Learned:
         else:
             where = f"{len(self.histories)} clusters, together {time}"
         mechanisms = f"{len(self.counts)} of {len(self.prior.mechanisms)} mechanisms"
-        return f"Counted: {where}; {mechanisms}, the others stay as in the card."
+        said = f"Counted: {where}; {mechanisms}, the others stay as in the card."
+        left_out = sum(history.left_out for history in self.histories)
+        if left_out:
+            said += f" Not counted: {counted(left_out, 'event')} that began outside that time."
+        return said
 
     @property
     def named_words(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import advisor
 from advisor.errors import InputError
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory, Seen, Teaches, evidence_of, length_key
@@ -304,3 +305,40 @@ def test_incidents_need_the_time_that_was_watched(tmp_path: Path) -> None:
         read(path, Window(brokers=12))
     with pytest.raises(InputError, match="since and until"):
         read({"brokers": 12, "years": 1, "incidents": str(path)})
+
+
+def test_events_outside_the_time_are_said(tmp_path: Path) -> None:
+    """A wrong year would else be a better card without a word."""
+    path = tmp_path / "incidents.csv"
+    path.write_text(
+        "start,end,what\n"
+        "2024-03-01 10:00,2024-03-01 11:00,broker.power\n"
+        "2023-03-01 10:00,2023-03-01 11:00,broker.power\n"
+        "2025-03-01 10:00,2025-03-01 11:00,broker.crash\n"
+    )
+    learned = advisor.learn(
+        {"brokers": 12, "since": "2024-01-01", "until": "2025-01-01", "incidents": str(path)},
+        prior="three_az_cloud",
+    )
+    assert {row.mechanism: row.events for row in learned.counts} == {
+        "broker.power": 1,
+        "broker.crash": 0,
+    }
+    assert "Not counted: 2 events that began outside" in learned.seen_words
+    with pytest.raises(InputError, match="until is not after since"):
+        advisor.learn(
+            {"brokers": 12, "since": "2025-01-01", "until": "2024-01-01", "incidents": str(path)},
+            prior="three_az_cloud",
+        )
+
+
+def test_what_has_to_be_unpacked_or_is_empty_is_said(tmp_path: Path) -> None:
+    """Neither is called a file of counts."""
+    packed = tmp_path / "dump.txt.gz"
+    packed.write_bytes(bytes([0x1F, 0x8B, 8, 0]))
+    with pytest.raises(InputError, match="unpack it first"):
+        advisor.learn(packed, prior="three_az_cloud")
+    empty = tmp_path / "counts.toml"
+    empty.write_text(" \n")
+    with pytest.raises(InputError, match="it is empty"):
+        advisor.learn(empty, prior="three_az_cloud")
