@@ -7,6 +7,7 @@ uncertainty.
 from __future__ import annotations
 
 import gc
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -218,27 +219,33 @@ class _WithinBytes:
         self.__wrapped__ = question
         self._answers: OrderedDict[tuple[Any, ...], Structure] = OrderedDict()
         self._sizes: dict[tuple[Any, ...], int] = {}
+        # The explorer asks in one thread while another forgets.
+        self._lock = threading.Lock()
 
     def __call__(self, *asked: Any) -> Structure:
-        if asked not in self._answers:
-            found = self.__wrapped__(*asked)
-            self._answers[asked] = found
-            self._sizes[asked] = found.bytes
+        with self._lock:
+            if asked in self._answers:
+                self._answers.move_to_end(asked)
+                return self._answers[asked]
+        answer = self.__wrapped__(*asked)
+        with self._lock:
+            self._answers[asked] = answer
+            self._sizes[asked] = answer.bytes
             while sum(self._sizes.values()) > _MOST_BYTES and len(self._answers) > 1:
                 oldest, _ = self._answers.popitem(last=False)
                 del self._sizes[oldest]
-            return found
-        self._answers.move_to_end(asked)
-        return self._answers[asked]
+        return answer
 
     def cache_clear(self) -> None:
         """Forget all answers."""
-        self._answers.clear()
-        self._sizes.clear()
+        with self._lock:
+            self._answers.clear()
+            self._sizes.clear()
 
     def cache_info(self) -> CacheInfo:
         """Return how many answers are kept."""
-        return CacheInfo(len(self._answers), sum(self._sizes.values()))
+        with self._lock:
+            return CacheInfo(len(self._answers), sum(self._sizes.values()))
 
 
 @_WithinBytes
