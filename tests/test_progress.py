@@ -79,7 +79,6 @@ def decided() -> object:
             (
                 "95 % intervals",
                 "Fewest faults",
-                "Sensitivity",
                 "Auditing",
             ),
         ),

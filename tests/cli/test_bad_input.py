@@ -203,4 +203,4 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path, card: str) -> None:
 def test_an_audit_says_that_it_has_no_intervals(tmp_path: Path, capsys) -> None:
     """The table of an audit says that it has no intervals, and how to get them."""
     main(["audit", good(tmp_path), "--model", "single_rack", "--explain"])
-    assert "These values have no 95 % intervals" in capsys.readouterr().out
+    assert "advisor evaluate gives 95 % intervals" in capsys.readouterr().out

@@ -186,8 +186,7 @@ def test_a_choice_does_not_wait_for_the_curve_of_the_last(page: Page, view: Expl
     version.select_option("3.7")
     assert [each["values"]["kafka_version"] for each in asked(page)] == ["3.9", "3.7"]
     answer(page, view, asked(page)[1])
-    context = "|".join(around["values"][name] for name in view.page["context"])
-    marks = view._explorer_model.marks(around["values"])[1]
+    context, marks = view._explorer_model.marks(around["values"])
     late = {"id": around["id"], "settings": {}, "marks": {context: marks}}
     page.evaluate("message => reply(message)", late)
     assert "today:" not in legend.inner_text()
