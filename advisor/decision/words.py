@@ -371,12 +371,12 @@ def sure_sentence(choice: SettingChoice, actions: Sequence[Action] = ()) -> str:
     word = choice.confidence
     if word == "depends":
         word = f"it depends on {_numbers(choice)}"
-    sure = f"How sure: {word}{_whose_doubt(choice, actions)}."
+    sure = f"How sure: {word}{whose_doubt(choice, actions)}."
     return " ".join(filter(None, (sure, price_sentence(choice))))
 
 
-def _whose_doubt(choice: SettingChoice, actions: Sequence[Action]) -> str:
-    """For which topics the choice is as unsure, where it is surer for others."""
+def whose_doubt(choice: SettingChoice, actions: Sequence[Action]) -> str:
+    """Return for which topics the choice is as unsure, where it is surer for others; else ""."""
     drawn = [action for action in actions if action.choice.draws]
     least_sure = [a.topic for a in drawn if a.choice.confidence == choice.confidence]
     others = {a.choice.confidence for a in drawn} - {choice.confidence}

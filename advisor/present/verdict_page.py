@@ -30,6 +30,7 @@ from advisor.decision.rows import (
     without_writes,
 )
 from advisor.decision.verdict import CRITICAL, OK, WARNING
+from advisor.decision.words import whose_doubt
 from advisor.formatting import capital
 from advisor.present.verdict_pictures import NARROW, WIDE, arrows, price_axis, price_sentence
 from advisor.rendering import Html, html, html_joined, markup
@@ -136,10 +137,11 @@ def _two_numbers(verdict: Verdict) -> Html:
 
 def _how_sure(verdict: Verdict) -> Html:
     """In a word how sure the change is, or that nothing changes; why stands further down."""
-    if not verdict.confidence:
+    if not verdict.confidence or verdict.choice is None:
         return _NOTHING
-    how_sure = '<p class="av-how">How sure: <strong>{}</strong></p>'
-    return markup(how_sure, html(_CONFIDENCE.get(verdict.confidence, verdict.confidence)))
+    how_sure = '<p class="av-how">How sure: <strong>{}</strong>{}</p>'
+    word = html(_CONFIDENCE.get(verdict.confidence, verdict.confidence))
+    return markup(how_sure, word, html(whose_doubt(verdict.choice, verdict.actions)))
 
 
 def _number(title: str, change: Change, changed: bool) -> Html:
