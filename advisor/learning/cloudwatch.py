@@ -23,7 +23,7 @@ import numpy as np
 
 from advisor.errors import InputError, shown
 from advisor.formatting import HOURS_PER_YEAR
-from advisor.learning.evidence import ClusterHistory, Gap, Outage, Refused, Seen
+from advisor.learning.evidence import UNNAMED, ClusterHistory, Gap, Outage, Refused, Seen
 from advisor.learning.metric_causes import of_quorum, stopping_one, stopping_several
 from advisor.learning.metric_names import Metric, metric_of
 from advisor.learning.posterior import Lengths
@@ -156,7 +156,7 @@ def histories_of(answers: Sequence[CloudWatch], where: str) -> list[ClusterHisto
             f"{where}: no result is of UnderReplicatedPartitions or UnderMinIsrPartitionCount of a "
             "broker, by its label; docs/learn.md has the query."
         )
-    return [_history(rows, name or "metrics", where) for name, rows in by_cluster.items()]
+    return [_history(rows, name or UNNAMED, where) for name, rows in by_cluster.items()]
 
 
 def _history(rows: Sequence[CloudWatchSeries], name: str, where: str) -> ClusterHistory:
@@ -186,6 +186,7 @@ def _history(rows: Sequence[CloudWatchSeries], name: str, where: str) -> Cluster
     brokers = {t for metric in _BROKERS for t in samples.targets_of(metric)}
     return ClusterHistory(
         name=name,
+        named=name != UNNAMED,
         brokers=max(len(brokers), 1),
         years=_years(samples.seconds.sum()),
         seen=seen,

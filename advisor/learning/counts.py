@@ -29,7 +29,7 @@ from advisor.errors import InputError, shown
 from advisor.files import read_input
 from advisor.formatting import HOURS_PER_YEAR, as_given
 from advisor.learning.cloudwatch import CloudWatch, cloudwatch_of, histories_of, is_cloudwatch
-from advisor.learning.evidence import ClusterHistory, Outage, Refused, Seen
+from advisor.learning.evidence import UNNAMED, ClusterHistory, Outage, Refused, Seen
 from advisor.learning.metric_files import DUMPS, is_parquet, is_samples
 from advisor.learning.metric_outages import brokers_of, history_of
 from advisor.learning.prometheus import (
@@ -249,9 +249,8 @@ def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterH
     own = [samples for samples in all_samples if brokers_of(samples)] or all_samples
     return [
         replace(
-            history_of(samples, samples.cluster or "metrics"),
+            history_of(samples, samples.cluster or UNNAMED),
             mode=window.mode,
-            named=bool(samples.cluster),
         )
         for samples in own
     ]

@@ -15,6 +15,9 @@ from advisor.learning.posterior import Lengths, Share
 from advisor.reliability.failures.mechanism import per_hour
 from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, Scope, table
 
+UNNAMED = "metrics"
+"""What a cluster is called whose metrics have no label for it."""
+
 
 class Teaches(Enum):
     """What has to be counted to learn a number."""
@@ -141,7 +144,7 @@ class ClusterHistory:
     refused: minutes without writes that there really were, if known.
     exposures: years of targets in which a mechanism was watched, where that is not all the time.
     notes: what was seen and proves nothing, a sentence each.
-    named: whether its name was given, and is not that of a file.
+    named: whether its name was given, and is not that of a file or of metrics without one.
     left_out: how many events were typed that began outside that time.
     """
 

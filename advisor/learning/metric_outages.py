@@ -20,6 +20,7 @@ import numpy as np
 from advisor.errors import InputError
 from advisor.formatting import HOURS_PER_YEAR, counted
 from advisor.learning.evidence import (
+    UNNAMED,
     ClusterHistory,
     Gap,
     Outage,
@@ -146,6 +147,7 @@ def history_of(samples: Samples, name: str) -> ClusterHistory:
     outages = [*(_outage(event, name) for event in events), *lost]
     return ClusterHistory(
         name=name,
+        named=name != UNNAMED,
         brokers=len(watches),
         racks=counts.zones or None,
         years=_years(samples.seconds.sum()),

@@ -35,7 +35,7 @@ from advisor.engines import Engine
 from advisor.errors import InputError
 from advisor.files import replace_file
 from advisor.formatting import counted
-from advisor.learning.evidence import ClusterHistory
+from advisor.learning.evidence import UNNAMED, ClusterHistory
 from advisor.learning.metric_files import (
     Numbers,
     Rejects,
@@ -354,7 +354,7 @@ def learn_cluster(work: str, frame: _Frame, cluster: str) -> bytes | str:
     where = f"metrics of {cluster}" if cluster else "these metrics"
     try:
         samples = samples_of_rows(cluster, keys, *_within(frame, rows, steps), where)
-        history = history_of(samples, cluster or "metrics")
+        history = history_of(samples, cluster or UNNAMED)
     except InputError as error:
         return str(error)
     _write_history(work, cluster, history)
