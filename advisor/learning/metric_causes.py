@@ -613,15 +613,17 @@ class Causes:
         if len(leaders) == 1:
             (leader,) = leaders
             led = self._most(Metric.LEADERS, leader, start, end)
-            most = self._most(Metric.UNDER_REPLICATED, leader, start, end) > _MOST_LEADERS * led
-            if most and refusing == {leader}:
+            mostly_behind = (
+                self._most(Metric.UNDER_REPLICATED, leader, start, end) > _MOST_LEADERS * led
+            )
+            if mostly_behind and refusing == {leader}:
                 why = "IsrShrinks rose on it alone, and most of what it led fell below min ISR"
                 dies = table()[gray].dies
                 shares = {} if dies is None else {dies.key: False}
                 return replace(
                     event, may_be=(gray,), brokers=(leader,), evidence=why, shares=shares
                 )
-            if most or refusing:
+            if mostly_behind or refusing:
                 return event
         elif refusing:
             return event

@@ -194,12 +194,12 @@ class _Counts:
 
     def count_events(self) -> None:
         """Enter how often brokers stopped or lagged, also that they never did."""
-        each = sum(self._seconds(watched.seen) for watched in self.watches.values())
+        broker_seconds = sum(self._seconds(watched.seen) for watched in self.watches.values())
         whole = self._seconds(np.logical_and.reduce([w.seen for w in self.watches.values()]))
         untold: dict[int, list[str]] = {}
         if self._stops_are_seen():
             for mechanism in stopping_one():
-                self._enter(mechanism, each, untold)
+                self._enter(mechanism, broker_seconds, untold)
             if len(self.watches) > 1 and self._is_fine([*stopping_several()]):
                 for mechanism in stopping_several():
                     self._enter(mechanism, whole, untold)
@@ -208,7 +208,7 @@ class _Counts:
                     self._enter(rack, whole * self.zones, untold)
         if self._has((Metric.ISR_SHRINKS, Metric.UNDER_REPLICATED, Metric.UNDER_MIN_ISR)):
             for effect in (BrokerEvent.LAG, BrokerEvent.LIMP):
-                self._enter(mechanism_of(effect, Scope.BROKER), each, untold)
+                self._enter(mechanism_of(effect, Scope.BROKER), broker_seconds, untold)
         for number, mechanisms in untold.items():
             self.notes.append(
                 f"Metrics show {counted(number, 'event')} that may have been of "

@@ -119,10 +119,10 @@ def runs_at(server: Server, since: float | None, until: float) -> list[Runs]:
         return _in_full(asked, begin, until, step)
     hours_at_once = int(_DAYS_AT_ONCE * _DAY / _HOUR)
     for first in range(0, len(marks) - 1, hours_at_once):
-        some = marks[first : first + hours_at_once + 1]
-        quiet = _quiet_hours(asked, some, step)
-        runs += _by_the_hour(asked, some, quiet, step)
-        for start, end in _spans(some, ~quiet):
+        hours = marks[first : first + hours_at_once + 1]
+        quiet = _quiet_hours(asked, hours, step)
+        runs += _by_the_hour(asked, hours, quiet, step)
+        for start, end in _spans(hours, ~quiet):
             runs += _in_full(asked, start, end, step)
     for start, end in ((begin, float(marks[0])), (float(marks[-1]), until)):
         runs += _in_full(asked, start, end, step) if end - start >= step else []

@@ -106,8 +106,8 @@ def _composed(name: str, lines: tuple[str, ...]) -> int:
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
         for start in range(len(parts) - length, -1, -1):
-            part = re.escape(".".join(parts[start : start + length]))
-            pattern = re.compile(rf"[\W]*name\W+{part}\W*", re.IGNORECASE)
+            key = re.escape(".".join(parts[start : start + length]))
+            pattern = re.compile(rf"[\W]*name\W+{key}\W*", re.IGNORECASE)
             matches = [number for number, line in enumerate(lines, 1) if pattern.fullmatch(line)]
             if matches:
                 return matches[-1]

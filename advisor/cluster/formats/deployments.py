@@ -67,6 +67,11 @@ def parse_compose(text: str, source: str) -> Cluster:
             raise InputError(f"{source}: {name} is started from {image}. {REDPANDA}")
         options = _options(_environment(service.get("environment")))
         if _KAFKA_IMAGE.search(image) or any(option in options for option in _OF_BROKERS):
+            if not options and "env_file" not in service:
+                raise InputError(
+                    f"{source}: {name} has no settings of Kafka, as where a file is cut; give the "
+                    "whole file"
+                )
             nodes.append((str(name), image, options))
             if "env_file" in service:
                 notes.append(f"{name} has an env_file, which was not read.")

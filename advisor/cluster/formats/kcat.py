@@ -23,7 +23,8 @@ _TOPICS = re.compile(r"(\d+)\s+topics:")
 _TOPIC = re.compile(r'"([^"]*)"\s+with\s+(\d+)\s+partition(?:s:|\(s\))\s*:?\s*(.*)')
 _PARTITION = re.compile(
     rf"partition\s+(\d+),?\s*leader:?\s*(-?\d+),\s*replicas:\s*{_LIST},"
-    rf"\s*isrs:\s*{_LIST}(?:\s*errstr:.*|,\s*\D.*|\s*)$"
+    # Where none is in sync, kcat says after the empty list why there is no leader.
+    rf"\s*isrs:(?!\s*$)\s*{_LIST}(?:\s*errstr:.*|,\s*\D.*|\s*)$"
 )
 _STARTS = re.compile(
     r"Metadata for .*\(from|metadata \(response from|\d+\s+(brokers|topics):|\bbroker\s+\d+\s+at\b"

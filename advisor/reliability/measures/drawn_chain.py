@@ -601,8 +601,8 @@ class DrawnChain:
             beyond = np.maximum(drawn.failovers.by_name(chain.rate_names) - budget_hours, 0.0)
             flux = self.flux[:, draw]
             for number, change in enumerate((Effect.FAILOVER, Effect.HANDOVER)):
-                some = within & chain.with_effect(change)
-                hours += float(flux[some] @ beyond[chain.rate[some], number])
+                moves = within & chain.with_effect(change)
+                hours += float(flux[moves] @ beyond[chain.rate[moves], number])
             if max(stalls[draw]) > 0.0:
                 given_up = ack_stalls.refused_hours(chain, stalling, outage, stalls[draw], timeouts)
                 hours += float(flux @ given_up)

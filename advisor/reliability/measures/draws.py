@@ -135,8 +135,8 @@ def measure_draws(
     if not far or (case.config.replication_factor or 0) > FEW_REPLICAS:
         return near
     guides = tuple(dict.fromkeys(_own_rates(case, cards[number]) for number in far))
-    some = [cases[number] for number in far]
-    return near.replaced(far, measured_together(case, some, guides, first_losses, producers))
+    far_cases = [cases[number] for number in far]
+    return near.replaced(far, measured_together(case, far_cases, guides, first_losses, producers))
 
 
 def _own_rates(case: Case, card: FailureModel) -> NominalRates:

@@ -143,6 +143,7 @@ def test_images_of_others_are_read_too(text, brokers, controllers, version, mode
         ("services:\n  web:\n    image: nginx\n", "it starts no broker of Kafka"),
         (COMPOSE.replace("NODE_ID: 2", "NODE_ID: 1"), "has the id 1, which another broker has"),
         (COMPOSE.replace("*env", "*nothing"), "an alias"),
+        ("services:\n  b:\n    image: confluentinc/cp-kafka:7.9.0\n", "b has no settings of Kafka"),
         ("services:\n  r:\n    image: docker.redpanda.com/redpandadata/redpanda:v24\n", "Raft"),
         (
             "a: &a [x, x]\n"

@@ -59,6 +59,7 @@ def test_what_is_no_value_is_refused(text):
         ),
         ("kcat-one-behind.txt", "  broker 4 at 10.0.0.68:9092\n", "", "5 brokers are said"),
         ("kcat-one-behind.txt", ", isrs: 4\n", "\n", "the line is cut"),
+        ("kcat-one-behind.txt", ", isrs: 4\n", ", isrs: \n", "the line is cut"),
         ("cfk.yaml", "  partitionCount: 1\n", "", "has no partitionCount"),
         ("reassign-generate-2.8.txt", '"replicas":[4,2]', '"replicas":[4,2', "cannot be read"),
     ],
