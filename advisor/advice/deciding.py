@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from advisor.advice.findings.catalogue import BROKEN
 from advisor.advice.findings.checks import check_topic
-from advisor.advice.findings.rule import BROKEN
 from advisor.advice.migration.moves import Move, plan_moves
 from advisor.advice.migration.plan import DEFAULT_THROTTLE
 from advisor.advice.migration.topic_command import topic_command

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.advice.audits.sarif import FINGERPRINT, SETTINGS, fingerprint, is_own_log
-from advisor.advice.findings.catalogue import Finding
-from advisor.advice.findings.rule import BROKEN
+from advisor.advice.findings.catalogue import BROKEN, Finding
 from advisor.decision.verdict import WARNING
 from advisor.errors import InputError
 from advisor.parsing import read_json

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 from advisor.advice.audits.setting_lines import FACTOR, MIN_ISR, Lines, setting_of
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.findings.catalogue import Finding
-from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
+from advisor.advice.findings.catalogue import BROKEN, NOTE, RISK, Finding, Rule
 from advisor.decision.verdict import CRITICAL, WARNING
 from advisor.formatting import capital
 from advisor.parsing import read_json
