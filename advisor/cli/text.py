@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.advice import Audit, Finding, Recommendation
-    from advisor.advice.audits.baseline import Changes
+    from advisor.advice.audits.sarif import Changes
     from advisor.advice.migration.client_defaults import ClientDefaults
     from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
