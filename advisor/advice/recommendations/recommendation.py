@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from advisor import plotting
-from advisor.advice.audits.current_state import CurrentState, current_state
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import CurrentState, current_state, state_lines
 from advisor.advice.candidate import Candidate, choose
 from advisor.advice.deciding import Decided, Decision
 from advisor.advice.findings.catalogue import Finding

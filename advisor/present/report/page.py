@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import state_lines
 from advisor.advice.candidate import Candidate
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
