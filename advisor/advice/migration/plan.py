@@ -25,13 +25,17 @@ from advisor.advice.migration.managed_plan import (
 from advisor.advice.migration.moves import Move, copy_comments
 from advisor.advice.migration.other_clients import other_client_files
 from advisor.advice.migration.planned_changes import (
+    MIN_ISR,
     MOST_MOVES,
     UNCLEAN,
     UNCLEAN_OPTION,
     OptionChange,
     PlannedChanges,
     batches,
+    held_back_words,
+    in_words,
     replicas_needed,
+    with_usual_floor,
 )
 from advisor.advice.migration.properties import (
     FLUSH_EVERY_SECOND,
@@ -41,12 +45,6 @@ from advisor.advice.migration.properties import (
     strimzi_topics,
 )
 from advisor.advice.migration.rack_loss import rack_loss_files
-from advisor.advice.migration.target_settings import (
-    MIN_ISR,
-    held_back_words,
-    in_words,
-    with_usual_floor,
-)
 from advisor.advice.migration.tools import Tools
 from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
 from advisor.advice.phrases import listed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor.advice.migration.target_settings import MIN_ISR
+from advisor.advice.migration.planned_changes import MIN_ISR
 from advisor.advice.migration.tools import Tools
 from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster import Topic

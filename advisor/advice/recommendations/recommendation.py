@@ -25,8 +25,7 @@ from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.goals import Goals
 from advisor.advice.migration.moves import Move
 from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan, with_flush
-from advisor.advice.migration.planned_changes import PlannedChanges
-from advisor.advice.migration.target_settings import lowered_min_isr
+from advisor.advice.migration.planned_changes import PlannedChanges, lowered_min_isr
 from advisor.advice.phrases import count_in_words, sentence
 from advisor.advice.recommendations.loss_story import Story, likeliest, tell
 from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals

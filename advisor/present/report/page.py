@@ -16,7 +16,7 @@ from advisor.advice.candidate import Candidate
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import goal_words
-from advisor.advice.migration.target_settings import held_back_words
+from advisor.advice.migration.planned_changes import held_back_words
 from advisor.advice.phrases import first_of
 from advisor.decision import Verdict
 from advisor.decision.rows import further
