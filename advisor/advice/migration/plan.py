@@ -32,9 +32,11 @@ from advisor.advice.migration.planned_changes import (
     OptionChange,
     PlannedChanges,
     batches,
+    crowded_broker_words,
     held_back_words,
     in_words,
     replicas_needed,
+    topics_after,
     with_usual_floor,
 )
 from advisor.advice.migration.properties import (
@@ -46,7 +48,6 @@ from advisor.advice.migration.properties import (
 )
 from advisor.advice.migration.rack_loss import rack_loss_files
 from advisor.advice.migration.tools import Tools
-from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
 from advisor.advice.phrases import listed
 from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster, Topic
