@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.advice.audits.sarif import Changes
-    from advisor.advice.migration.client_defaults import ClientDefaults
+    from advisor.advice.migration.other_clients import ClientDefaults
     from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
     from advisor.reliability.results.sampled import Sampled
