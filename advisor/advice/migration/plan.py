@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.advice.migration.maintenance import maintenance_files
+from advisor.advice.migration.maintenance import maintenance_files, rack_loss_files
 from advisor.advice.migration.managed_plan import (
     COMMANDS,
     ServiceCommands,
@@ -46,7 +46,6 @@ from advisor.advice.migration.properties import (
     producer_files,
     strimzi_topics,
 )
-from advisor.advice.migration.rack_loss import rack_loss_files
 from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import listed
 from advisor.advice.topic_settings import partition_bytes
