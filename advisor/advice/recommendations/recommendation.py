@@ -28,8 +28,7 @@ from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_
 from advisor.advice.migration.planned_changes import PlannedChanges, lowered_min_isr
 from advisor.advice.phrases import count_in_words, sentence
 from advisor.advice.recommendations.loss_story import Story, likeliest, tell
-from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
-from advisor.advice.recommendations.what_helps import what_helps
+from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals, what_helps
 from advisor.advice.situation import Situation
 from advisor.advice.tolerance import ToleranceRow, largest_share, rack_rule, tolerance_table
 from advisor.advice.topic_settings import partition_bytes, retained_bytes
