@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 
 import advisor
 from advisor import catalog
-from advisor.advice.migration import client_defaults as module
+from advisor.advice.migration import other_clients as module
 from advisor.advice.migration.other_clients import client_defaults, newest, other_client_files
 from advisor.advice.migration.properties import broker_properties
 from advisor.cli import text
