@@ -58,8 +58,11 @@ def _branch(version: Version) -> Version:
 @cache
 def known_bugs() -> tuple[KnownBug, ...]:
     """Return the shipped table of bugs, in its order."""
-    table = catalog.table_rows(catalog.data_path("known_bugs.csv"), KnownBug)
-    return tuple(KnownBug(**{**row, "fixed": tuple(row["fixed"].split())}) for _, row in table)
+    bugs = []
+    for _, row in catalog.table_rows(catalog.data_path("known_bugs.csv"), KnownBug):
+        texts = {column: cell for column, cell in row.items() if column != "fixed"}
+        bugs.append(KnownBug(fixed=tuple(row["fixed"].split()), **texts))
+    return tuple(bugs)
 
 
 def check_version(kafka_version: str, mode: str) -> Iterator[Finding]:
