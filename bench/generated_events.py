@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
@@ -67,10 +68,18 @@ def tally(number: int, world: World, spelling: str, step_s: float) -> Tally:
     )
 
 
+def together(counts: Iterable[Counter[str]]) -> Counter[str]:
+    """Add up counts."""
+    return Counter(name for entry in counts for name in entry.elements())
+
+
 def report(tallies: list[Tally], step_s: float) -> None:
     """Print a line for each kind, and one for all."""
-    sums = [sum((entry[place] for entry in tallies), Counter()) for place in range(5)]
-    true, told, named, rows, wrong = sums
+    true = together(entry.true for entry in tallies)
+    told = together(entry.told for entry in tallies)
+    named = together(entry.named for entry in tallies)
+    rows = together(entry.rows for entry in tallies)
+    wrong = together(entry.wrong_rows for entry in tallies)
     print(f"every {step_s:g} s: {'events':>8} {'told':>7} {'named':>7} {'precision':>10}")
     for kind in sorted(true):
         precision = f"{1.0 - wrong[kind] / rows[kind]:10.3f}" if rows[kind] else f"{'-':>10}"
