@@ -57,7 +57,6 @@ def test_committing_after_the_work_is_at_least_once() -> None:
     assert got.most_repeated == 3
 
 
-
 def test_auto_commit_in_the_polling_thread_loses_nothing() -> None:
     """``poll`` commits what earlier polls returned: killed anywhere, at least once."""
     got = promise(10, rules(AUTO))
@@ -82,10 +81,6 @@ def test_auto_commit_interval_bounds_what_is_repeated() -> None:
         for ms in (0, 7, 13, 1_000)
     ]
     assert repeated == [3, 6, 9, 12]
-
-
-
-
 
 
 def test_latest_loses_what_came_before_the_first_commit() -> None:
