@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from advisor.lessons.scheme_reliability.quorum_rules import Quorums
-from advisor.lessons.scheme_reliability.state_space import SchemeChain, explored
+from advisor.lessons.scheme_reliability.state_space import explored
 from advisor.reliability.case import Case, ProducerTimeouts
 from advisor.reliability.common_cause.outage_class import outage_classes
 from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
@@ -27,9 +27,6 @@ from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
-
-# Of the harm of states, which decides which of them are left out.
-_PRECISION_OF_HARM = 1e-2
 
 
 class SchemeMeasures(NamedTuple):
@@ -46,19 +43,11 @@ class SchemeSolution:
     """The CTMC of one replica set with the numbers of a case, solved.
 
     pattern: rack number of each replica.
-    chain: default: that of all states.
     """
 
-    def __init__(
-        self,
-        scheme: Quorums,
-        pattern: tuple[int, ...],
-        case: Case,
-        chain: SchemeChain | None = None,
-    ) -> None:
+    def __init__(self, scheme: Quorums, pattern: tuple[int, ...], case: Case) -> None:
         self.case, self.parameters, self.pattern = case, case.chain, pattern
-        if chain is None:
-            chain = explored(scheme, case.chain.environment(pattern).without_controller)
+        chain = explored(scheme, case.chain.environment(pattern).without_controller)
         self.chain = chain
         rates = dict(case.chain.rates_per_hour)
         self.rates_per_hour: Vector = np.array([rates[name] for name in chain.rate_names])
@@ -230,45 +219,6 @@ class SchemeSolution:
         at_once = chain.total * whole + cached * self.unflushed_hours + self.early_lost_hours
         lost: Vector = in_gaps + flux * at_once
         return lost
-
-    def part(self, share: float) -> SchemeChain:
-        """The chain of the states that matter with these rates.
-
-        The harm of a state to a measure is what its visits add, and what follows from them until
-        every replica is healthy again. All states that are left out together add at most a share
-        to any measure.
-        """
-        chain, states = self.chain, len(self.pi)
-        tails = self.flux * self.dropping * self.tail_records
-        by_move = (
-            self.flux * self._chances(1.0).probability,
-            self._lost_hours * self.parameters.records_per_hour + tails,
-            self._failovers(self.outage_hours, writing=True),
-            self._failovers(self.outage_hours, writing=False),
-            self._refused[1],
-        )
-        none: Vector = np.zeros(states)
-        unwritable, unreadable = self.pi * ~chain.writable, self.pi * ~chain.readable
-        by_state = none, none, unwritable, unreadable, self._refused[0]
-        gained = np.stack(
-            [
-                generator.sums(chain.source, moves, states) + stays
-                for moves, stays in zip(by_move, by_state, strict=True)
-            ],
-            axis=1,
-        )
-        per_hour = gained / np.maximum(self.pi, 1e-300)[:, None]
-        cycles = regenerative.RegenerativeCycles(self.generator, _PRECISION_OF_HARM)
-        entered = generator.sums(chain.target, self.flux, states)
-        harm = entered[:, None] * cycles.backward(per_hour)
-        # Losses within the flush window count where they lead to, too.
-        harm[:, :2] += np.stack([generator.sums(chain.target, m, states) for m in by_move[:2]], 1)
-        whole = gained.sum(axis=0)
-        most = (harm / np.where(whole > 0.0, whole, 1.0)).max(axis=1)
-        most[0] = math.inf
-        order = np.argsort(most)
-        left_out = int(np.searchsorted(np.cumsum(most[order]), share))
-        return chain.part(np.sort(order[left_out:]))
 
     def _by_mechanism(self, amounts: Vector) -> dict[str, float]:
         names = self.chain.rate_names
