@@ -133,10 +133,10 @@ def scheme_row(name: str, case: Case) -> SchemeRow:
         )
     scheme = Quorums.of(name, replicas, constants.copying, constants.page_cache)
     classes = placement.replica_set_classes(Exchangeable.ALL)
-    solved = {pattern: SchemeSolution(scheme, pattern, case).measures() for pattern in classes}
+    solved = {pattern: SchemeSolution(scheme, pattern, case) for pattern in classes}
     events, along = dict(case.events_per_year), dict(chances_along(case))
     first = any_loss(
-        {pattern: measured.losses for pattern, measured in solved.items()},
+        {pattern: solution.losses for pattern, solution in solved.items()},
         lambda mechanism: events.get(mechanism, 0.0),
         placement,
         Exchangeable.ALL,
@@ -145,8 +145,10 @@ def scheme_row(name: str, case: Case) -> SchemeRow:
         picks=dict(picks(case)),
     )
 
+    amounts = {pattern: solution.amounts for pattern, solution in solved.items()}
+
     def total(measure: str) -> float:
-        return math.fsum(solved[p].amounts[measure] * n.partitions for p, n in classes.items())
+        return math.fsum(amounts[p][measure] * n.partitions for p, n in classes.items())
 
     lost = total("acked_records_lost_per_year")
     return SchemeRow(
