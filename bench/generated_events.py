@@ -56,6 +56,7 @@ def tally(number: int, world: World, spelling: str, step_s: float) -> Tally:
     judged = judge(history, result.outages, 3.0 * step_s + 20.0)
     wrong = [row for row, _ in judged.misnamed] + judged.false_rows
     assert result.refused is not None
+    assert result.refused.partition_minutes is not None
     return Tally(
         Counter(outage.kind.value for outage in history.outages),
         Counter({kind.value: count for kind, count in judged.found.items()}),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -62,6 +63,7 @@ _KEYS = (
 _INCIDENTS = "incidents"
 _HERE = "local"
 PACKED = (".gz", ".zst", ".xz", ".bz2", ".zip")
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}(/|$)")
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -343,7 +345,8 @@ def _text(path: str, most_bytes: int = MOST_JSON_CHARACTERS) -> str:
     try:
         text = read_input(path, most_bytes).decode("utf-8-sig")
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
+        hint = "; an address begins with http:// or https://" if _HOST_AND_PORT.match(path) else ""
+        raise InputError(f"{path}: cannot be read ({error.strerror}){hint}.") from None
     except UnicodeDecodeError as error:
         packed = "; unpack it first" if path.lower().endswith(PACKED) else ""
         raise InputError(f"{path}: not UTF-8 text (byte {error.start}){packed}.") from None
