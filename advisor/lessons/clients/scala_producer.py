@@ -37,8 +37,6 @@ class ScalaDelivery:
     raised: messages whose ``send`` threw an exception.
     logged: messages that failed with only a line in the producer's own log.
     unsent: messages that the application did not send after an error.
-    log: messages by offset.
-    took_ms: virtual time until the last outcome.
     """
 
     raised: tuple[int, ...]
@@ -66,15 +64,10 @@ def deliver_scala(
 ) -> ScalaDelivery:
     """Send messages 0, 1, ... with the Scala producer of 0.8.
 
-    messages: number of messages.
-    script: response of the leader to each request; see `Script`. Default: success.
-    mode (one of "sync", "async").
     acks (one of 0, 1, "all"): ``request.required.acks``; with 0, the default of 0.8, no error is
         ever reported.
     retries: ``message.send.max.retries``.
     stop_at_error: with ``mode="sync"``: stop after an exception, or continue with the next message.
-    round_trip_ms: time of one request and its response.
-    Raises InputError if the mode is unknown or a count is negative.
     """
     if mode not in ("sync", "async"):
         raise InputError(f"mode={mode!r} is not a producer.type; write 'sync' or 'async'")

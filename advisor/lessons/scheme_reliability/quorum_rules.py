@@ -16,8 +16,7 @@ only from a replica with the longest log that exists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from advisor.lessons.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
@@ -32,7 +31,7 @@ from advisor.reliability.partition.log_levels import (
     newest,
     ranked,
 )
-from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS, End, Outages
+from advisor.reliability.statespace.flush_window import CERTAIN_LOSS, NO_LOSS, End, Outages
 
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
@@ -221,22 +220,18 @@ def early_end(
     change: fault_processes.Change,
     environment: fault_processes.FaultEnvironment,
     outages: Outages[Outage],
-    following: Callable[[View, fault_processes.Change, bool], Step] | None = None,
 ) -> int:
     """What a power failure loses within the flush window, but would not lose later.
 
     before: without writes.
-    environment: racks of the replicas.
     outages: filled as needed.
-    following: what `follow` gives for a view, a transition, and whether power fails early.
     Returns CERTAIN_LOSS if no log has the newest records; NO_LOSS; or the number of an outage in
         which the order of recovery decides whether the next leader has them.
     """
-    following = following or partial(follow, scheme)
-    late = following(before, change, False)
+    late = follow(scheme, before, change)
     if late.losses:
         return NO_LOSS
-    soon = following(before, change, True)
+    soon = follow(scheme, before, change, early=True)
     if soon.losses:
         return CERTAIN_LOSS
     if soon.unflushed != 0 or soon.view.readable:
