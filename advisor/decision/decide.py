@@ -33,9 +33,9 @@ from advisor.decision.evaluator import (
 )
 from advisor.decision.settings import (
     MOST_REPLICAS,
-    Placement,
     Setting,
     TopicQuestion,
+    as_kafka_places,
     beside,
     candidates,
 )
@@ -68,14 +68,12 @@ class Depth:
     draws: how sure each choice is.
     sensitivity: of the least confident choice: the numbers that it depends on, and what to measure
         next.
-    every_sensitivity: the same of every other choice.
     others: one more replica, acks 1 and unclean elections, of each placement class.
     """
 
     draws: bool = True
     sensitivity: bool = True
     others: bool = True
-    every_sensitivity: bool = False
 
 
 def decide_topic(
@@ -144,7 +142,7 @@ def decide_cluster(
             done(1)
     least = _least_confident([(at, choices[at]) for at in order])
     for at in order:
-        if computed.every_sensitivity or (computed.sensitivity and at == least):
+        if computed.sensitivity and at == least:
             choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked)
     actions = []
     for place, at in enumerate(order):
@@ -440,41 +438,27 @@ def _below(
 
 def verdict_of_reliability(
     result: Reliability,
-    requirements: Requirements | None = None,
     *,
     current: Config | None = None,
-    placement: Placement | None = None,
     draws: int = DRAWS,
     depth: Depth | None = None,
 ) -> Verdict:
-    """Decide about the setting that `evaluate` was asked about, as if it ran today.
-
-    current: what runs today instead.
-    placement: replicas of each partition; by default as Kafka places a new topic.
-    """
-    question, evaluator = _asked(result, current or result.config, placement, draws)
-    return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
+    """Decide about the setting that `evaluate` was asked about, as if it or `current` ran today."""
+    question, evaluator = _asked(result, current or result.config, draws)
+    return verdict_of([decide_topic(question, evaluator, depth=depth)], [question])
 
 
-def floor_of_reliability(
-    result: Reliability, *, placement: Placement | None = None, draws: int = 0
-) -> Floor:
+def floor_of_reliability(result: Reliability) -> Floor:
     """Return what no setting with as many replicas prevents of the measures of a result."""
-    question, evaluator = _asked(result, result.config, placement, draws)
-    return floor_of(compare(question, evaluator, Requirements()), evaluator, draws > 0)
+    question, evaluator = _asked(result, result.config, 0)
+    return floor_of(compare(question, evaluator, Requirements()), evaluator, False)
 
 
 def _asked(
-    result: Reliability, config: Config, placement: Placement | None, draws: int
+    result: Reliability, today_config: Config, draws: int
 ) -> tuple[TopicQuestion, ExactEvaluator]:
-    """The question about a result's setting, and who answers it."""
-    today = Setting(config, placement)
-
-    def planned(replication_factor: int) -> Placement | None:
-        return placement if replication_factor == today.replication_factor else None
-
-    brokers = result.cluster.brokers
-    question = TopicQuestion("", today, result.load, brokers, planned)
-    return question, ExactEvaluator(
-        result.cluster, result.model.under(str(result.config.mode)), draws
-    )
+    """The question about a result's topic, and who answers it."""
+    today, brokers = Setting(today_config), result.cluster.brokers
+    question = TopicQuestion("", today, result.load, brokers, as_kafka_places)
+    card = result.model.under(str(result.config.mode))
+    return question, ExactEvaluator(result.cluster, card, draws)

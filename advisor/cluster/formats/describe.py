@@ -140,15 +140,6 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
     return ()
 
 
-def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
-    """Return the topics of a describe output, in order of first appearance.
-
-    Their `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all settings that
-    differ from Kafka's defaults at any level, with `--zookeeper` only topic overrides.
-    """
-    return _described(text, source).topics
-
-
 class _Described(NamedTuple):
     """Topics, whether they have header lines, and topics of which there is only a header line."""
 
