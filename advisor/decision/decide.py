@@ -114,12 +114,9 @@ def decide_cluster(
 ) -> Verdict:
     """Decide what to set for every topic, and put it into words.
 
-    Topics that have the same setting today, on replicas that stand in racks in the same way, are
-    one placement class: the rule chooses for the one with most partitions, and the numbers of the
-    others are computed for today's and the chosen setting. Draws are taken for the classes that
-    come first, the worst and then the largest, up to `most_chains`.
-
-    most_chains: largest number of chains (settings x rack patterns) that are drawn.
+    Topics with the same setting, on replicas that stand in racks in the same way, are one class:
+    the rule chooses for the one with most partitions, the numbers of the others are their own.
+    Draws are taken for the worst and largest classes, up to `most_chains` (settings x patterns).
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
     asked = evaluator, wanted, survives
@@ -184,8 +181,7 @@ def _drawn_classes(ordered: Sequence[Comparison], most_chains: int) -> int:
 def _least_confident(choices: Sequence[tuple[int, SettingChoice]]) -> int | None:
     """The first of the least confident choices; one without draws only if there is no other.
 
-    Of equally confident ones, that whose price of a loss is nearest to where it no longer pays: so
-    the same choice is shown with draws and without, where all are sure.
+    Of equally sure ones that nearest to a price at which it no longer pays, with draws or without.
     """
 
     def confidence(entry: tuple[int, SettingChoice]) -> tuple[float, float]:
@@ -265,10 +261,7 @@ def _severity(today: Setting, changes: bool, losses: float, least: float) -> str
 
 
 def floor_of(comparison: Comparison, evaluator: ExactEvaluator, draw: bool) -> Floor:
-    """Return the least of each measure over the candidates and today's setting.
-
-    At the card's middle values, and in each draw, where another setting may have the least.
-    """
+    """Return the least of each measure over candidates and today's setting, also in each draw."""
     columns, load = comparison.columns, comparison.question.load
     if comparison.question.has_observers:
         # What settings with observers promoted would do is not known.

@@ -198,10 +198,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 
 
 def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Append a line that begins with a label to the line it was wrapped from.
-
-    Yields the number of the first line, the text, and the number of the last line; no blank lines.
-    """
+    """Yield whole lines, none blank, each with the numbers of its first and last line."""
     first, parts, last = 0, [""], 0
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
