@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from advisor.advice.findings.catalogue import BROKEN, Finding
 from advisor.advice.findings.checks import check_topic
@@ -44,30 +43,6 @@ MIDDLE = Depth(draws=False, sensitivity=False, others=False)
 """The rule at the card's middle values, and nothing beside it."""
 SURE = Depth(sensitivity=False, others=False)
 """How sure it is as well; not what it depends on."""
-
-
-def decide(
-    cluster: Cluster,
-    model: FailureModel,
-    load: Workload | None = None,
-    requirements: Requirements | None = None,
-    *,
-    kafka_version: str | None = None,
-    producer: Mapping[str, Any] | None = None,
-    topics: Sequence[str] | None = None,
-    draws: int = DRAWS,
-    depth: Depth | None = None,
-    allow_lower_durability: bool = False,
-    evaluator: ExactEvaluator | None = None,
-) -> Verdict:
-    """Decide what every topic of a described cluster should be set to.
-
-    load: traffic of each topic. Default: 1,000 records a second.
-    draws: how many draws of the card say how sure the choice is.
-    """
-    situation = Situation.read(cluster, load, kafka_version, producer, topics, shared=False)
-    asked = Decision(situation, model, requirements or Requirements(), allow_lower_durability)
-    return asked.answered(evaluator or asked.exactly(draws), depth)
 
 
 def evaluated_once(evaluated: Evaluate) -> Evaluate:
