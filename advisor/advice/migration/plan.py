@@ -42,7 +42,7 @@ from advisor.advice.migration.properties import (
 )
 from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import listed
-from advisor.advice.situation import Situation, partition_bytes
+from advisor.advice.situation import Situation
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.cluster.managed_services import AIVEN, CONFLUENT_CLOUD, MSK_SERVERLESS, SERVICES
@@ -198,7 +198,7 @@ def make_plan(
         return _plan_for_new_topic(tools, cluster, config, load, files)
     planned = planned or PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
-    duration = _duration(cluster, moves, chosen, load, bytes_per_second)
+    duration = copy_comments(moves, chosen, load, cluster.replica_bytes, bytes_per_second)
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
@@ -227,20 +227,6 @@ def make_plan(
     files |= rack_loss_files(config, cluster.brokers, tools, after)
     files |= planned.files()
     return MigrationPlan(lines, files, moves, lowered, tuple(held_back), after, crowded)
-
-
-def _duration(
-    cluster: Cluster,
-    moves: Sequence[Move],
-    topics: Sequence[Topic],
-    load: Workload,
-    bytes_per_second: int,
-) -> Iterable[str]:
-    """How much is copied, and how long that takes, by measured bytes where all are known."""
-    measured = cluster.replica_bytes
-    sizes = partition_bytes(topics, load, measured)
-    is_measured = {move.topic for move in moves} <= measured.keys()
-    return copy_comments(moves, sizes, load, bytes_per_second, is_measured)
 
 
 def _marked(cluster: Cluster) -> str:
