@@ -2,8 +2,8 @@
 
 In: a cluster, a failure model, a load, `Goals`. Out: a `Recommendation` (settings, reasons, shell
 commands) or an `Audit` of the topics that exist, both with a verdict and findings. Open
-`situation.py`, what is read, and `deciding.py`, what is asked; then `recommendations/recommend.py`
-or `audits/audit.py`; `migration/` writes the commands and files.
+`situation.py`, what is read, and `deciding.py`, what is asked; then `audits/audit.py` or
+`recommendations/recommendation.py`; `migration/` writes the commands and files.
 """
 
 from advisor.advice.audits.audit import Audit, audit

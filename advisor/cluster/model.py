@@ -296,38 +296,6 @@ class Cluster:
             return None
         return FrozenMap(dict(sorted(Counter(racks).items())))
 
-    def rack_of(self, broker: int) -> str | None:
-        """Return the rack of a broker.
-
-        Parameters
-        ----------
-        broker : int
-            Broker id.
-
-        Returns
-        -------
-        str or None
-            None if the rack is unknown.
-
-        Raises
-        ------
-        InputError
-            If the cluster has no such broker.
-
-        See Also
-        --------
-        Cluster.with_racks : Assigns racks to brokers.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> advisor.Cluster.uniform(brokers=6, racks=3).rack_of(4)
-        'r1'
-        """
-        if not is_id(broker) or broker not in self.brokers:
-            raise InputError(f"broker {shown(broker)} is not in this cluster")
-        return self.brokers[broker]
-
     def topic(self, name: str) -> Topic:
         r"""Return a topic by name.
 
@@ -426,7 +394,7 @@ class Cluster:
 
         See Also
         --------
-        Cluster.rack_of : Returns the rack of a broker.
+        Cluster.uniform : Distributes brokers over racks.
 
         Examples
         --------
@@ -590,10 +558,7 @@ def _placed(racks: Mapping[int, str | None], noun: str) -> str:
 
 
 def _set_aside_words(topics: Sequence[Topic]) -> tuple[str, ...]:
-    """Say what is true of topics that are not judged, a sentence for each kind.
-
-    topics: diskless and tiered ones.
-    """
+    """Say what is true of topics that are not judged, a sentence for each kind."""
     sentences = []
     for storage, true_of in _TRUE_OF.items():
         names = [topic.name for topic in topics if topic.storage == storage]

@@ -19,7 +19,7 @@ from advisor.decision.decide import (
     floor_of_reliability,
     verdict_of_reliability,
 )
-from advisor.decision.evaluator import Evaluator, ExactEvaluator, Measured
+from advisor.decision.evaluator import ExactEvaluator, Measured
 from advisor.decision.settings import Setting, TopicQuestion
 from advisor.decision.verdict import Action, Floor, Verdict
 
@@ -27,7 +27,6 @@ __all__ = [
     "Action",
     "Comparison",
     "Depth",
-    "Evaluator",
     "ExactEvaluator",
     "Floor",
     "GoalOutcome",

@@ -28,7 +28,6 @@ from advisor.decision.evaluator import (
     LOSSES,
     MINUTES,
     RECORDS_LOST,
-    Evaluator,
     ExactEvaluator,
     Measured,
 )
@@ -81,7 +80,7 @@ class Depth:
 
 def decide_topic(
     question: TopicQuestion,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements | None = None,
     *,
     survives: Survives | None = None,
@@ -90,9 +89,7 @@ def decide_topic(
 ) -> Action:
     """Decide what to set for one topic.
 
-    requirements: goals, and the price of a loss. Default: no goal, and a week without writes.
     survives: whether a setting survives what the requirements name; needed if they name something.
-    allow_lower_durability: consent to a lower min ISR.
     depth: what is computed; by default everything.
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
@@ -108,7 +105,7 @@ def decide_topic(
 
 def decide_cluster(
     questions: Sequence[TopicQuestion],
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements | None = None,
     *,
     survives: Survives | None = None,
@@ -124,7 +121,6 @@ def decide_cluster(
     others are computed for today's and the chosen setting. Draws are taken for the classes that
     come first, the worst and then the largest, up to `most_chains`.
 
-    now: what is broken at this moment.
     most_chains: largest number of chains (settings x rack patterns) that are drawn.
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
@@ -216,7 +212,7 @@ def _room(choice: SettingChoice) -> float:
 def _with_sensitivity(
     choice: SettingChoice,
     comparison: Comparison,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None,
 ) -> SettingChoice:
@@ -227,7 +223,7 @@ def _with_sensitivity(
 def _action(
     comparison: Comparison,
     choice: SettingChoice,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None,
     allowed: bool,
@@ -270,7 +266,7 @@ def _severity(today: Setting, changes: bool, losses: float, least: float) -> str
     return CRITICAL if avoidable or not today.survives_restart else WARNING
 
 
-def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
+def floor_of(comparison: Comparison, evaluator: ExactEvaluator, draw: bool) -> Floor:
     """Return the least of each measure over the candidates and today's setting.
 
     At the card's middle values, and in each draw, where another setting may have the least.
@@ -310,7 +306,7 @@ def loss_size(measured: Measured, question: TopicQuestion) -> LossSize:
 
 
 def _with_others(
-    action: Action, comparison: Comparison, evaluator: Evaluator, requirements: Requirements
+    action: Action, comparison: Comparison, evaluator: ExactEvaluator, requirements: Requirements
 ) -> Action:
     """The action with what is never chosen beside it, and what one more replica would buy."""
     question, chosen = comparison.question, comparison.settings[comparison.chosen]
@@ -354,7 +350,7 @@ def _factor(amount: float, of: float) -> float:
     return amount / of if of > 0.0 else float("inf")
 
 
-def _like(first: Action, question: TopicQuestion, evaluator: Evaluator) -> Action:
+def _like(first: Action, question: TopicQuestion, evaluator: ExactEvaluator) -> Action:
     """The action of another topic of a class: the same choice, with the topic's own numbers."""
     before = evaluator.middle(question.today, question.load)
     after, then = question.today, before
@@ -394,8 +390,6 @@ def verdict_of(
 ) -> Verdict:
     """Put actions into one verdict, and into words.
 
-    questions: what they answer.
-    now: what is broken at this moment.
     undrawn: topics whose choice was made at the card's middle values only.
     choice: of the least confident action. Default: found among the actions.
     """
@@ -455,18 +449,8 @@ def verdict_of_reliability(
 ) -> Verdict:
     """Decide about the setting that `evaluate` was asked about, as if it ran today.
 
-    requirements: goals, and the price of a loss.
     current: what runs today instead.
     placement: replicas of each partition; by default as Kafka places a new topic.
-    draws: how many draws of the card say how sure the choice is.
-    depth: what is computed; by default everything.
-
-    >>> import advisor
-    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
-    >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, "three_az_cloud")
-    >>> quick = Depth(draws=False, sensitivity=False, others=False)
-    >>> print(verdict_of_reliability(result, draws=0, depth=quick).headline)
-    Set RF 3, min ISR 2, acks=all.
     """
     question, evaluator = _asked(result, current or result.config, placement, draws)
     return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
@@ -475,22 +459,7 @@ def verdict_of_reliability(
 def floor_of_reliability(
     result: Reliability, *, placement: Placement | None = None, draws: int = 0
 ) -> Floor:
-    """Return what no setting with as many replicas prevents of the measures of a result.
-
-    placement: replicas of each partition; by default as Kafka places a new topic.
-    draws: how many draws of the card the floor is computed in as well.
-
-    >>> import advisor
-    >>> card = advisor.FailureModel.from_dict(
-    ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
-    ... )
-    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=3)
-    >>> result = advisor.evaluate(advisor.Cluster.uniform(3), config, card)
-    >>> floor = floor_of_reliability(result)
-    >>> measure = "write_unavailability"
-    >>> floor.beyond_settings(measure) < floor.by_settings(measure, result.write_unavailability)
-    True
-    """
+    """Return what no setting with as many replicas prevents of the measures of a result."""
     question, evaluator = _asked(result, result.config, placement, draws)
     return floor_of(compare(question, evaluator, Requirements()), evaluator, draws > 0)
 

@@ -324,14 +324,7 @@ def _read_source(
         return dump_of(text, path)
     if suffix == ".csv":
         return _Counts(text, path)
-    reader = read_json if suffix == ".json" else read_toml
-    try:
-        document = reader(text)
-    except ValueError as error:
-        kind = "JSON" if suffix == ".json" else "TOML"
-        raise InputError(
-            f"{path}: not valid {kind} ({error}); counts are .toml, .json or .csv."
-        ) from None
+    document = _document(text, path, suffix)
     if is_answer(document):
         return answer_of(document, path)
     if is_cloudwatch(document):
@@ -339,6 +332,25 @@ def _read_source(
     if not isinstance(document, Mapping):
         raise InputError(f"{path}: give a table with brokers, years and events.")
     return _Counts(document, path, Path(path).parent)
+
+
+def _document(text: str, path: str, suffix: str) -> Any:
+    """What a file of JSON or TOML has; a description of a cluster is called that."""
+    try:
+        return read_json(text) if suffix == ".json" else read_toml(text)
+    except ValueError as error:
+        from advisor.cluster.formats.sources import source_of
+
+        described = source_of(text, suffix)
+        if described is not None and described.read is not None:
+            raise InputError(
+                f"{path}: this is {described.name}, which describes a cluster and counts nothing; "
+                "give it as the cluster, with --cluster."
+            ) from None
+        kind = "JSON" if suffix == ".json" else "TOML"
+        raise InputError(
+            f"{path}: not valid {kind} ({error}); counts are .toml, .json or .csv."
+        ) from None
 
 
 def _text(path: str, most_bytes: int = MOST_JSON_CHARACTERS) -> str:

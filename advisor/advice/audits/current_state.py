@@ -1,6 +1,6 @@
 """The state of a cluster when it was described: what is missing, and what the next failure does.
 
-Elections are those of `advisor.protocol.rules.controller`.
+Elections are those of `advisor.protocol.rules.controller`. `state_lines` says it in words.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from advisor.advice.findings.missing_brokers import missing_words
+from advisor.advice.findings.checks import missing_words
 from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import first_of, listed
 from advisor.advice.situation import Situation
-from advisor.advice.topic_settings import config_of
 from advisor.cluster import Partition, Topic
-from advisor.cluster.broker_presence import Presence, presence_of
-from advisor.protocol.rules.config import effective_min_isr
+from advisor.cluster.broker_presence import Presence
+from advisor.protocol.rules.config import Config, effective_min_isr
 from advisor.protocol.rules.controller import Policy, broker_gone
 from advisor.protocol.rules.isr import refusal_before_append
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
@@ -31,7 +30,6 @@ class NextFailure:
     """Effect of the crash of one more broker, apart from present problems.
 
     unclean: partitions that would get a leader which may lack acknowledged records.
-    offline: partitions that would have no leader.
     refusing: other partitions that would begin to refuse acks=all.
     last_copies: partitions with min ISR 1 that have acknowledged records on this broker only: they
         go with its disk.
@@ -55,20 +53,16 @@ class CurrentState:
 
     Partitions are named ``topic-number``. A partition may be in several of the lists.
 
-    kafka_version, mode: version and controller whose rules were used.
-    presence: which brokers are in sync somewhere, and what is known of the others.
     out_of_sync: partitions that have a leader, and a replica that is out of sync.
-    offline: partitions without a leader.
     under_min_isr: partitions that refuse acks=all now.
     at_min_isr: partitions with a replica out of sync that refuse acks=all after one more failure.
-    one_left: partitions of several replicas of which one is in sync.
     not_elected: brokers that are up and may lead a partition that has no leader.
     start_first: the broker whose return helps most: it brings back partitions that are offline,
         else writes, else in-sync replicas.
     worst_next: the broker whose crash would do most harm now; None if none would do any, or all is
         in sync.
+    half_done: topics whose partitions differ in their number of replicas, though none is moved now.
     sole: whether every partition without a leader has a single replica: no other can be elected.
-    has_observers: whether topics have observers, which are listed as under-replicated.
     bootstrap_servers, command_config: addresses and client properties that a running cluster was
         read with; "" and None else.
     """
@@ -85,6 +79,7 @@ class CurrentState:
     not_elected: tuple[int, ...] = ()
     start_first: int | None = None
     worst_next: NextFailure | None = None
+    half_done: tuple[str, ...] = ()
     sole: bool = False
     has_observers: bool = False
     bootstrap_servers: str = ""
@@ -137,28 +132,28 @@ class _Described(NamedTuple):
 
 def current_state(situation: Situation) -> CurrentState:
     """Return the state of a cluster when it was described; without topics nothing is wrong."""
-    cluster, version = situation.cluster, situation.version
-    observed = cluster.observed
+    cluster, observed = situation.cluster, situation.cluster.observed
     partitions = sum(len(topic.partitions) for topic in cluster.elected)
-    state = CurrentState(version, situation.mode, partitions)
+    half_done = tuple(topic.name for topic in cluster.topics if _is_half_done(topic))
+    state = CurrentState(situation.version, situation.mode, partitions, half_done=half_done)
     if observed is not None:
         servers, client = observed.bootstrap_servers, observed.command_config
         state = replace(state, bootstrap_servers=servers, command_config=client)
     reported = observed is not None and observed.down
     if not reported and all(_healthy(p) for t in cluster.elected for p in t.partitions):
         return state
-    settings = {"acks": "all", **situation.controller}
-    every = [row for topic in cluster.elected for row in _described(topic, version, settings)]
+    every = [
+        row for topic in cluster.elected for row in _described(topic, situation.config_of(topic))
+    ]
     broken = [d for d in every if not _healthy(d.partition)]
-    presence = presence_of(cluster)
-    up = presence.in_sync
+    up = situation.presence.in_sync
     offline = [d for d in every if d.partition.leader is None]
     led = [d for d in broken if d.partition.leader is not None]
     sizes = [(d, len(d.partition.isr), d.policy.min_isr) for d in led]
     under = [d for d, size, least in sizes if size < least]
     return replace(
         state,
-        presence=presence,
+        presence=situation.presence,
         out_of_sync=_names(led),
         offline=_names(offline),
         under_min_isr=_names(under),
@@ -172,8 +167,13 @@ def current_state(situation: Situation) -> CurrentState:
     )
 
 
-def _described(topic: Topic, version: str, settings: dict[str, Any]) -> Iterator[_Described]:
-    config = config_of(topic, version, settings)
+def _is_half_done(topic: Topic) -> bool:
+    """Whether a reassignment ended with some partitions on more replicas than others."""
+    factors = {partition.replication_factor for partition in topic.partitions}
+    return len(factors) > 1 and not any(p.reassigning for p in topic.partitions)
+
+
+def _described(topic: Topic, config: Config) -> Iterator[_Described]:
     policies = {}
     for partition in topic.partitions:
         factor = partition.replication_factor
@@ -284,16 +284,20 @@ def _refuses(record: Registration, policy: Policy) -> bool:
 
 
 def state_lines(state: CurrentState, brief: bool = False) -> tuple[str, ...]:
-    """Return the state in up to three lines: now, next, first; none if all is in sync.
+    """Return the state in up to four lines: now, next, first, half done; none if all is well.
 
-    In brief without what the next failure would do. Where partitions are broken, which the verdict
-    names, also without their numbers, and without a missing broker that the last line names.
+    In brief without what the next failure would do, and without what the verdict's text names.
     """
-    if state.in_sync:
-        return ()
-    all_offline = len(state.offline) == state.partitions
-    worst = "" if brief or all_offline else _next(state.worst_next)
-    lines = (_now(state, brief), worst, _first(state))
+    lines = []
+    if not state.in_sync:
+        all_offline = len(state.offline) == state.partitions
+        worst = "" if brief or all_offline else _next(state.worst_next)
+        lines = [_now(state, brief), worst, _first(state)]
+    if state.half_done:
+        lines.append(
+            f"Half done: partitions of {first_of(state.half_done)} differ in their number of "
+            "replicas; finish or undo the reassignment."
+        )
     return tuple(line for line in lines if line)
 
 
@@ -399,10 +403,7 @@ def _first(state: CurrentState) -> str:
 
 
 def _tools(state: CurrentState) -> Tools:
-    """Return the tools, with the addresses and client properties that the cluster was read with.
-
-    In place of the shell variables, which are set only in the scripts of a plan.
-    """
+    """Return the tools, with the addresses that the cluster was read with in place of variables."""
     servers, config = state.bootstrap_servers, state.command_config
     tools = Tools(state.kafka_version, command_config=config, has_observers=state.has_observers)
     return replace(tools, bootstrap_servers=servers, by_hand=True) if servers else tools

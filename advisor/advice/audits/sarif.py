@@ -1,6 +1,8 @@
-"""An audit as a SARIF 2.1.0 log (OASIS), which code scanning and CI services read.
+"""An audit as a SARIF 2.1.0 log (OASIS) for code scanning, and what changed since an accepted one.
 
-Source: sarif-v2.1.0-os, sections 3.13 (log), 3.14 (run), 3.27 (result) and 3.49 (rule).
+Source: sarif-v2.1.0-os, sections 3.13 (log), 3.14 (run), 3.27 (result) and 3.49 (rule). A result is
+known again by its code and topic, whatever the numbers in its message; one that is about partitions
+is new again for a partition that was not accepted.
 """
 
 from __future__ import annotations
@@ -56,13 +58,25 @@ FINGERPRINT = "codeAndTopic/v1"
 
 _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
 
+MIN_ISR, FACTOR, UNCLEAN = "min.insync.replicas", "replication.factor", "unclean"
+_SETTINGS = {
+    MIN_ISR: re.compile(r"min[._-]?in[._-]?sync[._-]?replicas", re.IGNORECASE),
+    FACTOR: re.compile(r"^\W*(replication([._-]?factor)?|replicas)\W*[:=]", re.IGNORECASE),
+    UNCLEAN: re.compile(r"unclean[._-]?leader[._-]?election", re.IGNORECASE),
+}
+_SETTING_OF_CODE = {
+    **dict.fromkeys(("KRA101", "KRA102", "KRA103", "KRA206"), MIN_ISR),
+    **dict.fromkeys(("KRA201", "KRA202", "KRA203", "KRA204", "KRA205", "KRA304", "KRA306"), FACTOR),
+    "KRA302": UNCLEAN,
+}
+_NAME = re.compile(r"[\w.-]+")
+_RESOURCE = re.compile(r"\s*resource\b")
+_ITEM = re.compile(r"( *)- ")
+_DOCUMENT = "---"
+
 
 def results_of(topics: Sequence[TopicAudit], findings: Iterable[Finding]) -> list[Finding]:
-    """List the results of an audit: missed goals, settings to change, and findings.
-
-    topics: worst first.
-    findings: heaviest first.
-    """
+    """List the results of an audit: missed goals, settings to change, and findings."""
     missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
     settings = [
         Finding(SETTINGS[t.severity], t.topic.name, f"{capital(t.advice)}: {t.action.why}")
@@ -81,9 +95,6 @@ def sarif_log(
 ) -> dict[str, Any]:
     """Return a SARIF log: a result for each missed goal, setting to change, and finding.
 
-    topics: worst first.
-    findings: heaviest first.
-    source: where the cluster was read: a path, or words where there is no file.
     text: content of that file, for the lines of the topics.
     new: results that no accepted audit had; the others are unchanged. Default: no audit was.
     """
@@ -151,7 +162,7 @@ def _changed(audited: TopicAudit) -> str:
 
 def _line(result: Finding, lines: Lines, changed: Mapping[str, str]) -> int:
     """The line of the setting that a result is about, else of its topic."""
-    setting = setting_of(result.code)
+    setting = _SETTING_OF_CODE.get(result.code, "")
     if result.rule in SETTINGS.values():
         setting = changed.get(result.topic, "")
     return lines.of(result.topic, setting)
@@ -208,28 +219,6 @@ def _uri(source: str) -> str:
     """Return the source as a relative or file URI."""
     path = PurePath("stdin" if source == "-" else source or "cluster")
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
-
-
-MIN_ISR, FACTOR, UNCLEAN = "min.insync.replicas", "replication.factor", "unclean"
-_SETTINGS = {
-    MIN_ISR: re.compile(r"min[._-]?in[._-]?sync[._-]?replicas", re.IGNORECASE),
-    FACTOR: re.compile(r"^\W*(replication([._-]?factor)?|replicas)\W*[:=]", re.IGNORECASE),
-    UNCLEAN: re.compile(r"unclean[._-]?leader[._-]?election", re.IGNORECASE),
-}
-_OF_CODE = {
-    **dict.fromkeys(("KRA101", "KRA102", "KRA103", "KRA206"), MIN_ISR),
-    **dict.fromkeys(("KRA201", "KRA202", "KRA203", "KRA204", "KRA205", "KRA304", "KRA306"), FACTOR),
-    "KRA302": UNCLEAN,
-}
-_NAME = re.compile(r"[\w.-]+")
-_RESOURCE = re.compile(r"\s*resource\b")
-_ITEM = re.compile(r"( *)- ")
-_DOCUMENT = "---"
-
-
-def setting_of(code: str) -> str:
-    """Return the setting that a finding is about; "" if it is none in particular."""
-    return _OF_CODE.get(code, "")
 
 
 @dataclass(frozen=True)
@@ -319,7 +308,6 @@ class Changes:
 
     new: what was not accepted, heaviest first; missed goals and settings to change included.
     gone: what was accepted and is no more, such as "KRA102 audit".
-    accepted: number of results that are as accepted.
     """
 
     new: tuple[Finding, ...]
@@ -343,13 +331,7 @@ class Changes:
 
 
 def changes_since(accepted: str, results: Sequence[Finding], source: str = "") -> Changes:
-    """Compare the results of an audit with those of an accepted one.
-
-    accepted: the SARIF log of the accepted audit.
-    results: those of the audit now, as `results_of` lists them.
-    source: where the log was read, for messages.
-    Raises InputError if it is no SARIF log of this advisor.
-    """
+    """Compare the results of an audit with those of an accepted one."""
     before = _accepted_partitions(accepted, source)
     new = [result for result in results if _is_new(result, before)]
     now = {fingerprint(result) for result in results}

@@ -18,10 +18,8 @@ BROKEN, RISK, NOTE = "broken", "risk", "note"
 class Rule:
     """One entry of the catalogue.
 
-    code: stable code, such as "KRA101".
     weight (one of "broken", "risk", "note"): broken: does not work at present. Risk: records may be
         lost or writes refused. Note: information.
-    title, why, remedy: the rule in few words, why it matters, what to do.
     """
 
     code: str
@@ -35,9 +33,6 @@ class Rule:
 class Finding:
     """A rule that applies to a topic, to the cluster or to the producers.
 
-    topic: topic name; "" if the finding is about the cluster or the producers.
-    detail: what was observed, in one sentence.
-    partitions: partitions affected; empty if the finding is not about single partitions.
     brokers: brokers that are out of sync, of which the finding tells or follows; empty for others.
     own_remedy: what to do in this case; "" if what the rule says.
     """

@@ -1,4 +1,4 @@
-"""Planned work: restarting one broker after another, and what Kubernetes may drain at once.
+"""Runbooks: restarting brokers one by one, what Kubernetes may drain at once, and a lost rack.
 
 Sources: Kubernetes' `policy/v1` PodDisruptionBudget; Strimzi's `Kafka` resource (`spec.kafka.rack`,
 `spec.kafka.template.podDisruptionBudget`, `spec.maintenanceTimeWindows`: cron expressions in UTC,
@@ -186,7 +186,6 @@ def rack_loss_files(
 ) -> dict[str, FileText]:
     """Return `rack-loss.sh`, or nothing if losing a rack needs no command or none helps.
 
-    brokers: broker id to rack.
     topics: as they are after the change; none for a topic still to be made.
     """
     factor = config.replication_factor or 1
@@ -198,18 +197,14 @@ def rack_loss_files(
     after = survival(share, config)
     if after.writable or not after.without_loss:
         return {}
-    names = [topic.name for topic in topics if _is_like(topic, config)]
+    wanted = config.replication_factor, config.min_insync_replicas
+    names = [t.name for t in topics if (t.replication_factor, t.min_insync_replicas) == wanted]
     if topics and not names:
         return {}
-    return {FILE: _script(config, factor - share, tools, names or ["my-topic"])}
+    return {FILE: _rack_loss(config, factor - share, tools, names or ["my-topic"])}
 
 
-def _is_like(topic: Topic, config: Config) -> bool:
-    same = topic.replication_factor == config.replication_factor
-    return same and topic.min_insync_replicas == config.min_insync_replicas
-
-
-def _script(config: Config, left: int, tools: Tools, names: Sequence[str]) -> ShellScript:
+def _rack_loss(config: Config, left: int, tools: Tools, names: Sequence[str]) -> ShellScript:
     usual = str(config.effective_min_insync_replicas)
     lower = tools.alter_topic(shell('"$topic"'), {MIN_ISR: str(left)})
     higher = tools.alter_topic(shell('"$topic"'), {MIN_ISR: usual})

@@ -1,4 +1,4 @@
-"""Producer settings in the names of other client libraries and frameworks."""
+"""Other client libraries: their defaults, and a producer's settings in their names."""
 
 from __future__ import annotations
 
@@ -28,12 +28,8 @@ _FILE = "client_defaults.csv"
 class ClientDefaults:
     """One row of `data/client_defaults.csv`, which `data/README.md` explains.
 
-    client, language, versions: the library, who uses it, and the versions that have these defaults.
-    acks (one of "all", "1", "0").
-    retries: a number, or "unlimited".
     delivery_timeout_ms: milliseconds until a send fails for good; None if the library has no such
         limit.
-    request_timeout_ms: milliseconds that one response is waited for.
     max_in_flight: requests in flight on a connection: a number, "unlimited", or "" if not stated.
     url, retrieved, verified, note: source, day, "primary" if read in the source itself, and a
         remark.
@@ -73,10 +69,7 @@ class ClientDefaults:
 
 @cache
 def client_defaults() -> tuple[ClientDefaults, ...]:
-    """Return the shipped table of client libraries, in its order.
-
-    Raises ModelError if a column or field is missing.
-    """
+    """Return the shipped table of client libraries, in its order."""
     table = catalog.table_rows(catalog.data_path(_FILE), ClientDefaults)
     return tuple(_client(row) for _, row in table)
 

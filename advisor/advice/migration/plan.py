@@ -35,7 +35,6 @@ from advisor.advice.migration.planned_changes import (
     crowded_broker_words,
     held_back_words,
     in_words,
-    replicas_needed,
     topics_after,
     with_usual_floor,
 )
@@ -48,8 +47,7 @@ from advisor.advice.migration.properties import (
 )
 from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import listed
-from advisor.advice.situation import Situation
-from advisor.advice.topic_settings import partition_bytes
+from advisor.advice.situation import Situation, partition_bytes
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.cluster.managed_services import SERVICES
@@ -109,11 +107,8 @@ class MigrationPlan:
 
     shell: commands, and comments. If a line fails, the following ones must not run (the scripts use
         ``set -e``).
-    written: file name to content, without the scripts.
-    moves: replicas that are moved.
     lowered: what the plan makes less durable, such as "topic orders: min.insync.replicas from 2 to
         1".
-    held_back: what it leaves out until that is allowed, said in the same way.
     after: the selected topics as they are after the plan was carried out.
     crowded: which broker then holds a replica of every partition, in a sentence; "" for none.
     """
@@ -190,8 +185,8 @@ def make_plan(
 ) -> MigrationPlan:
     """Return the plan that brings a described cluster's topics to a configuration, or each to its.
 
-    bytes_per_second: throttle of each broker; topics: names of those to change, None for all and
-    the brokers' defaults; planned: what changes, topic by topic; held_back: what it leaves out.
+    topics: names of those to change; None for all and the brokers' defaults.
+    planned: what changes, topic by topic; held_back: what it leaves out.
     """
     tools = _tools(cluster, config)
     there = COMMANDS.get(cluster.managed or "")
@@ -221,7 +216,6 @@ def make_plan(
         steps=(
             *_steps(tools, planned, bytes_per_second, duration, held_back),
             *_default_for_new(tools, for_new, cluster.managed),
-            *_kept(planned.kept, planned.factors),
             *_by_rules(planned.by_rules, planned.targets),
         ),
         verify=tuple(_verification(tools, planned.topics)),
@@ -357,8 +351,10 @@ def _creation(
     yield shell_comment("A new topic; put its own name in place of my-topic:")
     if there is not None:
         setting = config.replication_factor or 1, config.min_insync_replicas or 1
-        line = there.create("my-topic", load.partitions, setting)
-        yield shell_comment("Create it as you do.") if line is None else line
+        if there.create is None:
+            yield shell_comment("Create it as you do.")
+        else:
+            yield there.create("my-topic", load.partitions, setting)
         return
     configs = {}
     if default(UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
@@ -536,14 +532,6 @@ def _default_rollback(tools: Tools, config: Config | None) -> Iterator[ShellLine
         yield shell_commented(line, "If you set the brokers' default, and it was Kafka's before: ")
 
 
-def _kept(topics: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLine]:
-    for topic in topics:
-        yield shell_comment(
-            f"{topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
-            f"settings; {factors[topic.name]} would be enough."
-        )
-
-
 def _by_rules(topics: Sequence[Topic], targets: Mapping[str, Config]) -> Iterator[ShellLine]:
     for topic in topics:
         target = targets[topic.name]
@@ -609,11 +597,7 @@ _END = "END_OF_FILE"
 def topic_command(
     situation: Situation, action: Action, moves: tuple[Move, ...], bytes_per_second: int
 ) -> str:
-    """Return the lines that make a topic's change; "" where nothing may be run, or too much.
-
-    moves: the replicas that it moves.
-    bytes_per_second: replication throttle per broker.
-    """
+    """Return the lines that make a topic's change; "" where nothing may be run, or too much."""
     if action.set_to is None or action.held_back or not situation.topics:
         return ""
     config, cluster, name = action.set_to.config, situation.cluster, action.topic

@@ -1,6 +1,8 @@
-"""Remedies if no setting meets the goals: the cheapest change of the cluster, or softer goals.
+"""What helps beyond settings: the cheapest change that meets the goals, and what is left by cause.
 
-The recommended setting is evaluated again on a changed cluster or card.
+Remedies evaluate the recommended setting again on a changed cluster or card. What settings leave
+has causes of its own (people, power, a site): ``data/remedies.csv`` has what reduces them where the
+brokers stand; a tenant of a cloud is not told to buy a power feed.
 """
 
 from __future__ import annotations
@@ -48,11 +50,7 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change with which the recommended setting meets every goal, or comes nearer to them.
-
-    what: the change, such as "spread the brokers over three racks".
-    before, after: the setting without and with it.
-    """
+    """A change with which the recommended setting meets every goal, or comes nearer to them."""
 
     what: str
     before: Candidate
@@ -205,9 +203,7 @@ _LEAST_SHARE = 0.1
 class Way:
     """Something to do about a cause, and where it can be done.
 
-    what: as an order: "keep a copy in another region".
     hostings: kinds of cards that it is for; "unknown" stands for cards that do not say. Empty: any.
-    fewest_racks, most_racks: numbers of racks that it is for.
     """
 
     what: str
@@ -244,7 +240,6 @@ def ways() -> Mapping[str, Mapping[str, tuple[Way, ...]]]:
 class Help:
     """What reduces the largest part of a measure that something can be done about.
 
-    what: the order.
     causes: mechanisms that it reduces, the largest first.
     share: their part of the measure, 0 to 1.
     """
@@ -254,13 +249,10 @@ class Help:
     causes: tuple[str, ...]
     share: float
 
-    @property
-    def _weighed(self) -> str:
-        return measure_table.measure(self.measure).weighed
-
     def __str__(self) -> str:
+        weighed = measure_table.measure(self.measure).weighed
         return (
-            f"{percent(self.share)} of the remaining {self._weighed} come from "
+            f"{percent(self.share)} of the remaining {weighed} come from "
             f"{words(self.causes[0])}; what helps: {self.what}."
         )
 
@@ -268,7 +260,6 @@ class Help:
 def what_helps(result: Reliability) -> tuple[Help, ...]:
     """Return what reduces the losses, and the time without writes, of a setting most.
 
-    result: of the setting that was chosen.
     Returns at most one help for each measure; none for what settings, or one more
         replica, would reduce.
     """

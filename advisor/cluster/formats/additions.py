@@ -19,7 +19,7 @@ from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import ELR_FEATURE, METADATA_FEATURE, REPLICATION_SETTINGS
 from advisor.cluster.racks import MAX_ID
-from advisor.cluster.topic import Partition, Topic
+from advisor.cluster.topic import Partition
 from advisor.errors import InputError
 from advisor.formatting import counted
 from advisor.parsing import read_json, whole_number
@@ -122,19 +122,12 @@ _BROKER = re.compile(r"^\S+:\d+ \(id: (\d+) rack: ([^()]*?)(?: isFenced: (\w+))?
 class Addition:
     """What one file adds.
 
-    source: name of the file.
-    topics, brokers: settings by topic, and by broker id.
     voters: nodes of the controller quorum; empty: not said.
     racks: every broker that answered, or was deployed, with its rack; None: not said.
     is_deployed: whether it says how brokers are started, and not which of them answer.
-    features: finalized levels; None: not said.
-    kafka_version: version of the brokers; None: not said.
-    mode (one of "kraft", "zookeeper"): None: not said.
     bytes_of: bytes of each replica that was listed, by partition.
     held_by: of each broker with a failed log directory, the partitions in its directories that
         work.
-    moving: partitions that are being reassigned.
-    moves: replicas of those, and which are being added and removed.
     """
 
     source: str
@@ -153,10 +146,7 @@ class Addition:
 
 
 def read_configs(text: str, source: str) -> Addition:
-    """Return the settings that `kafka-configs.sh --describe` prints, with `--all` or without.
-
-    Raises InputError if a line is no setting.
-    """
+    """Return the settings that `kafka-configs.sh --describe` prints, with `--all` or without."""
     settings: dict[str, dict[str, dict[str, str]]] = {"topic": {}, "broker": {}}
     current: dict[str, str] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -173,10 +163,7 @@ def read_configs(text: str, source: str) -> Addition:
 
 
 def read_quorum(text: str, source: str) -> Addition:
-    """Return the voters that `kafka-metadata-quorum.sh describe` prints, in either form.
-
-    Raises InputError if there are none.
-    """
+    """Return the voters that `kafka-metadata-quorum.sh describe` prints, in either form."""
     status = _VOTERS.search(text)
     if status is not None:
         ids = re.findall(r'"id":\s*(\d+)', status[1]) if "{" in status[1] else status[1].split(",")
@@ -221,10 +208,7 @@ def read_api_versions(text: str, source: str) -> Addition:
 
 
 def read_log_dirs(text: str, source: str) -> Addition:
-    """Return the bytes of replicas and the failed directories that `kafka-log-dirs.sh` prints.
-
-    Raises InputError if its JSON is cut.
-    """
+    """Return the bytes of replicas and the failed directories that `kafka-log-dirs.sh` prints."""
     begin = _LOG_DIRS.search(text)
     try:
         if begin is None:
@@ -260,10 +244,7 @@ def _of_log_dirs(brokers: Sequence[Mapping[str, Any]], source: str) -> Addition:
 
 
 def read_moves(text: str, source: str) -> Addition:
-    """Return what is being moved, as `kafka-reassign-partitions.sh` says it.
-
-    Raises InputError if it says nothing of that.
-    """
+    """Return what is being moved, as `kafka-reassign-partitions.sh` says it."""
     names = [*_UNDER_WAY.findall(text)]
     for started in _STARTED.findall(text):
         names += started.split(",")
@@ -303,11 +284,7 @@ def of_deployment(cluster: Cluster) -> Addition:
 
 
 def added(cluster: Cluster, additions: Sequence[Addition]) -> Cluster:
-    """Return the cluster with what further files say, and a note on each.
-
-    cluster: with the partitions.
-    Raises InputError if a file says that the cluster has KRaft and another that it has ZooKeeper.
-    """
+    """Return the cluster with what further files say, and a note on each."""
     for addition in additions:
         for add in (
             *(_with_mode, _with_version, _with_settings, _with_broker_settings, _with_racks),
@@ -434,7 +411,7 @@ def _with_elr(cluster: Cluster, addition: Addition) -> Cluster:
     notes = [
         f"Eligible leader replicas are {'on' if is_on else 'off'}, as {addition.source} has it."
     ]
-    if not is_on and any(map(_shows_elr, cluster.topics)):
+    if not is_on and any(p.elr for topic in cluster.topics for p in topic.partitions):
         notes.append(
             f"{cluster.source} shows eligible leader replicas all the same: the files may be of "
             "two clusters, or of two times."
@@ -534,7 +511,3 @@ def _with_partitions(cluster: Cluster, change: Callable[[str, Partition], Partit
         for topic in (*cluster.topics, *cluster.set_aside)
     )
     return replace(cluster, topics=topics, set_aside=())
-
-
-def _shows_elr(topic: Topic) -> bool:
-    return any(partition.elr for partition in topic.partitions)

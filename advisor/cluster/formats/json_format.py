@@ -1,4 +1,8 @@
-"""Parse JSON: `Cluster.to_dict`, and plans of `kafka-reassign-partitions.sh`."""
+"""Parse JSON: `Cluster.to_dict`, and plans of `kafka-reassign-partitions.sh`.
+
+Of the two plans that its `--generate` prints, the current assignment is the cluster. `--execute`
+prints the assignment before, `--verify` and `--list` none of all partitions: these are declined.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +33,6 @@ def parse_json(text: str, source: str) -> Cluster:
 
     text: the JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
         (`org.apache.kafka.tools.reassign.ReassignPartitionsCommand`).
-    source: name for error messages, usually the file name.
-    Raises InputError if it is not JSON, of neither form, or invalid.
     """
     try:
         document = read_json(text)
@@ -50,11 +52,8 @@ def parse_json(text: str, source: str) -> Cluster:
 
 
 def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
-    """Build a cluster from `Cluster.to_dict` data.
-
-    Raises InputError if a field is missing, of the wrong type or invalid.
-    """
-    version = _text_or_none(document, "kafka_version")
+    """Build a cluster from `Cluster.to_dict` data."""
+    version, voters = _text_or_none(document, "kafka_version"), document.get("controllers")
     if version is not None:
         version_numbers(version)
     return Cluster(
@@ -64,7 +63,9 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         source=source or str(document.get("source", "")),
         notes=tuple(str(note) for note in _list(document, "notes")),
         observed=_observed(document.get("observed")),
-        controllers=_controllers(document.get("controllers")),
+        controllers=None
+        if voters is None
+        else rack_mapping(_mapping(voters, "controllers"), "controllers", "controller"),
         mode=_text_or_none(document, "mode"),
         eligible_leader_replicas=document.get("eligible_leader_replicas"),
         layout=_text_or_none(document, "layout"),
@@ -73,12 +74,6 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         broker_settings=_mapping(document.get("broker_settings", {}), "broker_settings"),
         replica_bytes=_mapping(document.get("replica_bytes", {}), "replica_bytes"),
     )
-
-
-def _controllers(value: object) -> dict[int, str | None] | None:
-    if value is None:
-        return None
-    return rack_mapping(_mapping(value, "controllers"), "controllers", "controller")
 
 
 def _observed(value: object) -> Observed | None:
@@ -193,11 +188,7 @@ def is_generated_plan(beginning: str) -> bool:
 
 
 def parse_generated_plan(text: str, source: str) -> Cluster:
-    """Return the cluster as the current assignment of `--generate` has it.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if the current assignment is cut or not valid.
-    """
+    """Return the cluster as the current assignment of `--generate` has it."""
     current = _plan_after(_CURRENT, text, source)
     if current is None:
         raise InputError(f"{source}: the current assignment is not in it; run --generate again")

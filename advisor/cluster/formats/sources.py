@@ -58,7 +58,6 @@ _WIDTH = 500
 class Source:
     """One kind of text that may describe a cluster.
 
-    name: what it is, in the words that a user knows it by ("the output of kcat -L").
     recognise: whether a text is of this kind, from its first `BEGINNING` characters. It must not
         fail.
     carries: what it has, of brokers, leaders, replicas, ISR, racks and settings; "" if it is
@@ -70,7 +69,6 @@ class Source:
     instead: for a declined one: why, and what to run instead, as the end of a sentence.
     add: for a declined one that can stand beside a description of the same cluster: what it says of
         the cluster, from the text and its name.
-    example: a short text of this kind, which a test takes through all doors.
     joins: whether what it says of brokers is added to another file of the same cluster that has the
         partitions.
     needs_racks: whether it says nothing of brokers, so that they are those of the racks that the
@@ -92,11 +90,7 @@ class Source:
     suffix: tuple[str, ...] = ()
 
     def cluster_in(self, text: str, name: str, rack_of: RackOf) -> Cluster:
-        """Read the cluster that a text of this kind describes.
-
-        Raises InputError if this source is declined, with what to run instead; or as the reader
-            says.
-        """
+        """Read the cluster of a text of this kind; a declined one says what to run instead."""
         if self.read is not None:
             return self.read(text, name)
         if self.needs_racks and not rack_of:
