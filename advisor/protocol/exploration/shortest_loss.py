@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 from advisor.errors import InputError
-from advisor.protocol.exploration.search import Violation, explore, retrace
+from advisor.protocol.exploration.search import Violation, explore
 from advisor.protocol.exploration.transitions import QuiescenceCache, SearchState, Transitions
 from advisor.protocol.rules.config import Config
 
@@ -144,8 +145,11 @@ def shortest_loss(
         )
         states = len(search.quiescence.seen)
         if isinstance(outcome, Violation):
-            steps = retrace(outcome.path, search.moves, lambda node: node)
-            return Loss(search.scenario([line for line, _ in steps]), allowed_faults, states)
+            lines = [
+                next(line for line, reached in search.moves(before) if reached == after)
+                for before, after in pairwise(outcome.path)
+            ]
+            return Loss(search.scenario(lines), allowed_faults, states)
         no_loss = NoLoss(allowed_faults, allowed_writes, states, outcome.depth, outcome.complete)
         if not outcome.complete:
             break
