@@ -11,7 +11,6 @@ from types import TracebackType
 from advisor.files import write_file
 from advisor.kafka_lab.nodes import node_properties
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars, jars_for
-from advisor.kafka_lab.nodes.log4j_settings import LogSettings, log_settings
 from advisor.kafka_lab.nodes.network import (
     BROKER_PORT,
     CLIENT_PORT,
@@ -20,7 +19,13 @@ from advisor.kafka_lab.nodes.network import (
     Network,
     network_for,
 )
-from advisor.kafka_lab.nodes.node_properties import CLUSTER_ID, CONTROLLER, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import (
+    CLUSTER_ID,
+    CONTROLLER,
+    ClusterSpec,
+    LogSettings,
+    log_settings,
+)
 from advisor.kafka_lab.nodes.processes import JavaProcess
 from advisor.rendering import properties
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from advisor.errors import MissingExtraError
+from advisor.kafka_lab.formats.log_directory import batches, segments
 from advisor.kafka_lab.formats.metadata_records import (
     BrokerFencing,
     ElrClear,
@@ -22,7 +23,6 @@ from advisor.kafka_lab.formats.metadata_records import (
     TopicRemoval,
     decode,
 )
-from advisor.kafka_lab.formats.record_batches import batches, segments
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 from advisor.protocol.rules.partition_registration import Registration

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.kafka_lab.formats import log_directory
-from advisor.kafka_lab.formats.record_batches import batches, segments
+from advisor.kafka_lab.formats.log_directory import batches, segments
 from advisor.kafka_lab.observation.controller_state import ControllerState, PartitionKey
 from advisor.protocol.log import replica_log as logs
 from advisor.protocol.log.leader_epoch_cache import EpochStart
