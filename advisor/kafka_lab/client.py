@@ -37,14 +37,9 @@ class NoResponseError(Exception):
 
 
 def send_request(address: tuple[str, int], request: Any, release: str, timeout_s: float) -> Any:
-    """Send a request on a new connection and wait for the response.
+    """Send a request on a new connection and wait for the response; None if it has none (acks=0).
 
-    address: the broker.
-    request: a request of ``kafka.protocol``.
     release: release of the broker, such as ``3.9.2``; selects the API version.
-    timeout_s: time limit in seconds.
-    Returns the response of ``kafka.protocol``; None for requests without one (acks=0).
-    Raises NoResponseError if the broker cannot be reached or does not respond in time.
     """
     line = tuple(int(part) for part in release.split(".")[:2])
     request.API_VERSION = BrokerVersionData(line).api_version(request)
@@ -102,10 +97,7 @@ Producer = tuple[int, int]
 
 
 class BrokerAccess(Protocol):
-    """The brokers that a client can use.
-
-    cluster: the cluster they belong to.
-    """
+    """The brokers of a cluster that a client can use."""
 
     cluster: RealCluster
 
@@ -118,10 +110,7 @@ class BrokerAccess(Protocol):
 
 
 class Client:
-    """Sends requests to the reachable brokers of a cluster.
-
-    access: the cluster and its reachable brokers.
-    """
+    """Sends requests to the reachable brokers of a cluster."""
 
     def __init__(self, access: BrokerAccess) -> None:
         self._access = access
@@ -250,17 +239,11 @@ class Client:
         producer: Producer | None = None,
         sequence: int = 0,
     ) -> str | None:
-        """Send one batch to one broker, once.
+        """Send one batch to one broker, once; return the error's name, None if acknowledged.
 
-        broker: broker id.
-        topic, partition: partition to write to.
-        values: values of the records.
-        acks (one of -1, 0, 1): as in the produce request; -1 is "all".
+        acks (one of -1, 0, 1): as in the produce request; -1 is "all", and 0 brings no error.
         timeout_ms: how long the broker may wait for the other replicas.
-        producer: of an idempotent producer.
-        sequence: sequence number of the first record.
-        Returns the error's name; None if acknowledged, or with acks=0.
-        Raises NoResponseError if the broker cannot be reached or does not respond in time.
+        producer, sequence: of an idempotent producer, and of its first record.
         """
         builder = MemoryRecordsBuilder(
             magic=2,

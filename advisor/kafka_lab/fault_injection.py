@@ -23,7 +23,6 @@ _SESSION_TIMEOUT_S, _POLL_INTERVAL_S = 60.0, 0.1
 class Quorum:
     """A quorum of one: the KRaft controller, or ZooKeeper.
 
-    cluster: a running cluster.
     running: False between `stop` and `start`; `read` then returns what was recorded last.
     waiting: brokers started while the quorum was stopped, which cannot register.
     """
@@ -149,10 +148,7 @@ _FETCH_WAIT_S = 0.6
 class FaultInjector:
     """Carries out the faults and repairs of a scenario.
 
-    cluster: a running cluster.
-    time_scale: timeouts of the cluster.
     copies: reads the replica logs from the disks.
-    quorum: the controller quorum.
     flushed: what a power failure leaves of the logs.
     no_wait: whether the next command follows without waiting for quiescence.
     exempt: the ZooKeeper controller if it has no replicas: other requests to and from it must pass.

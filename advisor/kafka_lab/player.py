@@ -45,11 +45,7 @@ class _AllBrokers:
 def reset_cluster(cluster: RealCluster, controller: int) -> None:
     """Reconnect and start all brokers, delete all topics, and wait for completion.
 
-    A cluster that is not reusable is recreated.
-
-    cluster: a running cluster.
     controller: broker that becomes the controller under ZooKeeper.
-    Raises BrokersUnavailableError if the reset takes more than two minutes.
     """
     if cluster.not_reusable:
         cluster.recreate()
@@ -114,11 +110,7 @@ _READ_ONLY_VERBS = frozenset({"state", "registration", "log", "describe", "consu
 
 
 class RealRunner(Runner):
-    """Runs the commands of one scenario on a running cluster.
-
-    cluster: a cluster of the `spec_for` the scenario.
-    progress: called with each command line before it runs.
-    """
+    """Runs the commands of one scenario on a cluster of its `spec_for`."""
 
     def __init__(
         self, cluster: RealCluster, scenario: Scenario, progress: Callable[[str], None]
@@ -197,13 +189,7 @@ class RealRunner(Runner):
 
 
 def spec_for(scenario: Scenario, version: str | None = None) -> ClusterSpec:
-    """Return the specification of the cluster that a scenario needs.
-
-    scenario: the scenario to run.
-    version: Kafka version to use instead of the scenario's.
-    Raises InputError if the scenario has commands that real brokers do not support.
-    Raises BrokersUnavailableError if its version cannot be run here.
-    """
+    """Return the cluster that a scenario needs, of its version or another."""
     model = options.cluster_of(scenario.commands[0])
     config = model.settings.config
     _check_supported(scenario, model)
@@ -252,13 +238,9 @@ def _check_supported(scenario: Scenario, model: Simulation) -> None:
 def outputs_on_brokers(
     scenario: Scenario, cluster: RealCluster, progress: Callable[[str], None] = lambda _: None
 ) -> list[list[str]]:
-    """Run a scenario on a running cluster and return the output of every command.
+    """Run a scenario on a running cluster of its `spec_for` and return the output of every command.
 
-    The cluster is reset first, so that it can run several scenarios of the same `spec_for`.
-
-    cluster: a running cluster of its specification.
-    progress: called with each command line before it runs.
-    Raises TooBusyError if the machine was too busy in each of three runs.
+    The cluster is reset first, so that it can run several scenarios.
     """
     attempts = 0
     while True:

@@ -56,11 +56,6 @@ _FINAL = frozenset({"INVALID_REQUIRED_ACKS", "MESSAGE_TOO_LARGE", "INVALID_RECOR
 class RetryingProducer:
     """Sends one batch, with retries.
 
-    client: sends the requests.
-    topic, partition: partition to write to.
-    values: values of the records.
-    config: producer settings.
-    time_scale: scale of the timeouts.
     reachable: returns the brokers that the producer can reach now.
     settled: returns whether the cluster is quiescent.
     via: broker to send to, whatever the metadata says is the leader.
@@ -153,12 +148,7 @@ class ExpectedServing:
         self._brokers -= {broker}
 
     def check(self, serving: Collection[int], live: Collection[int]) -> None:
-        """Compare with the brokers that serve now.
-
-        serving: brokers that are not fenced.
-        live: brokers that run and are not isolated.
-        Raises TooBusyError if a broker stopped serving without a fault.
-        """
+        """Compare with the brokers that are unfenced, and those that run and are not isolated."""
         lost = self._brokers - set(serving)
         if lost:
             names = ", ".join(map(str, sorted(lost)))
@@ -167,11 +157,8 @@ class ExpectedServing:
 
 
 class RealSimulation(Simulation):
-    """A simulation whose events act on real brokers.
+    """A simulation whose events act on real brokers, which are all up and have no topics.
 
-    model: brokers and settings of the scenario.
-    cluster: running, all brokers up, without topics.
-    time_scale: conversion of the scenario's times to this cluster's.
     no_wait: whether the next command follows without waiting for quiescence.
     record_by_record: whether each record is a batch of its own, so that a power failure can cut
         between any two.

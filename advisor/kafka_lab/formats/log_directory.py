@@ -16,15 +16,7 @@ _LENGTH_AT, _HEADER = 8, 12  # baseOffset (8 bytes), batchLength (4 bytes), then
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch of records.
-
-    at_byte, size_bytes: position and size in the segment file.
-    base_offset, last_offset: offsets of the first and last record.
-    leader_epoch: epoch of the leader that appended it.
-    timestamp_ms: latest timestamp of the records.
-    control: whether it is a control batch (transaction markers).
-    values: values of the records; empty for a control batch.
-    """
+    """One batch of records, with its place in the segment file; a control batch has no values."""
 
     at_byte: int
     size_bytes: int
@@ -42,10 +34,7 @@ def segments(folder: Path) -> list[Path]:
 
 
 def batches(segment: Path, from_byte: int = 0) -> Iterator[Batch]:
-    """Yield the complete batches of a segment file; a partly written one is skipped.
-
-    Raises MissingExtraError if kafka-python is not installed.
-    """
+    """Yield the complete batches of a segment file; a partly written one is skipped."""
     try:
         from kafka.record.default_records import DefaultRecordBatch
     except ImportError:
@@ -80,12 +69,7 @@ _EPOCHS = "leader-epoch-checkpoint"
 
 @dataclass(frozen=True)
 class DiskLog:
-    """The log of one replica on disk.
-
-    leo: log end offset.
-    epochs: leader epochs and their start offsets, from the checkpoint file.
-    values: values of the records, in order.
-    """
+    """The log of one replica on disk, with each leader epoch and its start offset."""
 
     leo: int = 0
     epochs: tuple[tuple[int, int], ...] = ()
@@ -98,10 +82,7 @@ def replica_folder(data: Path, topic: str, partition: int) -> Path:
 
 
 def read_log(folder: Path) -> DiskLog:
-    """Read the log of a running or stopped broker's replica; empty if there is none.
-
-    Appends are visible immediately, through the shared page cache.
-    """
+    """Read the log of a running or stopped broker's replica; appends show at once."""
     all_batches = [batch for segment in segments(folder) for batch in batches(segment)]
     if all_batches:
         leo = all_batches[-1].last_offset + 1
@@ -113,13 +94,10 @@ def read_log(folder: Path) -> DiskLog:
 
 
 def drop_unflushed(folder: Path, records: int) -> None:
-    """Truncate a stopped broker's log, as if the tail had never reached the disk.
+    """Truncate a stopped broker's log to some records, as if the tail had never reached the disk.
 
-    Whole batches are removed; a batch that contains the cut is left torn, and log recovery drops
-    it as after a real power failure.
-
-    folder: directory of the replica.
-    records: offset of the first lost record.
+    A batch that contains the cut is left torn, and log recovery drops it as after a real power
+    failure.
     """
     for number, segment in enumerate(segments(folder)):
         if number > 0 and int(segment.stem) >= records:

@@ -15,11 +15,7 @@ CLUSTER_ID = "YWR2aXNvci1vZi1rYWZrYQ"  # 16 bytes in base64, like Kafka's ids.
 
 @dataclass(frozen=True)
 class ClusterTimeouts:
-    """Timeouts of a cluster, much shorter than Kafka's defaults.
-
-    session_timeout_ms: ``broker.session.timeout.ms`` or ``zookeeper.session.timeout.ms``.
-    replica_lag_time_max_ms: ``replica.lag.time.max.ms``.
-    """
+    """Timeouts of a cluster, much shorter than Kafka's defaults."""
 
     session_timeout_ms: int = 2_500
     replica_lag_time_max_ms: int = 2_000
@@ -34,12 +30,8 @@ class ClusterTimeouts:
 class ClusterSpec:
     """Specification of a cluster.
 
-    version: a version such as ``3.9``, or a full release.
-    mode: ``kraft`` or ``zookeeper``.
-    racks: broker ids and racks.
     eligible_leader_replicas: whether KIP-966 is enabled; None for the default of the version.
     brokers_configs: additional settings of all brokers and controllers.
-    timeouts: session and lag timeouts.
     java_options: additional JVM options, such as ``-Xmx1g`` for thousands of partitions.
     log_files: whether nodes also write Kafka's usual log files, in ``logs``.
     """
@@ -59,8 +51,6 @@ def broker(
 ) -> dict[str, str]:
     """Return the properties of a broker.
 
-    spec: the cluster.
-    node: broker id.
     peer, client: its addresses for the other nodes and for clients.
     quorum: ``id@host:port`` of the KRaft controller, or ``host:port`` of ZooKeeper.
     """
@@ -170,11 +160,7 @@ _LOG_FILES = {
 
 @dataclass(frozen=True)
 class LogSettings:
-    """A configuration file of reload4j or log4j 2.
-
-    lines: content of the file.
-    option: JVM option to prepend to its path.
-    """
+    """A configuration file of reload4j or log4j 2, and the JVM option to prepend to its path."""
 
     name: str
     lines: FileLines
@@ -182,11 +168,9 @@ class LogSettings:
 
 
 def log_settings(major: int, files: Path | None) -> LogSettings:
-    """Return the logging configuration for a release.
+    """Return the logging configuration for a release, with reload4j for 3 and log4j 2 for 4.
 
-    major: 3 for reload4j, 4 for log4j 2.
-    files: directory for ``server.log``, ``controller.log`` and ``state-change.log``, as in Kafka's
-        ``config/log4j.properties`` and ``log4j2.yaml``. None: everything to stdout.
+    files: directory for log files as in Kafka's own configuration. None: everything to stdout.
     """
     lines = _reload4j(files) if major == 3 else _log4j2(files)
     name = "log4j.properties" if major == 3 else "log4j2.properties"

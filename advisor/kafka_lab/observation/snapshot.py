@@ -36,10 +36,8 @@ ReplicaKey = tuple[int, str, int]
 class Snapshot:
     """A cluster at one moment.
 
-    controller: registrations and unfenced brokers.
     logs: every replica on disk, also of stopped brokers.
     high_watermarks: from the registered leader; None if it does not answer as leader.
-    running: brokers with a running process.
     """
 
     controller: ControllerState
@@ -67,7 +65,6 @@ def read_replica_log(folder: Path) -> Log:
 def state_from_snapshot(snapshot: Snapshot, before: State) -> State:
     """Convert a snapshot to a protocol state.
 
-    snapshot: what was read from the cluster.
     before: previous state, for topic settings and the acknowledged and committed records; records
         below the current high watermark are added to the latter.
     """

@@ -58,17 +58,6 @@ def check(
 
     log_size, max_records, max_leader_epoch: longest log, most records written, and highest leader
         epoch, from 0.
-
-    Truncation to the high watermark (before 0.11) loses committed records; KIP-101 fixes this
-    case:
-
-    >>> check("TruncateToHighWatermark", 2, 1, 1, 1).shortest["StrongIsr"]
-    9
-    >>> result = check("Kip101", 2, 1, 1, 1)
-    >>> result.shortest["StrongIsr"] is None
-    True
-    >>> result.distinct_states
-    341
     """
     space = _space(variant, replicas, log_size, max_records, max_leader_epoch)
     result = survey(
