@@ -8,11 +8,9 @@ or `audits/audit.py`; `migration/` writes the commands and files.
 
 from advisor.advice.audits.audit import Audit, audit
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.findings.catalogue import RULES, Finding
-from advisor.advice.findings.rule import Rule
+from advisor.advice.findings.catalogue import RULES, Finding, Rule
 from advisor.advice.goals import Goals
-from advisor.advice.recommendations.recommend import recommend
-from advisor.advice.recommendations.recommendation import Recommendation
+from advisor.advice.recommendations.recommendation import Recommendation, recommend
 
 __all__ = [
     "RULES",

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from advisor.advice.findings.catalogue import BROKEN
 from advisor.advice.findings.checks import check_topic
-from advisor.advice.findings.rule import BROKEN
 from advisor.advice.migration.moves import Move, plan_moves
-from advisor.advice.migration.plan import DEFAULT_THROTTLE
-from advisor.advice.migration.topic_command import topic_command
+from advisor.advice.migration.plan import DEFAULT_THROTTLE, topic_command
 from advisor.advice.phrases import first_of
 from advisor.advice.situation import Situation
 from advisor.advice.tolerance import fatal_racks, share_of, survival

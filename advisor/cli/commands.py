@@ -374,7 +374,7 @@ def clients(as_json: bool) -> None:
     """List the producer defaults of each client library: acks, retries, idempotence."""
     from dataclasses import asdict
 
-    from advisor.advice.migration.client_defaults import client_defaults
+    from advisor.advice.migration.other_clients import client_defaults
 
     rows = client_defaults()
     emit(text.json([asdict(row) for row in rows]) if as_json else text.clients(rows))

@@ -21,8 +21,7 @@ from advisor.decision.evaluator import (
     Measured,
     halved_and_doubled,
 )
-from advisor.decision.information import narrowing, value_of_information
-from advisor.decision.rule import Array, Regret, Spread
+from advisor.decision.rule import Array, Regret, Spread, narrowing, value_of_information
 from advisor.decision.settings import MOST_REPLICAS, Setting, TopicQuestion, candidates
 from advisor.errors import InputError
 from advisor.reliability import measure_table

@@ -55,6 +55,7 @@ class Runs(NamedTuple):
         firsts ascend.
     counts (n,): samples of each run.
     values (n,).
+    labels: tell two series of one target and metric apart.
     """
 
     cluster: str
@@ -65,6 +66,7 @@ class Runs(NamedTuple):
     lasts: Array
     counts: Places
     values: Array
+    labels: str = ""
 
 
 def runs_of(series: Series, step_seconds: float) -> Runs:
@@ -90,6 +92,7 @@ def runs_of(series: Series, step_seconds: float) -> Runs:
         times[ends - 1],
         ends - starts,
         values[starts],
+        series.labels,
     )
 
 

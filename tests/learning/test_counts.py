@@ -264,6 +264,7 @@ def test_zeros_stand_beside_incidents(tmp_path: Path) -> None:
         ({**FRAME, "events": {"broker.power": [{"start": "soon"}]}}, "must be a time"),
         ({**FRAME, "events": {"broker.power": [{"end": "2025-01-01"}]}}, "no start"),
         ("no-such.toml", "cannot be read"),
+        ("127.0.0.1:9090", "begins with http://"),
         (7, "give a mapping"),
     ],
 )

@@ -10,10 +10,8 @@ from typing import Any
 
 from advisor import plotting
 from advisor.advice.arguments import check_arguments, check_producer_settings
-from advisor.advice.audits.baseline import Changes, changes_since
-from advisor.advice.audits.current_state import CurrentState, current_state
-from advisor.advice.audits.sarif import results_of, sarif_log
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import CurrentState, current_state, state_lines
+from advisor.advice.audits.sarif import Changes, changes_since, results_of, sarif_log
 from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
 from advisor.advice.candidate import goals_words, lost_words
 from advisor.advice.deciding import Decided, Decision, evaluated_once

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.advice.candidate import Candidate, choose, goals_for
-from advisor.advice.findings.catalogue import Finding
+from advisor.advice.findings.catalogue import BROKEN, Finding
 from advisor.advice.findings.checks import check_topic
-from advisor.advice.findings.rule import BROKEN
 from advisor.advice.goals import Goals, goal_words
 from advisor.advice.phrases import listed
 from advisor.advice.situation import Situation

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from advisor.advice.findings.catalogue import Finding, finding
+from advisor.advice.findings.catalogue import RISK, Finding, finding
 from advisor.advice.findings.created_topic_checks import check_created_topics
 from advisor.advice.findings.owners import MIRRORED, Owner, owner_of
-from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import session_timeout
 from advisor.advice.phrases import listed

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from advisor.advice.migration.planned_changes import PlannedChanges, replicas_needed
-from advisor.advice.migration.target_settings import MIN_ISR
+from advisor.advice.migration.planned_changes import MIN_ISR, PlannedChanges, replicas_needed
 from advisor.cluster import Topic
 from advisor.cluster.managed_services import AIVEN, CONFLUENT_CLOUD, MSK_SERVERLESS
 from advisor.formatting import counted

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.advice.migration.maintenance import maintenance_files
+from advisor.advice.migration.maintenance import maintenance_files, rack_loss_files
 from advisor.advice.migration.managed_plan import (
     COMMANDS,
     ServiceCommands,
@@ -25,13 +25,19 @@ from advisor.advice.migration.managed_plan import (
 from advisor.advice.migration.moves import Move, copy_comments
 from advisor.advice.migration.other_clients import other_client_files
 from advisor.advice.migration.planned_changes import (
+    MIN_ISR,
     MOST_MOVES,
     UNCLEAN,
     UNCLEAN_OPTION,
     OptionChange,
     PlannedChanges,
     batches,
+    crowded_broker_words,
+    held_back_words,
+    in_words,
     replicas_needed,
+    topics_after,
+    with_usual_floor,
 )
 from advisor.advice.migration.properties import (
     FLUSH_EVERY_SECOND,
@@ -40,20 +46,14 @@ from advisor.advice.migration.properties import (
     producer_files,
     strimzi_topics,
 )
-from advisor.advice.migration.rack_loss import rack_loss_files
-from advisor.advice.migration.target_settings import (
-    MIN_ISR,
-    held_back_words,
-    in_words,
-    with_usual_floor,
-)
 from advisor.advice.migration.tools import Tools
-from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
 from advisor.advice.phrases import listed
+from advisor.advice.situation import Situation
 from advisor.advice.topic_settings import partition_bytes
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.cluster.managed_services import SERVICES
+from advisor.decision import Action
 from advisor.formatting import counted
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
@@ -599,3 +599,40 @@ def _rollback(
             yield tools.reassign(batch.back, bytes_per_second, instead=True)
             yield tools.await_reassignment(batch.back, len(batch.moves))
             yield tools.elect_preferred(batch.election)
+
+
+# What is longer belongs into the plan's own files.
+_MOST_CHARACTERS = 10_000
+_END = "END_OF_FILE"
+
+
+def topic_command(
+    situation: Situation, action: Action, moves: tuple[Move, ...], bytes_per_second: int
+) -> str:
+    """Return the lines that make a topic's change; "" where nothing may be run, or too much.
+
+    moves: the replicas that it moves.
+    bytes_per_second: replication throttle per broker.
+    """
+    if action.set_to is None or action.held_back or not situation.topics:
+        return ""
+    config, cluster, name = action.set_to.config, situation.cluster, action.topic
+    planned = PlannedChanges.to(cluster, {name: config}, moves)
+    plan = make_plan(cluster, config, situation.load, bytes_per_second, [name], planned)
+    if not (planned.changes or planned.moves):
+        return ""
+    shell = plan.shell
+    lines = [
+        *(line.text for line in shell.variables),
+        *_files(plan.files, planned.moves),
+        *(line.text for line in shell.steps),
+    ]
+    command = "\n".join(lines) + "\n"
+    return command if len(command) <= _MOST_CHARACTERS else ""
+
+
+def _files(texts: dict[str, str], moves: Sequence[Move]) -> Iterator[str]:
+    """Yield what writes the files that the lines read."""
+    for batch in batches(moves) if moves else ():
+        for name in (batch.there, batch.election):
+            yield f"cat > {name} <<'{_END}'\n{texts[name].rstrip()}\n{_END}"

@@ -2,22 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
 from advisor.advice.migration.properties import strimzi_topics
-from advisor.advice.migration.target_settings import (
-    MIN_ISR,
-    lowered_min_isr,
-    target_of,
-)
-from advisor.cluster import Cluster, Topic
+from advisor.advice.phrases import first_of
+from advisor.cluster import Cluster, Partition, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default
 from advisor.rendering import FileText
+
+MIN_ISR = "min.insync.replicas"
+USUAL_REPLICAS, USUAL_MIN_ISR = 3, 2
+ALLOW = "--allow-lower-durability"
+
+
+def with_usual_floor(config: Config, brokers: int) -> Config:
+    """Return the settings with at least RF 3 and min ISR 2, as far as the brokers allow.
+
+    For internal topics and for topics that do not exist yet, to which the goals of other topics do
+    not apply. Min ISR stays below the replication factor, so that a restart stops no writes.
+
+    brokers: number of brokers of the cluster.
+    """
+    assert config.replication_factor is not None
+    assert config.min_insync_replicas is not None
+    factor = max(config.replication_factor, min(USUAL_REPLICAS, brokers))
+    least = min(max(config.min_insync_replicas, USUAL_MIN_ISR), max(factor - 1, 1))
+    return config.changed(replication_factor=factor, min_insync_replicas=least)
+
+
+def target_of(topic: Topic, config: Config, brokers: int) -> Config:
+    """Return the settings that a plan gives a topic; internal ones have a floor.
+
+    Where only some partitions have fewer replicas than that, all get as many as the largest has:
+    no partition gives one up.
+    """
+    target = with_usual_floor(config, brokers) if topic.internal else config
+    factors = [partition.replication_factor for partition in topic.partitions]
+    if min(factors) < (target.replication_factor or 1) < max(factors):
+        return target.changed(replication_factor=max(factors))
+    return target
+
+
+def stated_min_isr(topic: Topic, config: Config) -> int:
+    """Return the present min ISR of a topic; Kafka's default if it has none of its own."""
+    if topic.min_insync_replicas is not None:
+        return topic.min_insync_replicas
+    fallback = default("min_insync_replicas", config.kafka_version)
+    return fallback if isinstance(fallback, int) else 1
+
+
+def lowered_min_isr(topic: Topic, target: Config) -> str:
+    """Return how a plan lowers a topic's min ISR, for a list; "" if it does not.
+
+    A min ISR above the replication factor counts as the replication factor.
+    """
+    factor, wanted = target.replication_factor, target.min_insync_replicas
+    assert factor is not None
+    assert wanted is not None
+    most_replicas = max(partition.replication_factor for partition in topic.partitions)
+    before = min(stated_min_isr(topic, target), most_replicas)
+    if min(wanted, factor) >= before:
+        return ""
+    return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
+
+
+def in_words(lowered: Sequence[str]) -> str:
+    """Return what a plan lowers as a sentence; "" for nothing."""
+    return f"This plan lowers durability ({first_of(lowered)})." if lowered else ""
+
+
+def held_back_words(lowered: Sequence[str]) -> str:
+    """Return which changes a plan leaves out until they are allowed; "" for none."""
+    if not lowered:
+        return ""
+    return f"Held back, because it lowers durability ({first_of(lowered)}): add {ALLOW} for it."
+
+
+def refusal(lowered: tuple[str, ...]) -> str:
+    """Return why a plan has no commands and files, and the option that allows them."""
+    return (
+        f"{in_words(lowered)} Its commands and files are only written with {ALLOW} "
+        "(in Python allow_lower_durability=True)."
+    )
+
 
 UNCLEAN = "unclean.leader.election.enable"
 UNCLEAN_OPTION = "unclean_leader_election_enable"
@@ -195,3 +268,56 @@ def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
 def replicas_needed(topic: Topic) -> int:
     """Return the largest number of replicas of a topic's partitions."""
     return max(partition.replication_factor for partition in topic.partitions)
+
+
+def topics_after(
+    topics: Sequence[Topic], moves: Iterable[Move], settings: Mapping[str, Mapping[str, str]]
+) -> tuple[Topic, ...]:
+    """Return the topics with the replicas that the moves give them, all in sync, and new options.
+
+    settings: topic name to all of its options; topics that are not named keep theirs.
+    """
+    replicas = {(move.topic, move.partition): move.after for move in moves}
+    return tuple(
+        replace(
+            topic,
+            partitions=tuple(
+                _held_by(p, replicas.get((topic.name, p.index), p.held)) for p in topic.partitions
+            ),
+            configs=settings.get(topic.name, topic.configs),
+        )
+        for topic in topics
+    )
+
+
+def _held_by(partition: Partition, replicas: tuple[int, ...]) -> Partition:
+    return Partition(partition.index, replicas[0], replicas, replicas)
+
+
+def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Config) -> str:
+    """Return in words which broker holds a replica of every partition; "" if none does.
+
+    This happens at the third site of "two and a half" data centres: its only broker, often meant as
+    an arbiter without load, gets a copy of everything.
+
+    topics: as they are after the change; none for a topic that Kafka places.
+    config: settings of a topic that Kafka places.
+    """
+    sizes = Counter(cluster.brokers.values())
+    if None in sizes or len(sizes) < 2 or max(sizes.values()) == 1:
+        return ""
+    alone = [broker for broker, rack in cluster.brokers.items() if sizes[rack] == 1]
+    if topics:
+        held = [set(p.held) for topic in topics for p in topic.partitions if len(p.held) > 1]
+        full = [broker for broker in alone if held and all(broker in replicas for replicas in held)]
+    else:
+        full = alone if (config.replication_factor or 1) >= len(sizes) else []
+    if not full:
+        return ""
+    broker = full[0]
+    return (
+        f"Every partition then has a replica on broker {broker}, the only one of rack "
+        f"{cluster.brokers[broker]}: it stores and receives a copy of everything and can become "
+        "the leader of anything, so it needs the disk and network for that; an arbiter without "
+        "them is not enough."
+    )

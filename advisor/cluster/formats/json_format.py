@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Mapping
 from typing import Any
 
 from advisor.cluster.formats.describe_format import version_numbers
+from advisor.cluster.formats.literals import LiteralError, read_literal
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import Observed
 from advisor.cluster.placing import healthy_partition
 from advisor.cluster.racks import broker_id, rack_mapping
 from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.parsing import read_json
 
 PLAN_NOTE = (
@@ -175,3 +178,70 @@ def _text_or_none(table: Mapping[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(f"{key} is {reprlib.repr(value)}, which is not text")
     return value
+
+
+_CURRENT = re.compile(r"Current partition replica assignment\s*")
+_PROPOSED = re.compile(r"Proposed partition reassignment configuration\s*")
+_EXECUTED = re.compile(
+    r"Save this to use as the --reassignment-json-file|Successfully started (partition )?reassign"
+)
+
+
+def is_generated_plan(beginning: str) -> bool:
+    """Whether a text is what `--generate` prints, and not what `--execute` prints."""
+    return _CURRENT.search(beginning) is not None and not _EXECUTED.search(beginning)
+
+
+def parse_generated_plan(text: str, source: str) -> Cluster:
+    """Return the cluster as the current assignment of `--generate` has it.
+
+    source: name for error messages, usually the file name.
+    Raises InputError if the current assignment is cut or not valid.
+    """
+    current = _plan_after(_CURRENT, text, source)
+    if current is None:
+        raise InputError(f"{source}: the current assignment is not in it; run --generate again")
+    note = "The proposed assignment is not in it."
+    proposed = _plan_after(_PROPOSED, text, source)
+    if proposed is not None:
+        replicas = _replicas(proposed)
+        moves = sum(replicas.get(key, own) != own for key, own in _replicas(current).items())
+        note = (
+            f"The current assignment was read; the proposed one would change "
+            f"{counted(moves, 'partition')} of {len(_replicas(current))} and was not taken into "
+            "account."
+        )
+    brokers = {*current.brokers, *(proposed.brokers if proposed is not None else ())}
+    return Cluster(
+        brokers=dict.fromkeys(sorted(brokers)),
+        topics=current.topics,
+        source=source,
+        notes=(*current.notes, note),
+    )
+
+
+def _plan_after(heading: re.Pattern[str], text: str, source: str) -> Cluster | None:
+    """Return the assignment below a heading; None if the heading is not there."""
+    begin = heading.search(text)
+    if begin is None:
+        return None
+    line = text.count("\n", 0, begin.end()) + 1
+    start = text.find("{", begin.end())
+    try:
+        if start < 0 or text[begin.end() : start].strip():
+            raise LiteralError("it is not there", begin.end())
+        _, end = read_literal(text, start)
+    except LiteralError as error:
+        raise InputError(
+            f"{source}:{line}: the assignment that should follow here cannot be read ({error}); "
+            "run --generate again and save all of it"
+        ) from None
+    return parse_json(text[start:end], f"{source}:{line}")
+
+
+def _replicas(cluster: Cluster) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {
+        (topic.name, partition.index): partition.replicas
+        for topic in cluster.topics
+        for partition in topic.partitions
+    }

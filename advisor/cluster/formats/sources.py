@@ -27,7 +27,7 @@ from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
 from advisor.cluster.formats.deployments import parse_compose, parse_helm
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
-from advisor.cluster.formats.json_format import parse_json
+from advisor.cluster.formats.json_format import is_generated_plan, parse_generated_plan, parse_json
 from advisor.cluster.formats.kcat import HEADING, parse_kcat
 from advisor.cluster.formats.pasted import LINE_PREFIX
 from advisor.cluster.formats.printed_objects import (
@@ -35,7 +35,6 @@ from advisor.cluster.formats.printed_objects import (
     parse_kcat_json,
     parse_objects,
 )
-from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.formats.topics_as_code import (

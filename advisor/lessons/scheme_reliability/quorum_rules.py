@@ -31,7 +31,7 @@ from advisor.reliability.partition.log_levels import (
     newest,
     ranked,
 )
-from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS, End, Outages
+from advisor.reliability.statespace.flush_window import CERTAIN_LOSS, NO_LOSS, End, Outages
 
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)

@@ -28,8 +28,7 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import COPY, HANGING, WELL, BrokerEvent
 from advisor.reliability.partition.log_levels import EMPTY, GAP_CLOSED, Levels, gaps_between
 from advisor.reliability.solver.generator import IntArray, Vector
-from advisor.reliability.statespace.flush_window import FlushWindowLosses
-from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
+from advisor.reliability.statespace.flush_window import NO_LOSS, FlushWindowLosses, Outages
 
 _STOPPED, _OUT_OF_SYNC, _WELL = range(3)
 _NO_SLOT = -1

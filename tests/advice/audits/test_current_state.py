@@ -9,8 +9,7 @@ import pytest
 import advisor
 from advisor.__main__ import main
 from advisor.advice import Goals, audit, recommend
-from advisor.advice.audits.current_state import NextFailure
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import NextFailure, state_lines
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.cluster.observed import Observed
 from advisor.reliability.failures.failure_model import FailureModel
