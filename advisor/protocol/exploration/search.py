@@ -29,7 +29,6 @@ class Exhausted:
 
     states: states visited, the initial one included.
     depth: all states within this number of transitions were visited.
-    complete: whether all reachable states were visited.
     """
 
     states: int
@@ -43,8 +42,7 @@ class Survey(Generic[S]):
 
     states: sum of the weights of the states visited.
     depth: transitions to the furthest state.
-    violations: bit of ``broken`` -> shortest path to a state that has it. Bits never seen are
-        absent.
+    violations: bit of ``broken`` -> shortest path to a state that has it.
     """
 
     states: int

@@ -1,17 +1,9 @@
-"""Replica assignment of new topics and added partitions.
+"""Replica assignment of new topics and added partitions: the textbook's, and Kafka's two.
 
-Three algorithms: the textbook's ``i mod n, (i + j) mod n``; that of the ZooKeeper controller and of
-Kafka's tools up to 4.0, rack-aware since KIP-36; and that of the KRaft controller and of the tools
-since 4.1. Both of Kafka's are checked against tables recorded from Kafka.
-
-The order of the given brokers matters in two cases. "rack_alternated" without racks takes them as
-given; the ZooKeeper tools sort by id first. "striped" iterates racks in the order of a Java hash
-map, in which racks of one bucket keep the given order; the controller's own order is that of
-another hash map, keyed by broker id.
-
-Sources: ``server-common/src/main/java/org/apache/kafka/admin/AdminUtils.java`` (to 4.0),
-``metadata/src/main/java/org/apache/kafka/metadata/placement/StripedReplicaPlacer.java`` and
-``metadata/src/main/java/org/apache/kafka/controller/ReplicationControlManager.java``.
+The order of the given brokers matters in two cases: "rack_alternated" without racks takes them as
+given, and "striped" keeps it for racks in one bucket of a Java hash map.
+Sources: ``AdminUtils`` (to 4.0, KIP-36), ``StripedReplicaPlacer`` and
+``ReplicationControlManager`` (KIP-631); both are checked against tables recorded from Kafka.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -21,8 +13,14 @@ from typing import Literal, get_args
 
 from advisor.arguments import names_checked
 from advisor.errors import InputError, expect, shown
-from advisor.protocol.jvm.java_hash import hash_map_order, optional_string_hash, utf16_units
-from advisor.protocol.jvm.java_random import Draws, JavaRandom, shuffle
+from advisor.protocol.jvm import (
+    Draws,
+    JavaRandom,
+    hash_map_order,
+    optional_string_hash,
+    shuffle,
+    utf16_units,
+)
 
 Algorithm = Literal["modulo", "rack_alternated", "striped"]
 
@@ -87,7 +85,6 @@ def assign(
 
     See Also
     --------
-    initial_leader_and_isr : Leader and ISR of a new partition.
     rack_alternated_brokers : The broker list of "rack_alternated".
 
     Examples
@@ -131,12 +128,9 @@ def _check_types(partitions: object, replication_factor: object, start_partition
 
 
 def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:
-    """Return the broker list of "rack_alternated".
+    """Return the broker list of "rack_alternated" (``AdminUtils.getRackAlternatedBrokerList``).
 
-    One broker of each rack in turn, racks by name and brokers by id; without any rack, the brokers
-    as given (``AdminUtils.getRackAlternatedBrokerList``).
-
-    Raises InputError if only some brokers have a rack (Kafka's AdminOperationException).
+    One broker of each rack in turn, racks by name and brokers by id; without any rack as given.
     """
     members: dict[str, list[int]] = {}
     for broker, rack in brokers.items():
@@ -149,33 +143,6 @@ def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:
     queues = [sorted(members[rack]) for rack in sorted(members, key=utf16_units)]
     turns = zip_longest(*queues)
     return [broker for turn in turns for broker in turn if broker is not None]
-
-
-def initial_leader_and_isr(
-    replicas: Sequence[int],
-    fenced: Collection[int] = frozenset(),
-    in_controlled_shutdown: Collection[int] = frozenset(),
-) -> tuple[int, tuple[int, ...]]:
-    """Return the leader and the ISR of a new partition.
-
-    The ISR is every replica that is neither fenced nor in controlled shutdown, in assignment order;
-    its first member leads. So a new partition can start below min ISR. Source:
-    ``ReplicationControlManager.createTopic`` (KRaft).
-
-    Raises InputError: in Kafka's words, if no replica qualifies (its INVALID_REPLICATION_FACTOR).
-        With every broker fenced they are those of the placement, which comes first.
-
-    >>> initial_leader_and_isr([1, 0, 2], fenced={1})
-    (0, (0, 2))
-    """
-    isr = tuple(r for r in replicas if r not in fenced and r not in in_controlled_shutdown)
-    if not isr:
-        state = "fenced" if set(replicas) <= set(fenced) else "fenced or in controlled shutdown"
-        raise InputError(
-            f"Unable to replicate the partition {len(replicas)} time(s): "
-            f"All brokers are currently {state}."
-        )
-    return isr[0], isr
 
 
 def _modulo(
@@ -379,15 +346,9 @@ def place_striped(
 ) -> list[list[int]]:
     """Place all partitions of one request, as one call of Kafka's placer does.
 
-    brokers: rack of each registered broker that is not in controlled shutdown, in the order in
-        which the controller iterates them. The order matters only for racks whose names fall into
-        one bucket of Java's hash table.
-    random: source of the draws; its state advances.
-    fenced: brokers that get replicas only if the others do not suffice.
-    Returns the replicas of each partition; the first is its preferred leader, never fenced.
-    Raises InputError: in Kafka's words, if a number is not positive, every broker is fenced or
-        there are too few brokers (its InvalidReplicationFactorException,
-        InvalidPartitionsException).
+    Brokers are grouped by rack, and a rack provides its unfenced brokers before its fenced ones.
+    Each partition starts one rack further than the previous one and takes a broker from each rack
+    in turn. After as many partitions as there are unfenced brokers, everything is shuffled.
     """
     _check_request(brokers.keys(), fenced, partitions, replication_factor)
     grouped = _group_by_rack(brokers, fenced)
