@@ -39,13 +39,7 @@ class RecordOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Result of a run.
-
-    sent: records passed to ``send``, in order.
-    outcomes: in the order in which futures completed.
-    log: records by offset in the final log.
-    requests: produce requests sent.
-    """
+    """Records sent, what the application was told in order of time, and the log by offset."""
 
     sent: tuple[int, ...]
     outcomes: tuple[RecordOutcome, ...]
@@ -96,18 +90,8 @@ def deliver(
 ) -> Delivery:
     """Send records 0, 1, ... with the Java producer, in virtual time, for an hour at most.
 
-    script: response of the leader to each request; by default success.
     every_ms: time between two ``send`` calls.
-    round_trip_ms: time from reading a request to its response; the ``delay_ms`` of an `Answer` is
-        added.
-
-    The response to the first request is lost; without idempotence the retry is a duplicate:
-
-    >>> from advisor.lessons.clients.scripted_broker import ANSWER_LOST
-    >>> deliver(Config(enable_idempotence=False), 1, in_turn(ANSWER_LOST)).duplicates
-    (0,)
-    >>> deliver(Config(enable_idempotence=True), 1, in_turn(ANSWER_LOST)).duplicates
-    ()
+    round_trip_ms: time from reading a request to its response, to which an `Answer` may add.
     """
     if records < 0:
         raise InputError(f"records={records} must not be negative")

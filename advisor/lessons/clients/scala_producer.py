@@ -62,11 +62,9 @@ def deliver_scala(
     stop_at_error: bool = False,
     round_trip_ms: float = 1.0,
 ) -> ScalaDelivery:
-    """Send messages 0, 1, ... with the Scala producer of 0.8.
+    """Send messages 0, 1, ... with ``message.send.max.retries`` as Scala's producer of 0.8 did.
 
-    acks (one of 0, 1, "all"): ``request.required.acks``; with 0, the default of 0.8, no error is
-        ever reported.
-    retries: ``message.send.max.retries``.
+    acks (one of 0, 1, "all"): with 0, the default of 0.8, no error is ever reported.
     stop_at_error: with ``mode="sync"``: stop after an exception, or continue with the next message.
     """
     if mode not in ("sync", "async"):

@@ -84,10 +84,7 @@ def outage(start_ms: float, end_ms: float, answer: Answer = NOT_LEADER) -> Scrip
 
 
 def fail_over(keep: int, answered: bool = False) -> Answer:
-    """The leader appends and crashes; the next leader's log has only the first ``keep`` records.
-
-    With ``answered`` it acknowledged the record before the crash, as acks=1 allows.
-    """
+    """The leader appends and crashes; the log of the next one has the first ``keep`` records."""
     return Answer(reply=ANSWER if answered else DISCONNECT, keep=keep)
 
 

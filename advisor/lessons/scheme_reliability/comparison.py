@@ -77,19 +77,6 @@ def compare_schemes(
 
     The other schemes take from the configuration the replication factor, what decides the
     placement, and how long producers retry. Kafka's row comes first and is named "isr".
-
-    >>> import advisor
-    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
-    >>> crash = {"per_year": 5, "minutes": 10}
-    >>> model = advisor.FailureModel.from_dict({"broker": {"crash": crash}})
-    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=2)
-    >>> for row in compare_schemes(cluster, config, model):
-    ...     print(f"{row.name}: {row.write_unavailability:.1e}")
-    isr: 2.7e-08
-    synchronous: 2.9e-04
-    majority: 2.7e-08
-    flushed majority: 2.7e-08
-    asynchronous: 8.6e-13
     """
     return rows_beside(evaluate(cluster, config, model, load))
 

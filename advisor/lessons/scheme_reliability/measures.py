@@ -28,10 +28,7 @@ from advisor.reliability.statespace.flush_window import flush_window_loss
 
 
 class SchemeSolution:
-    """The CTMC of one replica set with the numbers of a case, solved.
-
-    pattern: rack number of each replica.
-    """
+    """The CTMC of one replica set with the numbers of a case, solved."""
 
     def __init__(self, scheme: Quorums, pattern: tuple[int, ...], case: Case) -> None:
         self.case, self.parameters, self.pattern = case, case.chain, pattern
