@@ -46,10 +46,7 @@ def floor(amounts: Array) -> Array:
 
 
 def costs(losses: Array, minutes: Array, minutes_per_loss: float) -> Array:
-    """Return the cost of each setting above the floor, in minutes without writes a year.
-
-    Without the floor the causes that no setting prevents would hide the difference.
-    """
+    """Return the cost above the floor, which would hide differences, in minutes without writes."""
     avoidable_losses = _above_floor(losses)
     if minutes_per_loss == 0.0:
         return _above_floor(minutes)

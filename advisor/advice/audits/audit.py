@@ -533,11 +533,7 @@ def _html_row(audited: TopicAudit) -> dict[str, object]:
 
 
 def spread_numbers(placement: Copysets) -> dict[str, object]:
-    """Return copysets, scatter width and loss probabilities as plain JSON data.
-
-    ``chance_of_loss`` maps a number of brokers lost at once, at random, to the probability that
-    they hold every replica of some partition, with bounds.
-    """
+    """Return copysets, scatter width and chances of loss by brokers lost at once, as plain data."""
     widths = placement.scatter_width.values()
     return {
         "copysets": len(placement.sets),

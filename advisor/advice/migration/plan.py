@@ -314,10 +314,7 @@ def _plan_for_new_topic(
 
 
 def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> MigrationPlan:
-    """Return the plan with comments that say how to flush every topic, or one, every second.
-
-    They are no commands: flushing needs a restart of every broker and costs throughput.
-    """
+    """Return the plan with comments on flushing every second, which needs a restart of brokers."""
     files = dict(plan.written)
     defaults = files.get(SERVER_PROPERTIES)
     if isinstance(defaults, Properties):

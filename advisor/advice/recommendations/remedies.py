@@ -258,11 +258,7 @@ class Help:
 
 
 def what_helps(result: Reliability) -> tuple[Help, ...]:
-    """Return what reduces the losses, and the time without writes, of a setting most.
-
-    Returns at most one help for each measure; none for what settings, or one more
-        replica, would reduce.
-    """
+    """Return what reduces most of the losses and of the time without writes that are left."""
     racks = len(set(result.cluster.brokers.values()) - {None})
     return tuple(_helps(result.causes, result.model.hosting, racks))
 

@@ -140,15 +140,6 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
     return ()
 
 
-def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
-    """Return the topics of a describe output, in order of first appearance.
-
-    Their `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all settings that
-    differ from Kafka's defaults at any level, with `--zookeeper` only topic overrides.
-    """
-    return _described(text, source).topics
-
-
 class _Described(NamedTuple):
     """Topics, whether they have header lines, and topics of which there is only a header line."""
 
@@ -207,10 +198,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 
 
 def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Append a line that begins with a label to the line it was wrapped from.
-
-    Yields the number of the first line, the text, and the number of the last line; no blank lines.
-    """
+    """Yield whole lines, none blank, each with the numbers of its first and last line."""
     first, parts, last = 0, [""], 0
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()

@@ -29,11 +29,7 @@ PLAN_NOTE = (
 
 
 def parse_json(text: str, source: str) -> Cluster:
-    """Parse a cluster from `Cluster.to_dict` data or a reassignment plan.
-
-    text: the JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
-        (`org.apache.kafka.tools.reassign.ReassignPartitionsCommand`).
-    """
+    """Parse a cluster from `Cluster.to_dict` data or a plan of `kafka-reassign-partitions.sh`."""
     try:
         document = read_json(text)
     except ValueError as error:
