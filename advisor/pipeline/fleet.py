@@ -28,7 +28,7 @@ from advisor.pipeline.sampling import (
     writes_files_itself,
 )
 from advisor.progress import Notify, ignore, warn
-from advisor.reliability.sampler.splitting.block import run_block
+from advisor.reliability.sampler.block import run_block
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -30,7 +30,7 @@ from advisor.progress import Notify, status_bar, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.plan import cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 

@@ -22,10 +22,8 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 
 from advisor.errors import InputError
-from advisor.reliability.sampler.block import Row, mark
-from advisor.reliability.sampler.block_cutting import seconds_per_block
-from advisor.reliability.sampler.plan import Block, Plan
-from advisor.reliability.sampler.splitting.block import run_block
+from advisor.reliability.sampler.block import Row, mark, run_block
+from advisor.reliability.sampler.plan import Block, Plan, seconds_per_block
 
 SECONDS_PER_PARCEL = 1.0
 """A parcel is full when its blocks take about so long; its last block may take it beyond."""

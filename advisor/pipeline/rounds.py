@@ -21,14 +21,15 @@ from advisor.formatting import as_given, significant
 from advisor.pipeline.sampling import ShouldStop, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.block_cutting import (
+from advisor.reliability.sampler.estimators import history_of
+from advisor.reliability.sampler.intervals import loss_chance
+from advisor.reliability.sampler.plan import (
     FEWEST_BLOCKS,
+    Block,
+    Plan,
     cut_into_blocks,
     years_per_block,
 )
-from advisor.reliability.sampler.estimators import history_of
-from advisor.reliability.sampler.intervals.loss_chance import loss_chance
-from advisor.reliability.sampler.plan import Block, Plan
 
 Sample = Callable[[Sequence[Block], bool, ShouldStop], list[Row]]
 """Runs blocks until `should_stop`; the flag says whether to keep the finished ones.

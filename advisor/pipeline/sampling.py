@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from advisor.errors import AdvisorError
 from advisor.pipeline import checkpoints
 from advisor.progress import Notify, ignore, warn
-from advisor.reliability.sampler.block import Row
+from advisor.reliability.sampler.block import Row, compile_kernel, run_block
 from advisor.reliability.sampler.plan import Block, Plan
-from advisor.reliability.sampler.splitting.block import compile_kernel, run_block
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,15 +24,16 @@ from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.results.sampled import TIME_UP, Sampled
 from advisor.reliability.results.units import IMPORTANCE
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.block_cutting import (
+from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.methods import check_method, with_method
+from advisor.reliability.sampler.plan import (
     SECONDS_PER_BLOCK,
+    Block,
+    Plan,
     check_run,
     cut_into_blocks,
     years_per_block,
 )
-from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.methods import check_method, with_method
-from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 

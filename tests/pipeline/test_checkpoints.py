@@ -14,8 +14,7 @@ from advisor.errors import AdvisorError, InputError
 from advisor.pipeline import checkpoints, sampling
 from advisor.progress import ignore
 from advisor.reliability.sampler.block import Row, run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:

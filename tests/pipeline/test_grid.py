@@ -16,8 +16,7 @@ from advisor.pipeline import checkpoints, fleet, grid
 from advisor.pipeline.parcels import Job, Record, unpacked
 from advisor.pipeline.sampled_grid import SampledGrid
 from advisor.reliability.sampler.block import Row, run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:

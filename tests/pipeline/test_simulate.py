@@ -20,8 +20,13 @@ from advisor.pipeline import simulate as simulate_module
 from advisor.progress import progress_bar
 from advisor.reliability import measure_table
 from advisor.reliability.sampler.block import CYCLES, Row, run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
-from advisor.reliability.sampler.plan import Block, Plan, Splitting
+from advisor.reliability.sampler.plan import (
+    Block,
+    Plan,
+    Splitting,
+    cut_into_blocks,
+    years_per_block,
+)
 from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from advisor import Cluster, Config, Workload, load_model
 from advisor.pipeline import sampling
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.plan import cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 
 PLAN = plan_for(
