@@ -30,7 +30,7 @@ from advisor.reliability.results.fault_tolerance import (
 from advisor.reliability.results.units import Estimate
 
 if TYPE_CHECKING:
-    from advisor.reliability.results.exact_measures import ExactMeasures
+    from advisor.reliability.results.reliability import Reliability
 
 LOSSES, STOPS = "loss_probability_per_year", "write_unavailability"
 MOST_WORDS = 25
@@ -81,7 +81,7 @@ def main_cause(causes: Mapping[str, float]) -> str:
     return mechanisms.words(max(causes, key=lambda name: causes[name]))
 
 
-def outlook_of(result: ExactMeasures) -> Outlook:
+def outlook_of(result: Reliability) -> Outlook:
     """Return what the summary of an exact result says, as numbers."""
     years = Amount(result.mean_years_to_loss)
     if result.loss_events_per_year == 0 and result.error_bounds[_EVENTS] > 0.0:
@@ -143,7 +143,7 @@ def _stops(stopped: Amount) -> str:
     return f"writes refused {most}{brief_time_per_year(stopped.value)}"
 
 
-def measured_lines(result: ExactMeasures) -> list[str]:
+def measured_lines(result: Reliability) -> list[str]:
     """Return the numbers of the summary in full, and where they come from; without intervals."""
     never = never_writes(result.config)
     if never:
@@ -157,7 +157,7 @@ def measured_lines(result: ExactMeasures) -> list[str]:
     ]
 
 
-def _loss_line(result: ExactMeasures) -> str:
+def _loss_line(result: Reliability) -> str:
     if result.config.acks == 0:
         dropped = significant(result.records_dropped_per_year)
         return f"Records lost, never acknowledged: {dropped} a year."
@@ -171,14 +171,14 @@ def _loss_line(result: ExactMeasures) -> str:
     return f"Data loss: {often}{digit}{cause}."
 
 
-def _stop_line(result: ExactMeasures) -> str:
+def _stop_line(result: Reliability) -> str:
     if not result.write_unavailability:
         return "Refused writes: none modelled."
     said = time_per_year(result.write_unavailability)
     return f"Refused writes: {said}; main cause: {main_cause(result.causes[STOPS])}."
 
 
-def numerical_error(result: ExactMeasures) -> str:
+def numerical_error(result: Reliability) -> str:
     """Numerical error in words; the uncertainty of the card is another matter."""
     rest = "no value is off by more than a millionth of itself"
     if off := _off_by(result):
@@ -193,7 +193,7 @@ def numerical_error(result: ExactMeasures) -> str:
     return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
 
 
-def _off_by(result: ExactMeasures) -> str:
+def _off_by(result: Reliability) -> str:
     """Errors that matter, such as "loss_probability_per_year may be off by 1e-8"; "" for none."""
     values = {entry.name: entry.of(result) for entry in measure_table.entries()}
     off = [
@@ -204,7 +204,7 @@ def _off_by(result: ExactMeasures) -> str:
     return ", ".join(off).replace(" by ", " may be off by ", 1)
 
 
-def explain(result: ExactMeasures) -> str:
+def explain(result: Reliability) -> str:
     """Return summary, measures, tolerated failures, causes, errors and assumptions as text."""
     # Where no write ever succeeds there is nothing to divide by causes.
     explained = () if never_writes(result.config) else (_EVENTS, STOPS)
@@ -227,7 +227,7 @@ def explain(result: ExactMeasures) -> str:
     return "\n".join(lines)
 
 
-def _other_measures(result: ExactMeasures) -> list[str]:
+def _other_measures(result: Reliability) -> list[str]:
     """A line for each measure that the lines above do not give."""
     said = (LOSSES, _EVENTS, _BETWEEN, STOPS, "write_stalled")
     others = [entry for entry in measure_table.entries() if entry.name not in said]
@@ -235,7 +235,7 @@ def _other_measures(result: ExactMeasures) -> list[str]:
     return [f"{entry.name}: {significant(v)} {entry.unit}." for entry, v in values if v]
 
 
-def _cause_lines(result: ExactMeasures, measure: str) -> list[str]:
+def _cause_lines(result: Reliability, measure: str) -> list[str]:
     """Return the causes of a measure as shares."""
     causes = sorted(result.causes[measure].items(), key=lambda item: -item[1])
     whole = sum(amount for _, amount in causes)
@@ -255,7 +255,7 @@ def _cause_lines(result: ExactMeasures, measure: str) -> list[str]:
     return lines
 
 
-def _flush_window_words(result: ExactMeasures) -> list[str]:
+def _flush_window_words(result: Reliability) -> list[str]:
     """Share of the losses by a power failure within the flush time after another failure."""
     early, whole = result.flush_window_losses_per_year, result.loss_events_per_year
     if not whole or early < _SMALLEST_SHARE * whole or not early:
