@@ -20,6 +20,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import any_loss
+from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.common_cause.set_losses import Tails
 from advisor.reliability.evaluate import evaluate
@@ -230,16 +231,15 @@ def scheme_row(
         ).measures()
         for pattern in classes
     }
-    events, along = dict(case.events_per_year), dict(chances_along(case))
     first = any_loss(
         {pattern: measured.losses for pattern, measured in solved.items()},
-        lambda mechanism: events.get(mechanism, 0.0),
+        StrikeRates.of(
+            [dict(case.events_per_year)], [dict(chances_along(case))], [dict(picks(case))]
+        ),
         placement,
         Exchangeable.ALL,
         Tails(per_failure=1, leaders=replicas) if scheme.tail else None,
-        lambda mechanism: along.get(mechanism, 0.0),
-        picks=dict(picks(case)),
-    )
+    ).of(0)
 
     def total(measure: str) -> float:
         return math.fsum(solved[p].amounts[measure] * n.partitions for p, n in classes.items())

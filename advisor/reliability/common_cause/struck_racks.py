@@ -41,6 +41,23 @@ class AnyStruck(NamedTuple):
     error: float = 0.0
 
 
+def struck_together(racks: int, spreads: Vector, homes: IntArray) -> Vector:
+    """How often all racks of each home are struck, in units of how often one fails first.
+
+    One of them, or a rack elsewhere, is the first.
+
+    racks: of the whole cluster.
+    spreads (draws,): probability, for each other rack, to be struck at the same moment.
+    homes (homes, widest): racks in rows, padded with -1.
+    Returns (homes, draws).
+    """
+    sizes = np.arange(1, homes.shape[1] + 1)[:, None]
+    elsewhere = np.maximum(racks - sizes, 0)
+    factors = spreads ** (sizes - 1) * (sizes + elsewhere * spreads)
+    found: Vector = factors[(homes >= 0).sum(axis=1) - 1]
+    return found
+
+
 class StruckRacks(NamedTuple):
     """How far one failure spreads.
 
@@ -51,19 +68,9 @@ class StruckRacks(NamedTuple):
     racks: int
     spreads: float = 0.0
 
-    def all_of(self, racks: int) -> float:
-        """How often so many given racks are struck together, in units of how often one fails first.
-
-        One of them, or a rack elsewhere, is the first.
-        """
-        elsewhere = max(self.racks - racks, 0)
-        return float(self.spreads ** (racks - 1) * (racks + elsewhere * self.spreads))
-
     def all_of_each(self, homes: IntArray) -> Vector:
-        """The same for the racks of each row of a table, which is padded with -1."""
-        factors = np.array([self.all_of(racks) for racks in range(1, homes.shape[1] + 1)])
-        found: Vector = factors[(homes >= 0).sum(axis=1) - 1]
-        return found
+        """`struck_together` for the one mechanism, shape (homes,)."""
+        return struck_together(self.racks, np.array([self.spreads]), homes)[:, 0]
 
     def any_loss(self, homes: IntArray, log_survival: Vector) -> AnyStruck:
         """How often any home loses.

@@ -22,11 +22,9 @@ from advisor.reliability.case import Case, ChainParameters
 from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.state_selection import NominalRates
-from advisor.reliability.common_cause.drawn_first_loss import (
-    DrawnStrikes,
-    first_loss_of_draws,
-)
-from advisor.reliability.common_cause.drawn_losses import DrawnLosses
+from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, any_loss
+from advisor.reliability.common_cause.joint_survival import StrikeRates
+from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measure_table import EVENTS, FRACTION, RECORDS
 from advisor.reliability.measures.drawn_chain import DrawnChain, DrawnSet, rates_of
@@ -238,21 +236,26 @@ def _add_dropped(
 
 
 def _first_of_draws(
-    cases: Sequence[Case], losses: Mapping[Pattern, DrawnLosses], first_losses: FirstLosses
+    cases: Sequence[Case], losses: Mapping[Pattern, SetLosses], first_losses: FirstLosses
 ) -> tuple[Vector, Vector]:
     """Probability of a loss within a year, and mean years to the first one, of each draw.
 
-    Together where that can be; one by one where less can happen in some draws than in others, for a
-    topic whose leaders have tails, or one with so many sets that fewer stand for them.
+    Together where that can be; one by one where less can happen in some draws than in others, or
+    where fewer sets stand for many.
     """
-    case = cases[0]
-    probability, years = np.zeros(len(cases)), np.zeros(len(cases))
-    unexamined = TOGETHER.get(first_losses)
-    if unexamined is not None and case.chain.constants.acks == "all":
-        struck = _struck(cases)
+    case, unexamined = cases[0], TOGETHER.get(first_losses)
+    if unexamined is not None:
+        struck = StrikeRates.of(
+            [dict(drawn.events_per_year) for drawn in cases],
+            [dict(chances_along(drawn)) for drawn in cases],
+            [dict(picks(drawn)) for drawn in cases],
+        )
         if struck.same_events.all():
-            asked = case.placement, case.exchangeable, unexamined
-            return first_loss_of_draws(losses, struck, *asked)
+            tails = None if case.chain.constants.acks == "all" else KAFKA_TAILS
+            asked = case.placement, case.exchangeable, tails, unexamined
+            together = any_loss(losses, struck, *asked)
+            return together.probability, together.mean_years
+    probability, years = np.zeros(len(cases)), np.zeros(len(cases))
     for draw, drawn_case in enumerate(cases):
         sets = {}
         for pattern, drawn in losses.items():
@@ -261,17 +264,6 @@ def _first_of_draws(
         first, _ = first_losses(drawn_case, sets)
         probability[draw], years[draw] = first.probability, first.mean_years
     return probability, years
-
-
-def _struck(cases: Sequence[Case]) -> DrawnStrikes:
-    per_year = [dict(case.events_per_year) for case in cases]
-    along = [dict(chances_along(case)) for case in cases]
-    picked = [dict(picks(case)) for case in cases]
-    return DrawnStrikes(
-        per_year={name: np.array([drawn[name] for drawn in per_year]) for name in per_year[0]},
-        along={name: np.array([drawn[name] for drawn in along]) for name in along[0]},
-        picks={name: [drawn[name] for drawn in picked] for name in picked[0]},
-    )
 
 
 def forget_draws() -> None:

@@ -18,6 +18,7 @@ from advisor.reliability.common_cause.first_loss import (
     any_loss,
     scaled,
 )
+from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
 from advisor.reliability.failures.fault_environment import Exchangeable
@@ -194,14 +195,9 @@ def _all_sets(
     leader_tails: records are acknowledged that only the leader has.
     events_per_year, along: how often each strikes, and the probability that it takes others along.
     """
-    events, chances = dict(events_per_year), dict(along)
+    struck = StrikeRates.of([dict(events_per_year)], [dict(along)], [dict(picks)])
     tails = KAFKA_TAILS if leader_tails else None
-    return any_loss(
-        *(dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails),
-        lambda name: chances.get(name, 0.0),
-        unexamined,
-        dict(picks),
-    )
+    return any_loss(dict(losses), struck, placement, exchangeable, tails, unexamined).of(0)
 
 
 _few_sets = lru_cache(maxsize=128)(_all_sets)

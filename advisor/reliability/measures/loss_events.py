@@ -166,7 +166,10 @@ class RecordsAtRisk:
             self.losses * found,
             self.dropping * (-self.tails * math.expm1(-tail_records)),
             self.dropping * -math.expm1(-self.tails * tail_records),
-            self._in_window(records_per_hour),
+            window_chance(
+                *(self.window_hours, self.flush_window_failures_per_hour, self.out),
+                records_per_hour,
+            ),
         )
 
     @property
@@ -194,21 +197,19 @@ class RecordsAtRisk:
         # error of an inversion never makes more losses than records.
         return np.where(there > 0.0, np.minimum(chance, -np.expm1(-mean)), 0.0)
 
-    def _in_window(self, records_per_hour: float) -> Vector:
-        """Probability that power fails within the flush window, and a record is lost with it.
 
-        With power failures at rate c, other changes at rate o and T hours until all is on disk:
-        ``integral of c exp(-o t) (1 - exp(-rate (T - t)))`` from 0 to T.
-        """
-        hours = self.window_hours
-        chance = np.zeros(len(hours))
-        some = np.flatnonzero((hours > 0.0) & (self.flush_window_failures_per_hour > 0.0))
-        if len(some) == 0:
-            return chance
-        hours, arriving = hours[some], records_per_hour * hours[some]
-        share = arriving * second_difference(self.out[some] * hours, arriving)
-        chance[some] = self.flush_window_failures_per_hour[some] * hours * share
-        return chance
+def window_chance(hours: Vector, failures: Vector, out: Vector, records_per_hour: float) -> Vector:
+    """Probability that power fails within the flush window, and a record is lost with it.
+
+    With power failures at rate c, other changes at rate o and T hours until all is on disk:
+    ``integral of c exp(-o t) (1 - exp(-rate (T - t)))`` from 0 to T.
+    """
+    chance = np.zeros(hours.shape)
+    some = (hours > 0.0) & (failures > 0.0)
+    window, arriving = hours[some], records_per_hour * hours[some]
+    share = arriving * second_difference(out[some] * window, arriving)
+    chance[some] = failures[some] * window * share
+    return chance
 
 
 def second_difference(one: Vector, other: Vector) -> Vector:

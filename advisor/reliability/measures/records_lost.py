@@ -129,30 +129,40 @@ class LogGaps:
         return sparse.csr_array((self.rate[moves[kept]], where), shape=(size, size))
 
 
-def whole_log_hours(losses_per_hour: float, written: float, retention_hours: float) -> float:
+def _totals_per_hour_written(losses_per_hour: Vector | float, written: Vector | float) -> Vector:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.greater(written, 0.0), np.divide(losses_per_hour, written), 0.0)
+
+
+def whole_log_hours(
+    losses_per_hour: Vector | float, written: Vector | float, retention_hours: float
+) -> Vector:
     """Mean hours of writing that a log holds when all of it is lost.
 
     Such losses are treated as a Poisson process, as if the chain restarted after each.
     ``written`` is the fraction of time in which the partition is writable.
     """
-    rate = losses_per_hour / written if written else 0.0
-    if rate * retention_hours == 0.0:
-        return retention_hours
-    return -math.expm1(-rate * retention_hours) / rate
+    rate = _totals_per_hour_written(losses_per_hour, written)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hours = -np.expm1(-rate * retention_hours) / rate
+    return np.where(rate * retention_hours == 0.0, retention_hours, hours)
 
 
 def whole_log_chance(
-    records_per_hour: float, losses_per_hour: float, written: float, retention_hours: float
-) -> float:
+    records_per_hour: float,
+    losses_per_hour: Vector | float,
+    written: Vector | float,
+    retention_hours: float,
+) -> Vector:
     """Probability that a log holds a record when all of it is lost.
 
     ``1 - E[exp(-records_per_hour * H)]`` for the hours H whose mean is :func:`whole_log_hours`.
     """
-    rate = losses_per_hour / written if written else 0.0
+    rate = _totals_per_hour_written(losses_per_hour, written)
     if records_per_hour == 0.0:
-        return 0.0
+        return np.zeros_like(rate)
     arrivals = records_per_hour + rate
-    return records_per_hour / arrivals * -math.expm1(-arrivals * retention_hours)
+    return np.asarray(records_per_hour / arrivals * -np.expm1(-arrivals * retention_hours))
 
 
 def hours_within(
