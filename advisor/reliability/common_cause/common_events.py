@@ -56,16 +56,11 @@ def combine_tails(
     brokers: int,
     tails: Tails,
 ) -> set[str]:
-    """Add the tails that leaders drop where a failure takes another broker along.
+    """Add the tails that leaders drop where a failure takes another broker along; return which do.
 
     A restart falls together with that of one other broker with probability p. If the leaders of a
     broker then drop no tail with probability s, a restart drops none with
     ``s (1 - p + p mean(s))`` over the other brokers.
-
-    losses: tails of one partition that are dropped, per year.
-    by_leader: with the leaders' sites alone.
-    brokers: of the cluster, with leaders or without.
-    Returns the mechanisms that take another broker along.
     """
     pairs = set()
     for mechanism in {name for found in losses.values() for name in found}:
@@ -95,13 +90,10 @@ def combine_struck(
 ) -> tuple[dict[Pattern, dict[str, Vector]], Vector]:
     """Add losses of sets all of whose racks are struck at once while nothing is out.
 
-    Nothing is out for all sets of the same racks, as far as racks are what fails; given that, and
-    the struck racks, sets lose independently. What they lose only because the strike destroys some
-    brokers follows from which: it is computed for the sets of each home together, and taken to be
-    independent between homes.
+    Given the struck racks, sets lose independently. What they lose only because the strike destroys
+    some brokers is computed for the sets of each home together, and independent between homes.
 
-    Returns what remains of each set's losses, and how far the sum of what is added may be off, per
-        year.
+    Returns what remains of each set's losses, and how far the sum added may be off, per year.
     """
     off = survival.nothing
     for mechanism in sorted({name for found in losses.values() for name in found.struck}):
@@ -161,10 +153,8 @@ def _log_survival_if_picked(
     """For each home what its sets lose only because brokers of struck racks are destroyed.
 
     picking: number of the home and brokers of each set, a row each, and the losses of one set.
-    often (homes, draws): how often the racks are struck while nothing is out, per year.
-    logs (homes, draws): logarithm of the probability that no set loses in any case.
-    Returns (homes, draws): the same for these losses, if none is lost in any case; and their error
-        per year.
+    often, logs (homes, draws): strikes a year while nothing is out, and log-survival in any case.
+    Returns (homes, draws): the same for these losses, if none is lost in any case; and their error.
     """
     found, off = np.zeros_like(logs), np.zeros(logs.shape[1])
     for home in np.unique(np.concatenate([homes for homes, _, _ in picking])).tolist():
@@ -188,9 +178,7 @@ def _if_together(
 ) -> Vector:
     """Probability that any set loses, if those that may at a choice of brokers lose together.
 
-    Sets may lose by which of their brokers are picked, not only by how many: two that share this
-    broker lose together. On many brokers, or for many draws, a lower bound: that of the likeliest
-    set.
+    On many brokers, or for many draws, a lower bound: that of the likeliest set.
     """
     brokers = np.unique(np.concatenate([members.ravel() for members in sets.values()]))
     rows = sum(len(members) for members in sets.values()) << min(len(brokers), _MANY_BROKERS)
@@ -230,8 +218,6 @@ def combine_picked(
     """Add the losses of events that pick brokers by chance; return their error per year.
 
     Where a broker of a set was out before, as many sets are taken to lose together.
-
-    by_leader: partitions whose leaders may drop tails.
     """
     off = survival.nothing
     for mechanism in dict.fromkeys(name for found in losses.values() for name in found.picked):
@@ -322,12 +308,7 @@ class _Shared(NamedTuple):
 
 
 class CommonEvents:
-    """Losses that sets share, each event counted once.
-
-    losses: of one set of each pattern.
-    rest: losses a year that are not yet added; what is added here is deducted.
-    destroyed: of each draw.
-    """
+    """Losses that sets share, each event counted once; what is added is deducted from ``rest``."""
 
     def __init__(
         self,
@@ -345,8 +326,7 @@ class CommonEvents:
         """Add the losses that sets share, each event once.
 
         others_out (draws,): about the share of time in which any broker of the cluster is out.
-        Returns how far the sum of what was added may be off, per year; and losses a year of all
-            sets that were not examined, which are a part of that.
+        Returns how far the sum may be off, per year, and the part of it that was not examined.
         """
         for pattern, found in self._losses.items():
             for mechanism, picked in found.picked.items():
@@ -393,10 +373,7 @@ class CommonEvents:
     def _examined(
         self, unexamined: Unexamined
     ) -> tuple[list[tuple[Pattern, Kind, Vector]], Vector]:
-        """Losses that matter if sets share them, 0 in draws where they do not; and the others.
-
-        The others are summed over all sets, per year.
-        """
+        """Losses that matter if sets share them, 0 in other draws; and the sum of the others."""
         survival, held = self._survival, [*self._losses.items()]
         struck = {
             kind[0]: survival.strikes(kind[0]).any()
@@ -450,10 +427,7 @@ class CommonEvents:
     def _once(
         self, event: Event, members: Sequence[_Shared], whole: Vector
     ) -> tuple[Vector, Vector]:
-        """Rate at which any set of a class is exposed, as a share, and its error.
-
-        Both of shape (members, draws).
-        """
+        """Rate at which any set of a class is exposed, as a share; its error: (members, draws)."""
         once = np.ones((len(members), len(whole)))
         off = np.zeros_like(once)
         if not event[2] or not strikes(event[1]):
@@ -500,10 +474,9 @@ class CommonEvents:
     ) -> Vector:
         """Deduct losses that follow others in the same outage; return the error of that, per year.
 
-        One outage exposes several sets, each to a different next failure. A loss that needs r
-        brokers out leaves r - 1 of them and one more failure away from another loss, so r times the
-        odds before it if repairs take equally long. Only destroyed brokers are out for long enough
-        to matter. The error is twice the deduction: an outage may also hold brokers that expose
+        A loss that needs r brokers out leaves r - 1 of them and one more failure away from another
+        loss, so r times the odds before it if repairs take equally long. Only destroyed brokers are
+        out for long enough to matter. The error is twice the deduction: an outage may expose
         further sets.
         """
         struck = {key: members for key, members in parts.items() if strikes(key[1]) and key[2]}

@@ -1,19 +1,10 @@
 """First loss over all replica sets, from the losses of each.
 
-Sets do not fail independently: one broker, rack or power feed holds replicas of many. A loss is
-therefore attributed to its site, the broker, rack or cluster whose failure triggers it. Given such
-a failure, each set there loses with its own probability, independently of the others. For a power
-outage of the whole cluster this is the copyset formula, ``1 - (1 - q)^K`` (Cidon et al., USENIX
-ATC 2013).
-
-Sets that lose while the same brokers or racks are out are exposed at the same time. Those losses
-are attributed to the coincident outage and counted once
-(:mod:`advisor.reliability.common_cause.coincidence`). Where an event picks brokers by chance, each
-set's loss follows from which were picked (:mod:`advisor.reliability.common_cause.picked_brokers`).
-
-Partitions on the same replicas lose together, with two exceptions. An unreplicated tail (records
-acknowledged by the leader alone) belongs to its partition. And a lagging broker lags only for the
-partitions that others lead: those it leads itself lose nothing.
+A loss is attributed to its site: the broker, rack or cluster whose failure triggers it. Given such
+a failure, each set there loses independently; for a whole cluster this is the copyset formula
+(Cidon et al., USENIX ATC 2013). Sets that lose while the same brokers or racks are out are counted
+once (`coincidence`), and where brokers are picked by chance, by which were (`picked_brokers`).
+Partitions on the same replicas lose together, but for tails and for lag.
 """
 
 from __future__ import annotations

@@ -149,10 +149,7 @@ class AnyPicked(NamedTuple):
 
 
 class PickedBrokers:
-    """Choices of brokers, and how many of each set are among them.
-
-    sets (sets, replicas): distinct sets by rack pattern.
-    """
+    """Choices of brokers, and how many of each set, by rack pattern, are among them."""
 
     def __init__(
         self, sets: Mapping[tuple[int, ...], IntArray | Sequence[tuple[int, ...]]]
@@ -175,10 +172,7 @@ class PickedBrokers:
         picks: Sequence[Pick],
         tails: Mapping[tuple[int, ...], LeaderTails],
     ) -> AnyPicked:
-        """The same where an event may pick all brokers instead: the mean of the two ways.
-
-        picks: of each draw.
-        """
+        """The same where an event may pick all brokers instead: the mean of the two ways."""
         every = np.array([pick.every for pick in picks])
         alone = self.any_loss(chances, np.array([pick.share for pick in picks]), tails)
         if not every.any():
@@ -305,10 +299,9 @@ class PickedBrokers:
     ) -> tuple[float, float, float, float]:
         """The same from choices drawn as often as they lose sets (Karp and Luby, FOCS 1983).
 
-        A set, and how many of its brokers are picked, is drawn by how often it loses so; the
-        other brokers are picked by chance. The probability is the mean number of sets that lose,
-        times the mean of what any loses to what all of them lose at such choices. Where several
-        sets lose at most choices, these are drawn as they come.
+        The probability is the mean number of sets that lose, times the mean of what any loses to
+        what all of them lose at such choices. Where several sets lose at most choices, these are
+        drawn as they come.
         """
         if total <= 0.0:
             return 0.0, 0.0, 0.0, 0.0

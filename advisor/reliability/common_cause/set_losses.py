@@ -46,11 +46,7 @@ class Tails(NamedTuple):
 
 
 class FirstOfSet(NamedTuple):
-    """First loss of one set that starts healthy.
-
-    mean_hours (draws,): infinite if nothing can be lost.
-    probability (draws,): of a loss within a year.
-    """
+    """First loss of one set that starts healthy; probability (draws,): within a year."""
 
     mean_hours: Vector
     probability: Vector
@@ -181,8 +177,7 @@ def losses_of_chain(
     """Put the losses of one set together.
 
     classes, repair_classes: of the chain's states, for losses by failures and for those by repairs.
-    by_name (names, draws): loss events a year and those that drop a tail, by name of the rate that
-        triggers them.
+    by_name (names, draws): loss events a year, and those that drop a tail, by name of the rate.
     """
     lossy, causes = year.lossy, rates.causes(chain.rate_names)
     at_once = lost_in_any_case(chain, lossy, year.flux, year.at_once)
@@ -217,11 +212,7 @@ def _by_mechanism(amounts: Vector, causes: Sequence[Mapping[str, Any]]) -> dict[
 
 
 def first_only(losses: SetLosses, hazard_per_year: Vector, tails: bool) -> SetLosses:
-    """Yearly losses except tails, scaled to the rate of first losses.
-
-    Losses cluster: one is soon followed by others. The chain gives the hazard of the first of
-    them, provided that it counts no tails.
-    """
+    """Yearly losses except tails, scaled to first losses: one is soon followed by others."""
     certain = {
         name: np.maximum(flux - losses.tails.get(name, 0.0), 0.0)
         for name, flux in losses.per_year.items()

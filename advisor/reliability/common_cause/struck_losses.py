@@ -1,9 +1,7 @@
 """Losses of one set when racks are struck, whichever brokers the strike destroys besides.
 
-A rack loses power, and each of its brokers is gone for good with some probability. Most losses do
-not depend on that: the page caches of a whole set are lost in any case. These are shared by all
-sets in the racks, and the chain's transitions for each number of destroyed brokers are put
-together again. What is lost only because certain brokers were destroyed stays apart.
+Most do not depend on these: the page caches of a whole set are lost in any case, with those of all
+sets in the racks. What is lost only because certain brokers were destroyed stays apart.
 """
 
 from __future__ import annotations
@@ -104,10 +102,7 @@ def strikes_of(chain: TransitionArrays) -> Strikes:
 
 
 def struck_together_with_losses(chain: TransitionArrays, losing: NDArray[np.bool_]) -> IntArray:
-    """The transitions whose losses `lost_in_any_case` compares, and those beside them.
-
-    losing (transitions,): which may lose.
-    """
+    """The transitions whose losses `lost_in_any_case` compares, and those beside them."""
     moves, group, none_picked = strikes_of(chain)
     compared = group[none_picked & losing[moves]]
     return moves[np.isin(group, compared)]

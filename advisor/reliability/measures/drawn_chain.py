@@ -1,8 +1,7 @@
 """The chain of one replica set under many cards at once: what the draws of a decision need of it.
 
-The same measures as `advisor.reliability.measures.solved_chain` computes of one card, with a
-column for each draw. What does not depend on a rate (which moves lose, open a gap, change the
-leader) is found once for a chain; a draw only fills in numbers.
+What does not depend on a rate (which moves lose, open a gap, change the leader) is found once for a
+chain; a draw only fills in numbers. Measures are those of `solved_chain`.
 """
 
 from __future__ import annotations
@@ -207,10 +206,7 @@ def truncated_moves(chain: Structure) -> sparse.csr_array:
 
 @dataclass(frozen=True)
 class DrawnSet:
-    """Measures of one partition on one replica set, each with a value for each draw.
-
-    values, errors (draws,).
-    """
+    """Measures of one partition on one replica set; values and errors of shape (draws,)."""
 
     values: dict[str, Vector]
     errors: dict[str, Vector]
@@ -219,11 +215,7 @@ class DrawnSet:
 
 
 class DrawnChain:
-    """A chain under the rates of many draws.
-
-    chain: condensed.
-    parameters: of each draw; what is written to a partition matters only to `measures`.
-    """
+    """A condensed chain under the rates of many draws."""
 
     def __init__(self, chain: Structure, parameters: Sequence[ChainParameters]) -> None:
         self.chain, self.parameters = chain, parameters
@@ -437,11 +429,7 @@ class DrawnChain:
         )
 
     def measures(self, parameters: Sequence[ChainParameters], partitions: float) -> DrawnSet:
-        """Compute what a decision needs.
-
-        parameters: of each draw, with the same rates.
-        partitions: how many on the replica set count as one when records are lost.
-        """
+        """Compute what a decision needs; ``partitions`` count as one when records are lost."""
         records = parameters[0].records_per_hour
         tails = min(parameters[0].tail_records, parameters[0].retained_records)
         chances = self.chances(records, tails)
@@ -505,11 +493,7 @@ class DrawnChain:
         stalls: Sequence[IsrStalls],
         timeouts: ProducerTimeouts,
     ) -> tuple[dict[str, Vector], dict[str, Vector]]:
-        """What producers wait for and give up, and the error bounds of both.
-
-        parameters: of each draw, as for `measures`.
-        stalls: of each draw.
-        """
+        """What producers wait for and give up in each draw, and the error bounds of both."""
         chain, names = self.chain, self.chain.rate_names
         stalling = ack_stalls.stalling(chain)
         lags = {entry.name for entry in table().with_effect(*HANGING)}

@@ -1,8 +1,7 @@
 """Many cards at once: what differs between the draws of a card, on states chosen once.
 
-All draws are solved together on the states of the card itself, as one array program. Where draws
-are so far from the card that too much of them is missing there, the states that matter in any of
-these are added, and they are solved again on them.
+Where draws are so far from the card that too much of them is missing there, the states that matter
+in any of these are added, and they are solved again on them.
 """
 
 from __future__ import annotations
@@ -67,13 +66,11 @@ FEW_REPLICAS = 3
 
 @dataclass(frozen=True)
 class DrawnMeasures:
-    """Measures under each of several cards.
+    """Measures under each of several cards, all of shape (cards,).
 
-    values (cards,): every measure of `DRAWN`, and of `OF_PRODUCERS` if they were asked for.
-    errors (cards,): by how much the states that are left out, rounding and inversion may have
-        changed each; that of ``loss_probability_per_year`` does not hold what sets share and is
-        approximated.
-    states (cards,): states of the chains that were solved.
+    errors: by states that are left out, rounding and inversion; that of
+    ``loss_probability_per_year``
+        does not hold what sets share and is approximated.
     """
 
     values: Mapping[str, Vector]
@@ -121,12 +118,7 @@ def measure_draws(
     first_losses: FirstLosses,
     producers: bool = False,
 ) -> DrawnMeasures:
-    """Measure a case under other cards.
-
-    case: its card chooses the states.
-    first_losses: how the losses of the replica sets are combined.
-    producers: whether to compute the measures of `OF_PRODUCERS`, too.
-    """
+    """Measure a case, whose card chooses the states, under other cards."""
     cases = [case.roughly(card) for card in cards]
     near = measured_together(case, cases, (), first_losses, producers)
     far = np.flatnonzero(near.far).tolist()
@@ -148,11 +140,9 @@ def measured_together(
     first_losses: FirstLosses,
     producers: bool = False,
 ) -> DrawnMeasures:
-    """Measure draws, all of the same chain together; nearly always all of them have the same one.
+    """Measure draws on the states of a case, and those that matter at further rates, ``guides``.
 
-    case: its card chooses the states.
-    cases: of each draw.
-    guides: further rates at which the states matter that are kept.
+    Nearly always all of them have the same chain; others are solved one chain after the other.
     """
     chains: dict[object, list[int]] = defaultdict(list)
     for number, drawn in enumerate(cases):
@@ -240,8 +230,8 @@ def _first_of_draws(
 ) -> tuple[Vector, Vector]:
     """Probability of a loss within a year, and mean years to the first one, of each draw.
 
-    Together where that can be; one by one where less can happen in some draws than in others, or
-    where fewer sets stand for many.
+    One by one where less can happen in some draws than in others, with tails, or where fewer sets
+    stand for many.
     """
     case, unexamined = cases[0], TOGETHER.get(first_losses)
     if unexamined is not None:

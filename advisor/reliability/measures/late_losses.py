@@ -1,7 +1,7 @@
 """Losses at the replacement of a broker, credited to the failure that destroyed its disk.
 
-Once every electable replica is destroyed, the records are gone, but the loss happens when the first
-replaced broker leads with an empty log. Which sets lose together was decided by the destruction.
+The loss happens when the first replaced broker leads with an empty log; which sets lose together
+was decided by the destruction.
 """
 
 from __future__ import annotations

@@ -145,7 +145,6 @@ class SolvedChain:
     ) -> SetMeasures:
         """Compute every measure.
 
-        partitions: how many on the replica set count as one when records are lost.
         upper: whether the second of the losses is wanted; otherwise it is the first.
         """
         causes = {
@@ -309,10 +308,7 @@ class SolvedChain:
         return losses, losses_of_chain(self.chain, standing, joint, *given)
 
     def until_loss(self, loss_probability: Vector) -> generator.Generator:
-        """The chain with the first loss as absorption.
-
-        loss_probability (transitions,).
-        """
+        """The chain with the first loss as absorption, by its probability at each transition."""
         source, states = self.chain.source, self.chain.states
         absorbed = np.bincount(source, self.rate * loss_probability, states)
         surviving = self.rate * (1.0 - loss_probability)
@@ -327,10 +323,7 @@ class SolvedChain:
         return generator.sums(self.chain.rate, amounts, len(self.mechanisms))
 
     def _by_mechanism(self, sums: Vector) -> Causes:
-        """Sum over rate names, by mechanism.
-
-        A replacement and its copy are attributed to what destroyed the broker.
-        """
+        """Sum over rate names, by mechanism; a replacement belongs to what destroyed the broker."""
         names = self.chain.rate_names
         return transition_rates.sum_by_mechanism(names, sums.tolist(), self.destruction)
 
@@ -407,11 +400,7 @@ class SolvedChain:
         return self._leader_changes(self.chain.writable)
 
     def _records_lost(self) -> Vector:
-        """Mean acknowledged records lost per hour at each transition, none counted twice.
-
-        Records beyond the retention do not count. A total loss takes the whole log, written since
-        the last total loss.
-        """
+        """Mean acknowledged records lost per hour at each transition, none counted twice."""
         per_hour, retention = self.parameters.records_per_hour, self.parameters.retention_hours
         source, total = self.chain.source, self.chain.with_effect(Effect.TOTAL)
         lost, hours = self._at_risk.lost, np.zeros(len(source))
