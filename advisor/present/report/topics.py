@@ -9,7 +9,7 @@ from typing import Any
 from advisor.advice import Audit, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.audits.topic_audit import setting_words
-from advisor.advice.findings.rule import BROKEN
+from advisor.advice.findings.catalogue import BROKEN
 from advisor.advice.goals import goal_words
 from advisor.advice.phrases import first_of
 from advisor.decision.verdict import OK, SEVERITIES

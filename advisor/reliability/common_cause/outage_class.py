@@ -206,12 +206,10 @@ def shared_loss_rates(
         events.append((of_states, scope_of_name, moves, chain.source[moves], certain[rows]))
     rows = np.flatnonzero(early.any(axis=1))
     target = chain.target[lossy[rows]]
-    whole = chain.flush_window.per_hour_of_draws(rates_per_hour, states)[target]
+    whole = chain.flush_window.per_hour(rates_per_hour, states)[target]
     for scope in SCOPES:
         kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
-        of_scope = chain.flush_window.per_hour_of_draws(rates_per_hour * kept[:, None], states)[
-            target
-        ]
+        of_scope = chain.flush_window.per_hour(rates_per_hour * kept[:, None], states)[target]
         amounts = early[rows] * of_scope / np.where(whole > 0.0, whole, np.inf)
         events.append((classes, [scope] * len(names), lossy[rows], target, amounts))
     losses: dict[Kind, Vector] = {}
