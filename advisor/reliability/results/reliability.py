@@ -9,22 +9,42 @@ from functools import cached_property
 from typing import Any
 
 from advisor import formatting, plotting
+from advisor.formatting import once_at_most, once_in, significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability import measure_table
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
-from advisor.reliability.results import explanation
 from advisor.reliability.results.cost import Cost
 from advisor.reliability.results.dependents import Dependents, dependents
-from advisor.reliability.results.fault_tolerance import LossPath, Tolerance, tolerance_in_words
+from advisor.reliability.results.explanation import (
+    BETWEEN,
+    EVENTS,
+    LOSSES,
+    STOPS,
+    Amount,
+    Outlook,
+    main_cause,
+    shares_of_causes,
+    summary,
+)
+from advisor.reliability.results.fault_tolerance import (
+    LossPath,
+    Tolerance,
+    never_writes,
+    tolerance_in_words,
+)
 from advisor.reliability.results.floor import AboveFloor
 from advisor.reliability.results.sensitivity import Tornado, compute_intervals, tornadoes
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 from advisor.verdicts import verdict_of
 
+# Smaller shares of the losses are not mentioned.
+_SMALLEST_SHARE = 0.01
+# A smaller relative numerical error is not mentioned.
+_SMALLEST_ERROR = 1e-6
 # Measures that depend on the common causes of several replica sets; their names in `AnyLoss`.
 _OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
 
@@ -388,12 +408,21 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
     @property
     def summary(self) -> str:
         """Setting, data loss, time without writes and main cause, in at most 25 words."""
-        return explanation.summary(self.outlook)
+        return summary(self.outlook)
 
     @property
-    def outlook(self) -> explanation.Outlook:
+    def outlook(self) -> Outlook:
         """The numbers behind the summary."""
-        return explanation.outlook_of(self)
+        years = Amount(self.mean_years_to_loss)
+        if self.loss_events_per_year == 0 and self.error_bounds[EVENTS] > 0.0:
+            years = Amount(self.at_worst(BETWEEN), seen=False)
+        return Outlook(
+            config=self.config,
+            years=years,
+            stopped=Amount(self.write_unavailability),
+            dropped=Amount(self.records_dropped_per_year),
+            main={LOSSES: main_cause(self.causes[EVENTS]), STOPS: main_cause(self.causes[STOPS])},
+        )
 
     def explain(self) -> str:
         """Return summary, measures, tolerated failures, causes and assumptions as text.
@@ -420,7 +449,25 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
         >>> result.explain().split(", ")[0]
         'RF 1 with acks=1: no modelled data loss'
         """
-        return explanation.explain(self)
+        # Where no write ever succeeds there is nothing to divide by causes.
+        explained = () if never_writes(self.config) else (EVENTS, STOPS)
+        lines = [
+            self.summary,
+            *_measured_lines(self),
+            f"{formatting.capital(tolerance_in_words(self.config))}.",
+            *([""] if explained else []),
+        ]
+        for measure in explained:
+            lines += _cause_lines(self, measure)
+        if self.write_stalled:
+            waits = time_per_year(self.write_stalled)
+            lines.append(f"acks=all also stalls {waits}, until dead followers leave the ISR.")
+        lines += _other_measures(self)
+        lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
+        lines.append(_numerical_error(self))
+        lines.append(f"Cost: {self.cost}")
+        lines += [f"Assumed: {text}." for text in self.assumptions]
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return measures, intervals, causes and inputs as plain data.
@@ -467,7 +514,7 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
         ]
 
     def _html_rows(self) -> list[tuple[str, ...]]:
-        say = formatting.significant
+        say = significant
         return [
             (
                 entry.words,
@@ -482,9 +529,9 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
     def _paragraphs(self) -> tuple[str, ...]:
         tolerated = formatting.capital(tolerance_in_words(self.config))
         return (
-            *explanation.measured_lines(self),
+            *_measured_lines(self),
             f"{tolerated}.",
-            explanation.numerical_error(self),
+            _numerical_error(self),
         )
 
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
@@ -580,3 +627,101 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
 
     def __repr__(self) -> str:
         return "\n".join([self.summary, *self._paragraphs()])
+
+
+def _measured_lines(result: Reliability) -> list[str]:
+    """Return the numbers of the summary in full, and where they come from; without intervals."""
+    never = never_writes(result.config)
+    if never:
+        return [f"{formatting.capital(never)}."]
+    uncertain = result.model.uncertain
+    ranges = "solved exactly at the middle of each range" if uncertain else "solved exactly"
+    return [
+        _loss_line(result),
+        _stop_line(result),
+        f"Source: failure-model card {result.model.name}, {ranges}.",
+    ]
+
+
+def _loss_line(result: Reliability) -> str:
+    if result.config.acks == 0:
+        dropped = significant(result.records_dropped_per_year)
+        return f"Records lost, never acknowledged: {dropped} a year."
+    outlook = result.outlook
+    years = outlook.years
+    often = "none modelled"
+    if math.isfinite(years.value):
+        often = once_in(years.value) if years.seen else once_at_most(years.value)
+    digit = ", an order of magnitude" * result.has_no_digit(BETWEEN)
+    cause = f"; main cause of loss: {outlook.main[LOSSES]}" if outlook.main[LOSSES] else ""
+    return f"Data loss: {often}{digit}{cause}."
+
+
+def _stop_line(result: Reliability) -> str:
+    if not result.write_unavailability:
+        return "Refused writes: none modelled."
+    said = time_per_year(result.write_unavailability)
+    return f"Refused writes: {said}; main cause: {main_cause(result.causes[STOPS])}."
+
+
+def _numerical_error(result: Reliability) -> str:
+    """Numerical error in words; the uncertainty of the card is another matter."""
+    rest = "no value is off by more than a millionth of itself"
+    if off := _off_by(result):
+        rest = f"{off}, and any other value by a millionth of itself at most"
+    left = "no state is left out"
+    if result.truncated_entries_per_year:
+        entered = significant(result.truncated_entries_per_year)
+        left = f"rare states, entered {entered} times a year, are left out"
+    vague = [name for name in measure_table.names() if result.has_no_digit(name)]
+    magnitudes = f" Good to an order of magnitude only: {', '.join(vague)}."
+    between = formatting.dependence(*result.bounds)
+    return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
+
+
+def _off_by(result: Reliability) -> str:
+    """Errors that matter, such as "loss_probability_per_year may be off by 1e-8"; "" for none."""
+    values = {entry.name: entry.of(result) for entry in measure_table.entries()}
+    off = [
+        f"{name} by {significant(error)}"
+        for name, value in values.items()
+        if (error := result.error_bounds.get(name, 0.0)) > _SMALLEST_ERROR * value
+    ]
+    return ", ".join(off).replace(" by ", " may be off by ", 1)
+
+
+def _other_measures(result: Reliability) -> list[str]:
+    """A line for each measure that the lines above do not give."""
+    said = (LOSSES, EVENTS, BETWEEN, STOPS, "write_stalled")
+    others = [entry for entry in measure_table.entries() if entry.name not in said]
+    values = [(entry, entry.of(result)) for entry in others]
+    return [f"{entry.name}: {significant(v)} {entry.unit}." for entry, v in values if v]
+
+
+def _cause_lines(result: Reliability, measure: str) -> list[str]:
+    """Return the causes of a measure as shares."""
+    causes = result.causes[measure]
+    whole = sum(sorted(causes.values(), reverse=True))
+    name = "data loss" if measure != STOPS else "refused writes"
+    # One failure may hit many partitions: their losses come more often than the first.
+    several = measure != STOPS and result.load.partitions > 1
+    counted = f", each partition counted ({significant(whole)} events a year)" * several
+    heading = f"Causes of {name}{counted}:"
+    lines = [heading] if whole else [f"Nothing in this card causes {name}."]
+    lines += shares_of_causes(causes)
+    if measure != STOPS:
+        lines += _flush_window_words(result)
+    return lines
+
+
+def _flush_window_words(result: Reliability) -> list[str]:
+    """Share of the losses by a power failure within the flush time after another failure."""
+    early, whole = result.flush_window_losses_per_year, result.loss_events_per_year
+    if not whole or early < _SMALLEST_SHARE * whole or not early:
+        return []
+    seconds = significant(result.model["flush.seconds"])
+    return [
+        f"{significant(100.0 * early / whole)} % of them are power lost within "
+        f"{seconds} s after a failure stopped the writing: what was written last was not on "
+        "disk yet. Each loses some seconds of records."
+    ]
