@@ -18,6 +18,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import any_loss
+from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.common_cause.set_losses import Tails
 from advisor.reliability.evaluate import evaluate
@@ -124,13 +125,11 @@ def scheme_row(name: str, case: Case) -> SchemeRow:
     events, along = dict(case.events_per_year), dict(chances_along(case))
     first = any_loss(
         {pattern: solution.losses for pattern, solution in solved.items()},
-        lambda mechanism: events.get(mechanism, 0.0),
+        StrikeRates.of([events], [along], [dict(picks(case))]),
         placement,
         Exchangeable.ALL,
         Tails(per_failure=1, leaders=replicas) if scheme.tail else None,
-        lambda mechanism: along.get(mechanism, 0.0),
-        picks=dict(picks(case)),
-    )
+    ).of(0)
 
     amounts = {pattern: solution.amounts for pattern, solution in solved.items()}
 
