@@ -18,9 +18,9 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import any_loss
-from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.common_cause.set_losses import Tails
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable

@@ -23,14 +23,14 @@ from advisor.reliability.common_cause.common_events import (
     combine_tails,
     destructions,
 )
-from advisor.reliability.common_cause.joint_survival import (
+from advisor.reliability.common_cause.outage_class import scope_of
+from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
+from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails, first_only
+from advisor.reliability.common_cause.struck_racks import (
     LARGEST_PROBABILITY,
     JointSurvival,
     StrikeRates,
 )
-from advisor.reliability.common_cause.outage_class import scope_of
-from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
-from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails, first_only
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import Scope

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY
 from advisor.reliability.common_cause.outage_class import TransitionArrays
+from advisor.reliability.common_cause.struck_racks import LARGEST_PROBABILITY
 from advisor.reliability.failures.mechanisms import Scope, transition
 from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.solver.generator import IntArray, Vector, sums

@@ -22,8 +22,8 @@ from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.state_selection import NominalRates
 from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, any_loss
-from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measure_table import EVENTS, FRACTION, RECORDS
 from advisor.reliability.measures.drawn_chain import DrawnChain, DrawnSet, rates_of

@@ -18,9 +18,9 @@ from advisor.reliability.common_cause.first_loss import (
     any_loss,
     scaled,
 )
-from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.failures.transition_rates import Pick

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,36 +65,9 @@ class LostGaps(NamedTuple):
     number: IntArray
 
 
-class ChainWithGaps(Protocol):
-    """A chain with the gaps of its states; it is equal only to itself."""
-
-    def __hash__(self) -> int:
-        """Hash by identity."""
-
-    @property
-    def source(self) -> IntArray:
-        """State of each transition."""
-
-    @property
-    def target(self) -> IntArray:
-        """State it leads to."""
-
-    @property
-    def gaps(self) -> IntArray:
-        """Number of gaps by state."""
-
-    @property
-    def gap_map(self) -> IntArray:
-        """Old gap to new gap, shape (transitions, max gaps)."""
-
-    @property
-    def total(self) -> NDArray[np.bool_]:
-        """Transitions that leave no log."""
-
-
 @lru_cache(maxsize=16)
-def lost_gaps(chain: ChainWithGaps) -> LostGaps:
-    """The gaps that the transitions of a chain lose."""
+def lost_gaps(chain: Any) -> LostGaps:
+    """The gaps that the transitions of a chain, of Kafka or another scheme, lose."""
     hit = chain.gap_map == GAP_LOST
     hit[chain.total] = False
     lost = hit @ (1 << np.arange(hit.shape[1]))
@@ -115,7 +88,7 @@ class RecordsAtRisk:
     totals_per_hour, written: total losses, and the fraction of time that is writable.
     """
 
-    chain: ChainWithGaps
+    chain: Any
     losses: Vector
     dropping: Vector
     tails: int

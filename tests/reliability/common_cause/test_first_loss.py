@@ -11,9 +11,9 @@ import pytest
 
 import advisor
 from advisor.reliability.common_cause.first_loss import any_loss
-from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass, place
 from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
 from advisor.reliability.workload import Workload

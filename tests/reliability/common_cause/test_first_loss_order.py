@@ -15,9 +15,9 @@ from advisor.reliability.common_cause.first_loss import (
     AnyLoss,
     any_loss,
 )
-from advisor.reliability.common_cause.joint_survival import StrikeRates
 from advisor.reliability.common_cause.placement import place
 from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from sampled_runs import AT_ONCE, card
 
 YEAR = 8760.0
