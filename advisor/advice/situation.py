@@ -23,6 +23,16 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
+MILLISECONDS_PER_HOUR = 3_600_000.0
+# Some set retention.ms to the largest long where they mean -1.
+_ENDLESS_MS = 100.0 * HOURS_PER_YEAR * MILLISECONDS_PER_HOUR
+_UNLIMITED = "-1"
+NEWEST_WITH_ZOOKEEPER = "3.9"
+# From 3.7 on the ISR is compared with min(min.insync.replicas, replicas): `effectiveMinIsr` in
+# `kafka/cluster/Partition.scala`, absent in 3.6.2 (KAFKA-15583). No feature level switches it.
+NEWEST_REFUSING = "3.6"
+_ASK = "say --kafka-version if it is another."
+
 
 def check_arguments(
     cluster: object,
@@ -219,12 +229,6 @@ def _partitions_by_setting(topics: Sequence[Topic]) -> Counter[tuple[int, int | 
     return settings
 
 
-MILLISECONDS_PER_HOUR = 3_600_000.0
-# Some set retention.ms to the largest long where they mean -1.
-_ENDLESS_MS = 100.0 * HOURS_PER_YEAR * MILLISECONDS_PER_HOUR
-_UNLIMITED = "-1"
-
-
 def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> Config:
     """Return a topic's settings, with Kafka's defaults where the description states none."""
     stated: dict[str, Any] = {}
@@ -298,13 +302,6 @@ def _is_digits(text: str) -> bool:
 
 def _compacted(topic: Topic) -> bool:
     return "compact" in topic.configs.get("cleanup.policy", "")
-
-
-NEWEST_WITH_ZOOKEEPER = "3.9"
-# From 3.7 on the ISR is compared with min(min.insync.replicas, replicas): `effectiveMinIsr` in
-# `kafka/cluster/Partition.scala`, absent in 3.6.2 (KAFKA-15583). No feature level switches it.
-NEWEST_REFUSING = "3.6"
-_ASK = "say --kafka-version if it is another."
 
 
 def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:

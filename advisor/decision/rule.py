@@ -32,6 +32,9 @@ KEPT_WITHIN_MINUTES, KEPT_WITHIN_SHARE = 10.0, 0.1
 SURE, LIKELY = 0.95, 0.75
 # Sums of the same failures differ by their rounding.
 _ROUNDING = 1e-9
+# Beyond it every setting is out of the question, and sums stay finite.
+_MOST_MINUTES = 1e12
+_FEWEST_DRAWS = 8
 
 
 def losses_per_year(probability: ArrayLike) -> Array:
@@ -181,11 +184,6 @@ def spread(numbers: Array) -> Spread:
     # The difference of two infinite numbers is none.
     median = below if below == above else (below + above) / 2.0
     return Spread(float(median), float(ordered[0]), float(ordered[-1]))
-
-
-# Beyond it every setting is out of the question, and sums stay finite.
-_MOST_MINUTES = 1e12
-_FEWEST_DRAWS = 8
 
 
 class Value(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from advisor.advice.situation import partition_bytes
 from advisor.advice.tolerance import least_share
 from advisor.cluster import Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
@@ -184,15 +185,19 @@ def election_json(moves: Sequence[Move]) -> Json:
 
 def copy_comments(
     moves: Sequence[Move],
-    replica_bytes: Mapping[str, float],
+    topics: Sequence[Topic],
     load: Workload,
+    measured: Mapping[str, float],
     bytes_per_second: int,
-    is_measured: bool = False,
 ) -> Iterator[str]:
     """Yield how many bytes are copied and the least time that takes, for a comment.
 
     Without internal topics, and by the broker that receives most; what is written meanwhile adds.
+
+    measured: bytes of a replica, by topic; the load's count where one is not.
     """
+    replica_bytes = partition_bytes(topics, load, measured)
+    is_measured = {move.topic for move in moves} <= measured.keys()
     copied, copies = dict[int, float](), Counter[int]()
     for move in moves:
         for broker in set(move.after) - set(move.before):

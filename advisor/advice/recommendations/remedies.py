@@ -46,6 +46,10 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
     **{name: measure_table.measure(name).say for name in measure_table.goals()},
     "loss_probability_per_year": limit_words,
 }
+_FILE = "remedies.csv"
+_UNKNOWN = "unknown"
+# What makes less than that of a measure needs no sentence.
+_LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -191,12 +195,6 @@ def softer_goals(best: Candidate, goals: Goals) -> str:
         for goal, limit in met.items()
     ]
     return f"A softer goal that it meets: {listed(words)}."
-
-
-_FILE = "remedies.csv"
-_UNKNOWN = "unknown"
-# What makes less than that of a measure needs no sentence.
-_LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True)

@@ -58,30 +58,8 @@ _FIRST_WITH = (
     ("0.10.1", "Metadata", 2),
 )
 _LEAST_APIS = 10
-
-
-def version_of_apis(text: str) -> str | None:
-    """Return the Kafka version of a broker; None if its requests are not listed, or not all."""
-    newest = {name: int(version) for name, version in _API.findall(text)}
-    if len(newest) < _LEAST_APIS:
-        return None
-    for version, name, least in _FIRST_WITH:
-        if newest.get(name, -1) >= least:
-            return version
-    return None
-
-
-def mode_of_apis(text: str) -> str | None:
-    """Return the controller: ZooKeeper sends UpdateMetadata, KRaft answers DescribeQuorum."""
-    names = {name for name, _ in _API.findall(text)}
-    if "UpdateMetadata" in names:
-        return "zookeeper"
-    return "kraft" if "DescribeQuorum" in names else None
-
-
 TopicPartition = tuple[str, int]
 """Name of a topic, and number of one of its partitions."""
-
 _KEPT = REPLICATION_SETTINGS | {
     *("cleanup.policy", "retention.ms", "retention.bytes", "segment.bytes"),
     *("remote.storage.enable", "local.retention.ms", "local.retention.bytes"),
@@ -110,6 +88,25 @@ _LISTED = re.compile(
 )
 _NO_MOVES = re.compile(r"^No partition reassignments found", re.MULTILINE)
 _BROKER = re.compile(r"^\S+:\d+ \(id: (\d+) rack: ([^()]*?)(?: isFenced: (\w+))?\) -> (\(|ERROR)")
+
+
+def version_of_apis(text: str) -> str | None:
+    """Return the Kafka version of a broker; None if its requests are not listed, or not all."""
+    newest = {name: int(version) for name, version in _API.findall(text)}
+    if len(newest) < _LEAST_APIS:
+        return None
+    for version, name, least in _FIRST_WITH:
+        if newest.get(name, -1) >= least:
+            return version
+    return None
+
+
+def mode_of_apis(text: str) -> str | None:
+    """Return the controller: ZooKeeper sends UpdateMetadata, KRaft answers DescribeQuorum."""
+    names = {name for name, _ in _API.findall(text)}
+    if "UpdateMetadata" in names:
+        return "zookeeper"
+    return "kraft" if "DescribeQuorum" in names else None
 
 
 @dataclass(frozen=True)

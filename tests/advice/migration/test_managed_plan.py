@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.advice import recommend
-from advisor.advice.migration.managed_plan import COMMANDS
+from advisor.advice.migration.plan import COMMANDS
 from advisor.cluster import Cluster, load_cluster
 from advisor.cluster.managed_services import AIVEN, CONFLUENT_CLOUD, MSK, MSK_SERVERLESS, SERVICES
 from advisor.reliability.failures.failure_model import load_model
