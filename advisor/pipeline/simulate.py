@@ -215,10 +215,7 @@ def simulate(
 
 
 def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
-    """Check the options of sampling.
-
-    Raises InputError if one of them cannot be used; the message names it.
-    """
+    """Check the options of sampling."""
     if engine not in (*ENGINES, QUICKEST):
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
         raise InputError(f"engine={shown(engine)}: there are {names}")
@@ -281,10 +278,7 @@ def _announcement(years: float, core_seconds: float, stop: Stop) -> str:
 def is_quick_here(
     cluster: Cluster, config: Config, model: FailureModel, load: Workload, years: float
 ) -> bool:
-    """Whether a sample takes less time here than Spark takes to start.
-
-    Raises InputError if an argument is out of range.
-    """
+    """Whether a sample takes less time here than Spark takes to start."""
     check_inputs(cluster, config, model, load, None)
     plan = plan_for(cluster, config, model, load, None)
     seconds = core_seconds(plan, years)
