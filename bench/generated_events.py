@@ -8,12 +8,14 @@ kind how many are right (precision). Rows about nothing, and refused minutes, co
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
@@ -21,16 +23,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from advisor.learning.counts import Window, read_histories
 from metric_histories import World, busy_acts, happened
 from metric_judge import judge
-from metric_series import Scraping, query_range
+from metric_series import Scraping, dump, query_range
 
-EACH = 10
-WORLDS = (
-    World(),
-    World(version="3.9"),
-    World(pods=True),
-    World(version="3.9", brokers=9),
-    World(brokers=12, pods=True),
-)
+EACH = 3
+WORLDS = (World(), World(version="3.9"), World(version="3.9", brokers=9), World(brokers=12))
+PODS = (World(pods=True), World(version="3.9", pods=True), World(brokers=12, pods=True))
 SPELLINGS = ("count_total", "camel", "value", "name_label")
 
 
@@ -47,12 +44,18 @@ class Tally(NamedTuple):
     truly_refused: float
 
 
-def tally(number: int, world: World, spelling: str, step_s: float) -> Tally:
+def tally(number: int, world: World, spelling: str, step_s: float, on_grid: bool) -> Tally:
     """Generate a history, read it and judge what was read."""
     acts, seconds = busy_acts(world, 1_000 + number, EACH)
     history = happened(world, acts, 1_000 + number, seconds)
     scraping = Scraping(step_s=step_s, spelling=spelling, node_exporter=True)
-    (result,) = read_histories([query_range(history, scraping)], Window())
+    if on_grid:
+        (result,) = read_histories([query_range(history, scraping)], Window())
+    else:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "dump.txt")
+            path.write_text("\n".join(dump(history, scraping)) + "\n")
+            (result,) = read_histories([path], Window(work=Path(folder, "work")))
     judged = judge(history, result.outages, 3.0 * step_s + 20.0)
     wrong = [row for row, _ in judged.misnamed] + judged.false_rows
     assert result.refused is not None
@@ -95,14 +98,19 @@ def report(tallies: list[Tally], step_s: float) -> None:
 
 def main() -> None:
     """Generate, read and judge."""
-    events = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    steps = [float(word) for word in sys.argv[2:]] or [5.0]
-    count = -(-events // EACH)
-    for step_s in steps:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("events", nargs="?", type=int, default=1_000)
+    parser.add_argument("steps_s", nargs="*", type=float, default=[5.0])
+    parser.add_argument("--grid", action="store_true")
+    parser.add_argument("--pods", action="store_true")
+    options = parser.parse_args()
+    count = -(-options.events // EACH)
+    for step_s in options.steps_s:
         with ProcessPoolExecutor(2) as pool:
-            worlds = islice(cycle(WORLDS), count)
+            worlds = islice(cycle(PODS if options.pods else WORLDS), count)
             spellings = islice(cycle(SPELLINGS), count)
-            tallies = pool.map(tally, range(count), worlds, spellings, [step_s] * count)
+            steps, grids = [step_s] * count, [options.grid] * count
+            tallies = pool.map(tally, range(count), worlds, spellings, steps, grids)
             report(list(tallies), step_s)
 
 

@@ -31,9 +31,6 @@ class ConsumerRules:
 
     commit: "auto" is ``enable.auto.commit``; "before" and "after" call ``commitSync`` before or
         after processing the records of a poll.
-    auto_offset_reset (one of "latest", "earliest"): where a group without a committed offset
-        starts.
-    processing_ms: time to process one record.
     """
 
     commit: str = AUTO
@@ -60,12 +57,8 @@ class ConsumerRules:
 class Consumer:
     """State of a consumer, its group's committed offset, and the records processed so far.
 
-    end: log end offset; records are numbered by offset.
     position: next offset to fetch; None while the consumer is not running.
-    buffered: records returned by a poll and not yet processed.
     commit_pending: the application has to commit before it polls again.
-    subscribed: the consumer has been started before.
-    processed: in order of processing, repetitions included.
     """
 
     end: int
@@ -163,13 +156,7 @@ def consume(records: int, rules: ConsumerRules, crashes: Sequence[int] = ()) -> 
     """Consume all records, which were written after the group first subscribed, with crashes.
 
     crashes: actions before each crash, counted from the start or the last restart; a number beyond
-        the last action crashes after it. After the last crash the consumer runs to the end.
-
-    Committing before processing, a crash loses the rest of the batch:
-
-    >>> rules = ConsumerRules(commit="before", auto_offset_reset="earliest")
-    >>> consume(3, rules, crashes=[4]).lost
-    (1, 2)
+        the last action crashes after it.
     """
     if records < 0 or any(actions < 0 for actions in crashes):
         raise InputError(f"records={records} and crashes={list(crashes)} must not be negative")

@@ -21,7 +21,6 @@ from advisor.lessons.clients.scripted_broker import (
     Written,
     handle,
     in_turn,
-    sequence_rules,
 )
 from advisor.protocol.rules.config import Config
 
@@ -39,13 +38,7 @@ class RecordOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Result of a run.
-
-    sent: records passed to ``send``, in order.
-    outcomes: in the order in which futures completed.
-    log: records by offset in the final log.
-    requests: produce requests sent.
-    """
+    """Records sent, what the application was told in order of time, and the log by offset."""
 
     sent: tuple[int, ...]
     outcomes: tuple[RecordOutcome, ...]
@@ -96,18 +89,8 @@ def deliver(
 ) -> Delivery:
     """Send records 0, 1, ... with the Java producer, in virtual time, for an hour at most.
 
-    script: response of the leader to each request; by default success.
     every_ms: time between two ``send`` calls.
-    round_trip_ms: time from reading a request to its response; the ``delay_ms`` of an `Answer` is
-        added.
-
-    The response to the first request is lost; without idempotence the retry is a duplicate:
-
-    >>> from advisor.lessons.clients.scripted_broker import ANSWER_LOST
-    >>> deliver(Config(enable_idempotence=False), 1, in_turn(ANSWER_LOST)).duplicates
-    (0,)
-    >>> deliver(Config(enable_idempotence=True), 1, in_turn(ANSWER_LOST)).duplicates
-    ()
+    round_trip_ms: time from reading a request to its response, to which an `Answer` may add.
     """
     if records < 0:
         raise InputError(f"records={records} must not be negative")
@@ -126,7 +109,6 @@ class _Run:
     ) -> None:
         self.config, self.script = config, script
         self.records, self.every_ms, self.round_trip_ms = records, every_ms, round_trip_ms
-        self.sequence_rules = sequence_rules(config.kafka_version)
         self.state = producer.Producer()
         self.now_ms = 0.0
         self.sent: list[int] = []
@@ -199,7 +181,7 @@ class _Run:
         answer = self.script(self.read, self.now_ms)
         self.read += 1
         write = Written(request.record, request.epoch, request.sequence)
-        handled = handle(self.log, write, answer, self.config.acks or 0, self.sequence_rules)
+        handled = handle(self.log, write, answer, self.config.acks or 0)
         self.log = handled.log
         self.free_ms = self.now_ms + self.round_trip_ms + answer.delay_ms
         if handled.reply == ANSWER:

@@ -45,7 +45,6 @@ RETRIABLE = frozenset(
 class Batch:
     """One record that is queued or in flight.
 
-    attempts, last_attempt_ms: number of failed attempts that were retriable, and time of the last.
     reset: its sequence number was reassigned after an epoch bump.
     done: its future has completed, although a request may still be in flight.
     """
@@ -90,7 +89,6 @@ class InFlight(NamedTuple):
 class Producer:
     """State of the producer; requests in flight are in order, oldest first.
 
-    last_acked: last acknowledged sequence number, ``NO_SEQUENCE`` before the first success.
     unresolved: sequence number after a batch that expired in an unknown state (Kafka's
         ``unresolvedSequences``).
     bump_epoch: the epoch must be bumped before the next request.

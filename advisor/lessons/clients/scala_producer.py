@@ -16,7 +16,6 @@ from advisor.errors import InputError
 from advisor.lessons.clients.scripted_broker import (
     SILENCE,
     Script,
-    SequenceRules,
     Writes,
     Written,
     handle,
@@ -26,8 +25,6 @@ from advisor.lessons.clients.scripted_broker import (
 RETRIES = 3
 BACKOFF_MS = 100.0
 REQUEST_TIMEOUT_MS = 10_000.0
-
-_NO_CHECKS = SequenceRules(retained_batches=0, accepts_any_first=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +59,9 @@ def deliver_scala(
     stop_at_error: bool = False,
     round_trip_ms: float = 1.0,
 ) -> ScalaDelivery:
-    """Send messages 0, 1, ... with the Scala producer of 0.8.
+    """Send messages 0, 1, ... with ``message.send.max.retries`` as Scala's producer of 0.8 did.
 
-    acks (one of 0, 1, "all"): ``request.required.acks``; with 0, the default of 0.8, no error is
-        ever reported.
-    retries: ``message.send.max.retries``.
+    acks (one of 0, 1, "all"): with 0, the default of 0.8, no error is ever reported.
     stop_at_error: with ``mode="sync"``: stop after an exception, or continue with the next message.
     """
     if mode not in ("sync", "async"):
@@ -81,7 +76,7 @@ def deliver_scala(
     for message in range(messages):
         for _ in range(retries + 1):
             answer = answers(requests, now_ms)
-            handled = handle(log, Written(message), answer, acks, _NO_CHECKS)
+            handled = handle(log, Written(message), answer, acks)
             log, requests = handled.log, requests + 1
             hangs = handled.reply == SILENCE and acks != 0
             now_ms += REQUEST_TIMEOUT_MS if hangs else round_trip_ms + answer.delay_ms

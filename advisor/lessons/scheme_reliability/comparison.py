@@ -20,6 +20,7 @@ from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import any_loss
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.common_cause.set_losses import Tails
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable
@@ -77,19 +78,6 @@ def compare_schemes(
 
     The other schemes take from the configuration the replication factor, what decides the
     placement, and how long producers retry. Kafka's row comes first and is named "isr".
-
-    >>> import advisor
-    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
-    >>> crash = {"per_year": 5, "minutes": 10}
-    >>> model = advisor.FailureModel.from_dict({"broker": {"crash": crash}})
-    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=2)
-    >>> for row in compare_schemes(cluster, config, model):
-    ...     print(f"{row.name}: {row.write_unavailability:.1e}")
-    isr: 2.7e-08
-    synchronous: 2.9e-04
-    majority: 2.7e-08
-    flushed majority: 2.7e-08
-    asynchronous: 8.6e-13
     """
     return rows_beside(evaluate(cluster, config, model, load))
 
@@ -137,13 +125,11 @@ def scheme_row(name: str, case: Case) -> SchemeRow:
     events, along = dict(case.events_per_year), dict(chances_along(case))
     first = any_loss(
         {pattern: solution.losses for pattern, solution in solved.items()},
-        lambda mechanism: events.get(mechanism, 0.0),
+        StrikeRates.of([events], [along], [dict(picks(case))]),
         placement,
         Exchangeable.ALL,
         Tails(per_failure=1, leaders=replicas) if scheme.tail else None,
-        lambda mechanism: along.get(mechanism, 0.0),
-        picks=dict(picks(case)),
-    )
+    ).of(0)
 
     amounts = {pattern: solution.amounts for pattern, solution in solved.items()}
 

@@ -14,8 +14,13 @@ from advisor.lessons.scheme_reliability.quorum_rules import Quorums
 from advisor.lessons.scheme_reliability.state_space import explored
 from advisor.reliability.case import Case, ProducerTimeouts
 from advisor.reliability.common_cause.outage_class import outage_classes
-from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
-from advisor.reliability.failures import transition_rates
+from advisor.reliability.common_cause.set_losses import (
+    FirstOfSet,
+    Rates,
+    SetLosses,
+    YearlyLosses,
+    losses_of_chain,
+)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.measures import records_lost, struck_alone
@@ -28,10 +33,7 @@ from advisor.reliability.statespace.flush_window import flush_window_loss
 
 
 class SchemeSolution:
-    """The CTMC of one replica set with the numbers of a case, solved.
-
-    pattern: rack number of each replica.
-    """
+    """The CTMC of one replica set with the numbers of a case, solved."""
 
     def __init__(self, scheme: Quorums, pattern: tuple[int, ...], case: Case) -> None:
         self.case, self.parameters, self.pattern = case, case.chain, pattern
@@ -138,25 +140,28 @@ class SchemeSolution:
         per_year = flux * HOURS_PER_YEAR
         uncertain = per_year * (1.0 - chances.at_once)
         classes = outage_classes(chain.own, np.broadcast_to(self.pattern, chain.own.shape))
-        return SetLosses(
-            first,
-            self._by_mechanism(per_year * losing),
-            tails=self._by_mechanism(uncertain * chances.any_tail),
-        ).of_transitions(
+        names, rates = chain.rate_names, self.rates_per_hour[:, None]
+        # One card is one draw: an axis of length 1 comes last.
+        return losses_of_chain(
             chain,
             classes,
             classes,
-            dict(self.parameters.rates_per_hour),
-            self.destruction,
-            YearlyLosses(
-                per_year,
-                per_year * chances.at_once,
-                uncertain * chances.window,
-                uncertain * chances.any_tail,
-                struck_alone.not_known(len(self.pi)),
-                float(self.pi[0]),
-                generator.sums(chain.rate, per_year, len(chain.rate_names)),
+            FirstOfSet(np.array([first.mean_hours]), np.array([first.probability]), first.method),
+            (
+                generator.sums(chain.rate, per_year * losing, len(names))[:, None],
+                generator.sums(chain.rate, uncertain * chances.any_tail, len(names))[:, None],
             ),
+            YearlyLosses(
+                lossy=np.arange(len(per_year)),
+                flux=per_year[:, None],
+                at_once=(per_year * chances.at_once)[:, None],
+                early=(uncertain * chances.window)[:, None],
+                any_tail=(uncertain * chances.any_tail)[:, None],
+                alone=struck_alone.not_known(len(self.pi))[..., None],
+                out=np.array([1.0 - float(self.pi[0])]),
+                by_name=generator.sums(chain.rate, per_year, len(names))[:, None],
+            ),
+            Rates.of(rates, [dict(self.parameters.rates_per_hour)], [self.destruction]),
         )
 
     def _failovers(self, hours: Vector, writing: bool) -> Vector:
@@ -197,8 +202,3 @@ class SchemeSolution:
         at_once = chain.total * whole + cached * self.unflushed_hours + self.early_lost_hours
         lost: Vector = in_gaps + flux * at_once
         return lost
-
-    def _by_mechanism(self, amounts: Vector) -> dict[str, float]:
-        names = self.chain.rate_names
-        by_rate = generator.sums(self.chain.rate, amounts, len(names)).tolist()
-        return transition_rates.sum_by_mechanism(names, by_rate, self.destruction)

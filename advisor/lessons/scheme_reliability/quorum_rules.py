@@ -58,7 +58,6 @@ class Quorums(NamedTuple):
     elect: of how many that are up the longest log leads; 0: only a complete replica leads.
     tail: the leader may hold acknowledged records that no other replica has yet.
     page_cache: records are acknowledged before they are on disk.
-    copying: an empty replica takes time to copy the log.
     """
 
     rule: str
@@ -85,9 +84,7 @@ class Quorums(NamedTuple):
 class View(NamedTuple):
     """A quiescent partition.
 
-    levels: log completeness of each replica.
     members: slots that receive new records; empty without a leader.
-    writable: records are acknowledged.
     lost: the new leader lacked acknowledged records.
     gap_map: what became of the gaps between the previous levels.
     """
@@ -105,11 +102,7 @@ class View(NamedTuple):
 
 
 def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels) -> View:
-    """Elect, replicate and write until the partition is quiescent.
-
-    own: condition of each slot's broker.
-    levels: log completeness of each replica.
-    """
+    """Elect, replicate and write until the partition is quiescent."""
     held = list(levels)
     running = [slot for slot, condition in enumerate(own) if is_running(condition)]
     nothing_left = min(held) == EMPTY
@@ -223,8 +216,6 @@ def early_end(
 ) -> int:
     """What a power failure loses within the flush window, but would not lose later.
 
-    before: without writes.
-    outages: filled as needed.
     Returns CERTAIN_LOSS if no log has the newest records; NO_LOSS; or the number of an outage in
         which the order of recovery decides whether the next leader has them.
     """

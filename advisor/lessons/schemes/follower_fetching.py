@@ -55,14 +55,8 @@ def visibility(
 ) -> Visibility:
     """Simulate when records become readable at every replica.
 
-    appended_ms: time at which the leader appends each record, ascending, from 0.
     one_way_ms: follower (1, 2, ...) -> one-way network latency to the leader.
     fetch_wait_max_ms: ``replica.fetch.wait.max.ms``.
-
-    On an idle partition the high watermark reaches the follower with its next fetch response:
-
-    >>> visibility([0.0], {1: 1.0}).readable_ms
-    {0: (2.0,), 1: (503.0,)}
     """
     if list(appended_ms) != sorted(appended_ms) or not all(
         0.0 <= ms < math.inf for ms in appended_ms

@@ -141,11 +141,6 @@ def after_crash(scheme: Scheme, crashed: Collection[int], missing: int = 0) -> C
     """Worst case of the permanent crash of these replicas.
 
     missing: number of followers not in sync when the record was acknowledged.
-
-    The leader and the only other in-sync replica crash:
-
-    >>> after_crash(Scheme("isr", 3, min_isr=2), {0, 1}, missing=1)
-    CrashOutcome(lost=True, unreadable=True, unwritable=True)
     """
     replicas = frozenset(range(scheme.replicas))
     live = replicas - set(crashed)
@@ -291,11 +286,7 @@ class Comparison:
 
 
 def compare(failures: int) -> tuple[Comparison, ...]:
-    """Compare all schemes, each sized for a number of failures, 0 to ``MAX_FAILURES``.
-
-    >>> [(row.name, row.replicas, row.replicas_at_any_time) for row in compare(1)]
-    [('synchronous', 2, None), ('asynchronous', None, None), ('majority', 3, 3), ('isr', 2, 3)]
-    """
+    """Compare all schemes, each sized for a number of failures, 0 to ``MAX_FAILURES``."""
     rows = []
     for name in NAMES:
         count = replicas_needed(name, failures)

@@ -37,12 +37,7 @@ Assignment = Mapping[int, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class NoticeLoad:
-    """Messages that tell the live brokers of one broker's death.
-
-    requests: requests sent: to ZooKeeper, or from the controller to brokers.
-    writes: of them, writes of ZooKeeper, which its majority has to put on disk.
-    notifications: watch notifications sent.
-    """
+    """Requests to ZooKeeper or to brokers, those that write to ZooKeeper, and notifications."""
 
     requests: int
     writes: int
@@ -50,11 +45,7 @@ class NoticeLoad:
 
 
 def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]:
-    """Partitions whose leader or ISR changes, by live broker with a replica of them.
-
-    >>> changed_by_broker({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
-    {1: [0], 2: [2]}
-    """
+    """Partitions whose leader or ISR changes, by live broker with a replica of them."""
     live = frozenset({broker for replicas in assignment.values() for broker in replicas} - {dead})
     notices: dict[int, list[int]] = {}
     for partition, replicas in sorted(assignment.items()):
@@ -66,11 +57,7 @@ def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]
 
 
 def rpc_load(assignment: Assignment, dead: int) -> NoticeLoad:
-    """Load of Kafka's own way: at most four requests for each broker, whatever the partitions.
-
-    >>> rpc_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
-    NoticeLoad(requests=6, writes=0, notifications=0)
-    """
+    """Load of Kafka's own way: at most four requests for each broker, whatever the partitions."""
     brokers = {broker for replicas in assignment.values() for broker in replicas}
     requests = 0
     for leads in (True, False):
@@ -81,11 +68,7 @@ def rpc_load(assignment: Assignment, dead: int) -> NoticeLoad:
 
 
 def queue_load(assignment: Assignment, dead: int) -> NoticeLoad:
-    """Load of a queue of nodes for each broker, counted on a simulated ZooKeeper.
-
-    >>> queue_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
-    NoticeLoad(requests=8, writes=4, notifications=4)
-    """
+    """Load of a queue of nodes for each broker, counted on a simulated ZooKeeper."""
     notices = changed_by_broker(assignment, dead)
     server = service.with_paths(f"{QUEUE}/{broker}" for broker in notices)
     session = {broker: place + 2 for place, broker in enumerate(notices)}

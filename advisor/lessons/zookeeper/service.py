@@ -114,7 +114,6 @@ class Reply:
     error: ZooKeeper's name of the error; None for success.
     value: path for Create; Znode for SetData, GetData and Exists (None if there is none); names for
         GetChildren; session id for Connect.
-    zxid: last transaction of the server at the time of the reply.
     """
 
     session: int

@@ -46,10 +46,8 @@ _READS = (Exists, GetChildren, GetData)
 class Load:
     """Load on ZooKeeper of one broker failure.
 
-    notifications: watch notifications sent.
-    woken: clients that receive at least one.
-    creates, refused_creates: attempts to create a node, and those that fail because it exists.
-    reads: reads of nodes or children, most of which set a watch again.
+    woken: clients that receive at least one notification.
+    refused_creates: attempts to create a node that exists.
     writes: partition states written.
     """
 

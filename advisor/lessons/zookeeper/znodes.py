@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from advisor.errors import ConfigError
 from advisor.lessons.zookeeper.service import Znode
-from advisor.protocol.jvm.java_hash import string_hash
+from advisor.protocol.jvm import string_hash
 from advisor.protocol.rules.partition_registration import Registration
 from advisor.protocol.rules.versions import parse_version
 

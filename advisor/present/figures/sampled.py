@@ -15,7 +15,7 @@ from advisor.present.figures.reliability import plot_reliability
 from advisor.present.labels import on_axis, short
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.sampler.intervals.loss_chance import loss_chance
+from advisor.reliability.sampler.intervals import loss_chance
 
 # The interval is drawn at no more points than this, evenly on a logarithmic scale.
 _MOST_POINTS = 120

@@ -30,7 +30,7 @@ class Config(FieldTable):
 
     Parameters
     ----------
-    kafka_version : str, default "4.4"
+    kafka_version : str, default `versions.NEWEST_KNOWN`
         Version of the brokers and of the Java client, from ``"0.8.0"`` on.
     mode : {"kraft", "zookeeper"}, optional
         The controller. Default: "kraft" from 3.3 on.
@@ -95,9 +95,9 @@ class Config(FieldTable):
 
     Examples
     --------
-    >>> config = Config(replication_factor=3, min_insync_replicas=2)
+    >>> config = Config(kafka_version="3.9", replication_factor=3, min_insync_replicas=2)
     >>> config
-    Config(kafka_version='4.4', replication_factor=3, min_insync_replicas=2)
+    Config(kafka_version='3.9', replication_factor=3, min_insync_replicas=2)
     >>> config.acks, config.unclean_leader_election_enable
     ('all', False)
     >>> Config(kafka_version="2.8").acks
@@ -321,11 +321,7 @@ class Config(FieldTable):
 
 
 def effective_min_isr(min_insync_replicas: int, replication_factor: int, rules: Rules) -> int:
-    """Return the number of in-sync replicas that acks=all needs.
-
-    Source: ``Partition.effectiveMinIsr`` (KAFKA-15583): capped by the replication factor since 3.7.
-    Before, a value above the replication factor refused every write.
-    """
+    """Return the in-sync replicas that acks=all needs, since 3.7 at most all of them."""
     if not rules.min_isr_supported:
         return 1
     if rules.min_isr_capped:

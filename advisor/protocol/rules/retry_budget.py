@@ -17,11 +17,6 @@ def retry_budget_ms(config: Config) -> float:
 
     In an outage every attempt fails at once (no leader, not enough replicas, connection refused),
     so retries last as long as their backoffs, at most ``delivery_timeout_ms``.
-
-    Five retries with backoffs of 100, 200, 400, 800 and 1000 ms:
-
-    >>> retry_budget_ms(Config(retries=5, kafka_version="4.1"))
-    2500.0
     """
     if config.acks == 0 or config.retries == 0:
         return 0.0
