@@ -210,7 +210,6 @@ def judge(
 ) -> dict[str, bool]:
     """Return for each goal whether it is met.
 
-    measures: at least every measure that has a limit, as a whole.
     survival: effect of losing what `goals.survive` names; None without such a goal.
     """
     met = {name: measures[name] <= limit for name, limit in goals.limits.items()}

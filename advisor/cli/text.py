@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.advice import Audit, Finding, Recommendation
-    from advisor.advice.audits.baseline import Changes
-    from advisor.advice.migration.client_defaults import ClientDefaults
+    from advisor.advice.audits.sarif import Changes
+    from advisor.advice.migration.other_clients import ClientDefaults
     from advisor.decision import Verdict
     from advisor.reliability.failures.failure_model import FailureModel
     from advisor.reliability.results.reliability import Reliability
@@ -92,7 +92,7 @@ def recommendation(
     with_commands: bool = False,
 ) -> Terminal:
     """Format a recommendation: its verdict, and on demand reasons and commands."""
-    from advisor.advice.audits.state_words import state_lines
+    from advisor.advice.audits.current_state import state_lines
 
     rest = () if explained else (*_remarks(result), *_learned(result.model), *_REST_OF_PLAN)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
@@ -135,7 +135,7 @@ def reported(
     result: Recommendation, verdict: Verdict, path: Path | str, columns: int = MOST_COLUMNS
 ) -> Terminal:
     """Format what a written report says first, and where it is."""
-    from advisor.advice.audits.state_words import state_lines
+    from advisor.advice.audits.current_state import state_lines
 
     state = state_lines(result.now, brief=True)
     rest = (*result.cluster.remarks, *_learned(result.model))
@@ -189,7 +189,7 @@ def audit(
     result: Audit, verdict: Verdict, columns: int = MOST_COLUMNS, explained: bool = False
 ) -> Terminal:
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
-    from advisor.advice.audits.state_words import state_lines
+    from advisor.advice.audits.current_state import state_lines
 
     rest = () if explained else (*_remarks(result), *_learned(result.model), *_REST_OF_AUDIT)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))

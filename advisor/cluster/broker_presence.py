@@ -40,10 +40,6 @@ def presence_of(cluster: Cluster) -> Presence:
 
     An ISR without a leader proves nothing: its members stay in it when they die. Brokers without
     replicas are not judged.
-
-    >>> from advisor import load_cluster
-    >>> presence_of(load_cluster("Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1")).unknown
-    (2,)
     """
     partitions = [partition for topic in cluster.elected for partition in topic.partitions]
     observed = cluster.observed

@@ -12,14 +12,10 @@ from types import MappingProxyType
 class Service:
     """A managed service that runs Apache Kafka.
 
-    hosts: names of its brokers' hosts, wherever they stand in a text.
-    topics: names of topics that the service makes.
-    sentence: what a user there can set, and what not.
     marked: which commands of a plan do not work there, and what does in their place.
     moves_replicas: whether Kafka's own tools move replicas, elect leaders and set options of topics
         there. Otherwise a plan has the service's commands
         (`advisor.advice.migration.managed_plan`), and no files for brokers.
-    sources: where that was read.
     """
 
     name: str
@@ -109,11 +105,7 @@ EVENT_HUBS_WORDS = (
 
 
 def service_of(text: str, topics: Iterable[str]) -> str | None:
-    """Return the managed service whose marks a description has; None if it has none.
-
-    text: the beginning of the description, or addresses.
-    topics: names of its topics.
-    """
+    """Return the managed service whose marks a description has; None if it has none."""
     names = tuple(topics)
     for service in _SERVICES:
         if service.hosts.search(text) or any(map(service.topics.fullmatch, names)):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,16 +22,18 @@ from advisor.decision.comparison import (
     goal_outcomes,
 )
 from advisor.decision.evaluator import (
+    DRAWS,
     LOSS_EVENTS,
     LOSS_PROBABILITY,
     LOSSES,
     MINUTES,
     RECORDS_LOST,
-    Evaluator,
+    ExactEvaluator,
     Measured,
 )
 from advisor.decision.settings import (
     MOST_REPLICAS,
+    Placement,
     Setting,
     TopicQuestion,
     beside,
@@ -48,6 +51,11 @@ from advisor.decision.verdict import (
     Verdict,
 )
 from advisor.progress import ignore, progress_bar
+from advisor.protocol.rules.config import Config
+
+if TYPE_CHECKING:
+    from advisor.reliability.results.reliability import Reliability
+
 
 MOST_CHAINS = 64
 """Draws are taken for the topics that come first, until that many chains are drawn."""
@@ -72,7 +80,7 @@ class Depth:
 
 def decide_topic(
     question: TopicQuestion,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements | None = None,
     *,
     survives: Survives | None = None,
@@ -81,9 +89,7 @@ def decide_topic(
 ) -> Action:
     """Decide what to set for one topic.
 
-    requirements: goals, and the price of a loss. Default: no goal, and a week without writes.
     survives: whether a setting survives what the requirements name; needed if they name something.
-    allow_lower_durability: consent to a lower min ISR.
     depth: what is computed; by default everything.
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
@@ -99,7 +105,7 @@ def decide_topic(
 
 def decide_cluster(
     questions: Sequence[TopicQuestion],
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements | None = None,
     *,
     survives: Survives | None = None,
@@ -115,7 +121,6 @@ def decide_cluster(
     others are computed for today's and the chosen setting. Draws are taken for the classes that
     come first, the worst and then the largest, up to `most_chains`.
 
-    now: what is broken at this moment.
     most_chains: largest number of chains (settings x rack patterns) that are drawn.
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
@@ -207,7 +212,7 @@ def _room(choice: SettingChoice) -> float:
 def _with_sensitivity(
     choice: SettingChoice,
     comparison: Comparison,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None,
 ) -> SettingChoice:
@@ -218,7 +223,7 @@ def _with_sensitivity(
 def _action(
     comparison: Comparison,
     choice: SettingChoice,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None,
     allowed: bool,
@@ -261,7 +266,7 @@ def _severity(today: Setting, changes: bool, losses: float, least: float) -> str
     return CRITICAL if avoidable or not today.survives_restart else WARNING
 
 
-def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
+def floor_of(comparison: Comparison, evaluator: ExactEvaluator, draw: bool) -> Floor:
     """Return the least of each measure over the candidates and today's setting.
 
     At the card's middle values, and in each draw, where another setting may have the least.
@@ -301,7 +306,7 @@ def loss_size(measured: Measured, question: TopicQuestion) -> LossSize:
 
 
 def _with_others(
-    action: Action, comparison: Comparison, evaluator: Evaluator, requirements: Requirements
+    action: Action, comparison: Comparison, evaluator: ExactEvaluator, requirements: Requirements
 ) -> Action:
     """The action with what is never chosen beside it, and what one more replica would buy."""
     question, chosen = comparison.question, comparison.settings[comparison.chosen]
@@ -345,7 +350,7 @@ def _factor(amount: float, of: float) -> float:
     return amount / of if of > 0.0 else float("inf")
 
 
-def _like(first: Action, question: TopicQuestion, evaluator: Evaluator) -> Action:
+def _like(first: Action, question: TopicQuestion, evaluator: ExactEvaluator) -> Action:
     """The action of another topic of a class: the same choice, with the topic's own numbers."""
     before = evaluator.middle(question.today, question.load)
     after, then = question.today, before
@@ -385,8 +390,6 @@ def verdict_of(
 ) -> Verdict:
     """Put actions into one verdict, and into words.
 
-    questions: what they answer.
-    now: what is broken at this moment.
     undrawn: topics whose choice was made at the card's middle values only.
     choice: of the least confident action. Default: found among the actions.
     """
@@ -433,3 +436,45 @@ def _below(
         words.undrawn_sentence(undrawn),
     ]
     return sentences
+
+
+def verdict_of_reliability(
+    result: Reliability,
+    requirements: Requirements | None = None,
+    *,
+    current: Config | None = None,
+    placement: Placement | None = None,
+    draws: int = DRAWS,
+    depth: Depth | None = None,
+) -> Verdict:
+    """Decide about the setting that `evaluate` was asked about, as if it ran today.
+
+    current: what runs today instead.
+    placement: replicas of each partition; by default as Kafka places a new topic.
+    """
+    question, evaluator = _asked(result, current or result.config, placement, draws)
+    return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
+
+
+def floor_of_reliability(
+    result: Reliability, *, placement: Placement | None = None, draws: int = 0
+) -> Floor:
+    """Return what no setting with as many replicas prevents of the measures of a result."""
+    question, evaluator = _asked(result, result.config, placement, draws)
+    return floor_of(compare(question, evaluator, Requirements()), evaluator, draws > 0)
+
+
+def _asked(
+    result: Reliability, config: Config, placement: Placement | None, draws: int
+) -> tuple[TopicQuestion, ExactEvaluator]:
+    """The question about a result's setting, and who answers it."""
+    today = Setting(config, placement)
+
+    def planned(replication_factor: int) -> Placement | None:
+        return placement if replication_factor == today.replication_factor else None
+
+    brokers = result.cluster.brokers
+    question = TopicQuestion("", today, result.load, brokers, planned)
+    return question, ExactEvaluator(
+        result.cluster, result.model.under(str(result.config.mode)), draws
+    )

@@ -87,7 +87,6 @@ def _keep(actions: Sequence[Action]) -> str:
 def text(actions: Sequence[Action], head: str, site: str = "") -> str:
     """Return why, so that headline and text have at most 60 words.
 
-    actions: the worst first.
     site: what racks and brokers limit, in a sentence; "" for nothing.
     """
     if not actions:

@@ -220,19 +220,12 @@ def weighed() -> tuple[Measure, ...]:
 
 
 def weighed_as_times() -> tuple[Measure, ...]:
-    """Return the same, or what tells the time between their events: with a scale in charts.
-
-    >>> [entry.name for entry in weighed_as_times()]
-    ['mean_years_to_loss', 'write_unavailability']
-    """
+    """Return the same, or what tells the time between their events: with a scale in charts."""
     return tuple(_current[entry.between] if entry.between else entry for entry in weighed())
 
 
 def measure(name: str) -> Measure:
-    """Return the entry of a measure.
-
-    Raises InputError if there is none; the message lists all names.
-    """
+    """Return the entry of a measure."""
     if name not in _current:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(_current)}")
     return _current[name]

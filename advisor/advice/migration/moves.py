@@ -51,7 +51,6 @@ def plan_moves(
     """Return the moves that give each named topic its replication factor and spread its racks.
 
     topics: topics to change; those that `factors` does not name stay unchanged.
-    brokers: broker id to rack. If a rack is unknown, only the number of replicas changes.
     factors: topic name to the least number of replicas that each partition gets, at most the number
         of brokers.
     counted: topics whose replicas count as load on the brokers. Default: `topics`.
@@ -171,10 +170,7 @@ class _Lightest:
 
 
 def reassignment_json(moves: Sequence[Move], back: bool = False) -> Json:
-    """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`.
-
-    back: whether to reverse the moves.
-    """
+    """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`."""
     rows = [
         {
             "topic": move.topic,

@@ -207,7 +207,6 @@ def strimzi_topics(
     A name that Kubernetes refuses goes into `spec.topicName`. Strimzi changes `replicas` of an
     existing topic only through Cruise Control.
 
-    topics: name and number of partitions of each topic.
     settings: topic name to its options other than `min.insync.replicas`. Strimzi's topic operator
         removes options that a resource does not name (`BatchingTopicController`, 2026).
     """

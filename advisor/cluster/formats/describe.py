@@ -94,10 +94,7 @@ def looks_like_describe(text: str) -> bool:
 
 
 def read_describe(text: str, source: str) -> Cluster:
-    """Return the cluster of a describe output: its topics, the brokers in them, and the layout.
-
-    Raises InputError as of `parse_describe`.
-    """
+    """Return the cluster of a describe output: its topics, the brokers in them, and the layout."""
     is_ended = text.endswith(("\n", "\r"))
     text = rejoined(text)
     described = _described(text, source)
@@ -146,13 +143,8 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
     """Return the topics of a describe output, in order of first appearance.
 
-    text: the output of `kafka-topics.sh --describe` (0.8.0: `kafka-list-topic.sh`).
-    source: name for error messages, usually the file name.
-    The topics' `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all
-        settings that differ from Kafka's defaults at any level, with `--zookeeper` only topic
-        overrides.
-    Raises InputError if there is no topic, or a line is incomplete or contradicts itself or its
-        header.
+    Their `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all settings that
+    differ from Kafka's defaults at any level, with `--zookeeper` only topic overrides.
     """
     return _described(text, source).topics
 
@@ -555,10 +547,7 @@ def _optional_ids(line: _Line, label: str) -> tuple[int, ...] | None:
 
 
 def parse_configs(text: str, where: str) -> dict[str, str]:
-    """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not.
-
-    Raises InputError if the text does not start with `key=`.
-    """
+    """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not."""
     configs: dict[str, str] = {}
     for pair in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
         key, equals, value = pair.partition("=")

@@ -13,9 +13,9 @@ from advisor import catalog
 from advisor.advice.deciding import MIDDLE, Decision, surviving
 from advisor.advice.goals import Goals
 from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.planned_changes import refusal as refusal_to_lower
 from advisor.advice.migration.planned_changes import replicas_needed
 from advisor.advice.migration.properties import java_producer
-from advisor.advice.migration.target_settings import refusal as refusal_to_lower
 from advisor.advice.situation import Situation
 from advisor.cluster.model import Cluster
 from advisor.decision import (

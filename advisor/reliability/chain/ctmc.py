@@ -40,8 +40,7 @@ from advisor.reliability.partition.transition_table import (
     READABLE,
     WRITABLE,
 )
-from advisor.reliability.statespace.flush_window import FlushWindowLosses
-from advisor.reliability.statespace.recovery_order import AbsorptionTable
+from advisor.reliability.statespace.flush_window import AbsorptionTable, FlushWindowLosses
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
 

@@ -202,11 +202,16 @@ def power_per_hour(
     waits (states, waits).
     Returns (states,).
     """
+    most: Vector = strikes_per_hour(rates, racks, power=True) + waits @ dying_hosts(rates)
+    return most
+
+
+def dying_hosts(rates: Mapping[str, float]) -> Vector:
+    """Rate at which a broker in each outage dies with its host, shape (waits,)."""
     dies = np.zeros(table().waits)
     for condition, entry in table().outages.items():
         dies[condition] = drift_bound.deaths_per_hour(entry, rates, of_hosts=True)
-    most: Vector = strikes_per_hour(rates, racks, power=True) + waits @ dies
-    return most
+    return dies
 
 
 class ExcursionBound(NamedTuple):

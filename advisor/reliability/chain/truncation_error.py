@@ -1,30 +1,39 @@
-"""The stated truncation error of every measure, with the rates of the card.
+"""The stated truncation error of every measure, with the rates of the card, or of many draws of it.
 
 The rule and the proof are in :mod:`advisor.reliability.chain.state_selection`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.chain.loss_bound import Limits, power_per_hour, strikes_per_hour, times
+from advisor.reliability.chain.loss_bound import (
+    ExcursionBound,
+    Limits,
+    dying_hosts,
+    power_per_hour,
+    strikes_per_hour,
+    times,
+)
 from advisor.reliability.chain.state_selection import PRECISION
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.solver.generator import IntArray, sums
+from advisor.reliability.solver.generator import IntArray, Vector, sums
+from advisor.reliability.solver.many_draws import gather
 from advisor.reliability.solver.once_per_chain import once_per_chain
+from advisor.reliability.statespace.state_index import codes_of_rows
 
-Vector = NDArray[np.float64]
+Rates = Mapping[str, float]
+"""Of everything that can happen, per hour."""
 
 
 def truncation_error(
     chain: Structure,
-    rates: Mapping[str, float],
+    rates: Rates,
     rate: Vector,
     pi: Vector,
     outage_hours: float,
@@ -32,27 +41,18 @@ def truncation_error(
 ) -> Vector:
     """What excursions into truncated states add to each measure at most, per hour.
 
-    rates: of everything that can happen, per hour.
     rate (transitions,): per hour.
     pi (states,): stationary distribution, within PRECISION.
     outage_hours: without service at a change of leader, at most.
-    unflushed_hours: until what is written is on disk.
     Returns (6,): loss events, total losses, hours not writable, hours not readable, hours, and
-        stalls of acknowledgements. Zeros if no state is truncated.
+        stalls of acknowledgements.
     """
     left_out = left_out_of(chain)
     if not len(left_out.source):
         return np.zeros(6)
-    environment = chain.environment
-    limits = Limits(rates, environment.racks, chain.constants, voters=bool(environment.voters))
-    most = limits.until_well(left_out.waits, chain.election_risks[chain.states :])
+    risks = chain.election_risks[chain.states :]
+    most, losses = _excursion(chain, rates, left_out.waits, risks, unflushed_hours)
     away = most.hours + times(outage_hours, most.events)
-    # Every failure may stop the writing, and power may go before all is on disk.
-    early = unflushed_hours * strikes_per_hour(rates, environment.racks, power=True)
-    strikes = strikes_per_hour(rates, environment.racks)
-    stops = times(strikes, most.hours) + most.deaths
-    # The power of a broker that limps already goes with its death.
-    losses = most.losses + times(early, stops) + unflushed_hours * strikes * most.deaths
     cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
     # The chain starts anew where an excursion would begin, so that it visits the same states.
     flux = pi[left_out.source] * rate[left_out.moves]
@@ -60,7 +60,8 @@ def truncation_error(
     # A sum over paths that stopped at PRECISION may lack that much.
     added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
     # Writes may stop with the transition into a truncated state, or in a state left out as rare.
-    power = unflushed_hours * power_per_hour(rates, environment.racks, left_out.every_wait)
+    racks = chain.environment.racks
+    power = unflushed_hours * power_per_hour(rates, racks, left_out.every_wait)
     stopping = times(flux * chain.stops_writes, power[chain.states + chain.truncated_target]).sum()
     rare = left_out.rare
     often = pi[chain.source[rare]] * rate[rare]
@@ -69,18 +70,35 @@ def truncation_error(
     return added
 
 
+def _excursion(
+    chain: Structure,
+    rates: Rates,
+    waits: sparse.csr_array,
+    election_risks: Vector,
+    unflushed_hours: float,
+) -> tuple[ExcursionBound, Vector]:
+    """Bounds of an excursion, and its losses with those by a power failure before a flush."""
+    racks, voters = chain.environment.racks, bool(chain.environment.voters)
+    limits = Limits(rates, racks, chain.constants, voters=voters)
+    most = limits.until_well(waits, election_risks)
+    # Every failure may stop the writing, and power may go before all is on disk.
+    early = unflushed_hours * strikes_per_hour(rates, racks, power=True)
+    strikes = strikes_per_hour(rates, racks)
+    stops = times(strikes, most.hours) + most.deaths
+    # The power of a broker that limps already goes with its death.
+    losses = most.losses + times(early, stops) + unflushed_hours * strikes * most.deaths
+    return most, losses
+
+
 def third_failures(
-    chain: Structure, rates: Mapping[str, float], rate: Vector, target: IntArray, stops: Vector
+    chain: Structure, rates: Rates, rate: Vector, target: IntArray, stops: Vector
 ) -> float:
     """Upper bound on loss events per hour that need a third failure within the flush window.
 
-    The chain models a power failure that follows the failure which stopped the writes. It ignores a
-    further failure between the two, within T hours; this bounds the losses that such a third
-    failure adds: ``o s T^2 / 2`` for each stop of writes, with failures that keep writes stopped at
-    rate o, and power failures after them at rate s.
+    The chain ignores a failure between that which stops the writes and that of power, within T
+    hours: it adds ``o s T^2 / 2`` for each stop of writes, with failures that keep writes stopped
+    at rate o, and power failures after them at rate s.
 
-    rates: of everything that can happen, per hour.
-    rate (transitions,): per hour, given the source state.
     target (stops,): state that each transition leads to which stops writes.
     stops (stops,): how often it happens per hour, times the square of T, for which see
         :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
@@ -131,4 +149,126 @@ def left_out_of(chain: Structure) -> LeftOut:
         after=after[between],
         waits=sparse.csr_array(every_wait[chain.states :]),
         every_wait=every_wait,
+    )
+
+
+class _Kinds(NamedTuple):
+    """States that are left out, by what their bound depends on; and all states, by outages.
+
+    waits, election_risks (kinds, ...).
+    of_left_out (truncated states,).
+    every_wait (outages, waits).
+    of_state (states + truncated states,).
+    """
+
+    waits: sparse.csr_array
+    election_risks: Vector
+    of_left_out: IntArray
+    every_wait: IntArray
+    of_state: IntArray
+
+
+@once_per_chain
+def _kinds(chain: Structure) -> _Kinds:
+    _, first, of_state = np.unique(
+        codes_of_rows(chain.waits.T.astype(np.int64)), return_index=True, return_inverse=True
+    )
+    every, of_state = chain.waits[first].astype(np.int64), of_state.ravel()
+    left_out = np.arange(chain.states, len(of_state))
+    risks = (np.unique(column, return_inverse=True)[1] for column in chain.election_risks.T)
+    columns = [of_state, *(codes.ravel() for codes in risks)]
+    _, kinds, which = np.unique(
+        codes_of_rows([column[left_out] for column in columns]),
+        return_index=True,
+        return_inverse=True,
+    )
+    kinds = left_out[kinds]
+    waits = sparse.csr_array(chain.waits[kinds], dtype=np.float64)
+    return _Kinds(waits, chain.election_risks[kinds], which.ravel(), every, of_state)
+
+
+class DrawnTruncation(NamedTuple):
+    """What excursions into truncated states add at most, per hour; each of shape (draws,).
+
+    losses, totals, hours, events: loss events; total losses; hours; and failures and ends of
+        outages.
+    """
+
+    losses: Vector
+    totals: Vector
+    hours: Vector
+    events: Vector
+
+    def unwritable(self, outage_hours: Vector) -> Vector:
+        """Hours not writable, with so many hours without service at a change of leader."""
+        return self.hours + times(outage_hours, self.events)
+
+
+def truncation_of_draws(
+    chain: Structure,
+    rates: Sequence[Mapping[str, float]],
+    name_rates: Vector,
+    pi: Vector,
+    unflushed_hours: Vector,
+    stops: IntArray,
+    often: Vector,
+) -> DrawnTruncation:
+    """Bound what the states add in each draw that are left out.
+
+    chain: not condensed.
+    rates: of everything that can happen in each draw, per hour.
+    name_rates (names, draws).
+    pi (states, draws).
+    unflushed_hours (draws,): until what is written is on disk.
+    stops (stops,): states that transitions lead to which stop writes.
+    often (stops, draws): as for `third_failures`.
+    """
+    left_out, kinds = left_out_of(chain), _kinds(chain)
+    power = np.array([strikes_per_hour(drawn, chain.environment.racks, True) for drawn in rates])
+    power = power + kinds.every_wait @ np.stack([dying_hosts(drawn) for drawn in rates], axis=1)
+    entered, stopping = np.zeros((len(kinds.election_risks), len(rates))), np.zeros_like(power)
+    kind, after = kinds.of_left_out[chain.truncated_target], kinds.of_state[chain.states :]
+    _gathered(chain, left_out.moves, kind, pi, name_rates, entered)
+    stops_writes = np.flatnonzero(chain.stops_writes)
+    place = after[chain.truncated_target[stops_writes]]
+    _gathered(chain, left_out.moves[stops_writes], place, pi, name_rates, stopping)
+    rare = left_out.rare
+    _gathered(chain, rare, kinds.of_state[chain.target[rare]], pi, name_rates, stopping)
+    soon = unflushed_hours * (stopping * power).sum(axis=0)
+    bounds = []
+    for drawn, unflushed in zip(rates, unflushed_hours, strict=True):
+        most, of_draw = _excursion(chain, drawn, kinds.waits, kinds.election_risks, unflushed)
+        bounds.append((of_draw, most.totals, most.hours, most.events))
+    losses, totals, hours, events = (
+        times(entered, np.stack(bound, axis=1)).sum(axis=0) / (1.0 - PRECISION)
+        for bound in zip(*bounds, strict=True)
+    )
+    third = _third_failures(chain, power, name_rates, stops, often)
+    return DrawnTruncation(losses + soon / (1.0 - PRECISION) + third, totals, hours, events)
+
+
+def _third_failures(
+    chain: Structure, power: Vector, name_rates: Vector, stops: IntArray, often: Vector
+) -> Vector:
+    """`third_failures` of each draw; ``power`` by kind of outages."""
+    left_out, kinds = left_out_of(chain), _kinds(chain)
+    onward, between = np.zeros((chain.states, power.shape[1])), left_out.between
+    rate, weight = chain.rate[between], chain.weight[between]
+    place = kinds.of_state[left_out.after]
+    gather(chain.source[between], place, rate, weight, power, name_rates, onward)
+    found: Vector = (often * onward[stops]).sum(axis=0) / 2.0
+    return found
+
+
+def _gathered(
+    chain: Structure,
+    moves: IntArray,
+    place: IntArray,
+    pi: Vector,
+    name_rates: Vector,
+    found: Vector,
+) -> None:
+    """How often some transitions happen, summed at a place for each."""
+    gather(
+        place, chain.source[moves], chain.rate[moves], chain.weight[moves], pi, name_rates, found
     )

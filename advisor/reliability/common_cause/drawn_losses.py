@@ -281,10 +281,10 @@ def _shared(
         sums.add(scope_of_name, lossy[rows], chain.source[lossy[rows]], certain[rows])
     soon = np.flatnonzero(year.early.any(axis=1))
     target, window = chain.target[lossy[soon]], chain.flush_window
-    whole = window.per_hour_of_draws(rates.names, chain.states)[target]
+    whole = window.per_hour(rates.names, chain.states)[target]
     for scope in SCOPES:
         kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
-        part = window.per_hour_of_draws(np.where(kept[:, None], rates.names, 0.0), chain.states)
+        part = window.per_hour(np.where(kept[:, None], rates.names, 0.0), chain.states)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(whole > 0.0, part[target] / whole, 0.0)
         sums.add([scope] * len(names), lossy[soon], target, year.early[soon] * share)

@@ -135,11 +135,7 @@ _PER_HOUR = {"minutes": 60.0, "hours": 1.0}
 
 
 def per_hour(key: str) -> float:
-    """Units per hour of a duration's key; 0 if it is not a duration.
-
-    >>> per_hour("minutes"), per_hour("unclean_minutes"), per_hour("per_year")
-    (60.0, 60.0, 0.0)
-    """
+    """Units per hour of the key of a duration, such as ``unclean_minutes``; else 0."""
     return _PER_HOUR.get(key.rpartition("_")[2], 0.0)
 
 

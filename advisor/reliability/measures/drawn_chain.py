@@ -19,8 +19,8 @@ from scipy import sparse
 
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.chain.drawn_truncation import DrawnTruncation, truncation_of_draws
 from advisor.reliability.chain.loss_bound import times
+from advisor.reliability.chain.truncation_error import DrawnTruncation, truncation_of_draws
 from advisor.reliability.common_cause.drawn_losses import (
     DrawnLosses,
     DrawnRates,
@@ -294,7 +294,7 @@ class DrawnChain:
     @cached_property
     def power_failures(self) -> Vector:
         """Power failures in each state that would lose the last writes."""
-        return self.chain.flush_window.per_hour_of_draws(self.name_rates, self.chain.states)
+        return self.chain.flush_window.per_hour(self.name_rates, self.chain.states)
 
     @cached_property
     def windows(self) -> tuple[Vector, Vector, Vector]:

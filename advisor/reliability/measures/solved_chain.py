@@ -22,8 +22,7 @@ from advisor.reliability.measures.late_losses import LateLosses
 from advisor.reliability.measures.loss_events import RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
-from advisor.reliability.solver.generator import Vector
-from advisor.reliability.solver.move_pattern import MovePattern
+from advisor.reliability.solver.generator import MovePattern, Vector
 from advisor.reliability.solver.once_per_chain import once_per_chain
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss

@@ -144,10 +144,7 @@ def _stops(stopped: Amount) -> str:
 
 
 def measured_lines(result: ExactMeasures) -> list[str]:
-    """Return the numbers of the summary in full, and where they come from.
-
-    Without intervals, which take draws of the card.
-    """
+    """Return the numbers of the summary in full, and where they come from; without intervals."""
     never = never_writes(result.config)
     if never:
         return [f"{formatting.capital(never)}."]

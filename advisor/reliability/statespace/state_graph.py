@@ -22,9 +22,13 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import COLUMNS, risks, unexpanded
 from advisor.reliability.partition.transition_table import COPIES, partition_transition_table
 from advisor.reliability.solver.generator import IntArray
-from advisor.reliability.statespace.flush_window import FlushWindowFailures, Outage
+from advisor.reliability.statespace.flush_window import (
+    NO_LOSS,
+    FlushWindowFailures,
+    Outage,
+    Outages,
+)
 from advisor.reliability.statespace.lumping import Symmetry
-from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 from advisor.reliability.statespace.state_index import Pairs, spread
 from advisor.reliability.statespace.successors import (
     Copies,

@@ -26,7 +26,7 @@ from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.fault_processes import FaultEnvironment
 from advisor.reliability.failures.mechanisms import BrokerEvent
 from advisor.reliability.measures import records_lost
-from advisor.reliability.statespace.recovery_order import Outages
+from advisor.reliability.statespace.flush_window import Outages
 from sampled_runs import card
 
 YEAR = 8760.0

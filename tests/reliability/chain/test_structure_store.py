@@ -15,8 +15,7 @@ import advisor
 from advisor.reliability.case import Case
 from advisor.reliability.chain import ctmc, structure_store
 from advisor.reliability.chain.state_selection import NominalRates
-from advisor.reliability.statespace.flush_window import FlushWindowLosses
-from advisor.reliability.statespace.recovery_order import AbsorptionTable
+from advisor.reliability.statespace.flush_window import AbsorptionTable, FlushWindowLosses
 
 CARD = advisor.load_model("three_az_cloud")
 CASE = Case.read(

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import linalg, sparse
 
 from advisor.errors import AdvisorError
-from advisor.reliability.solver import first_passage, matrix_squaring, uniformisation
+from advisor.reliability.solver import first_passage
+from advisor.reliability.solver.first_passage import absorbed_by_uniformisation
 from advisor.reliability.solver.generator import Generator
 from advisor.reliability.solver.regenerative import RegenerativeCycles
-from advisor.reliability.solver.uniformisation import absorbed_within
 
 YEAR = 8760.0
 # Terms of a matrix exponential of a few states are exact to some 1e-16 of 1.
@@ -96,7 +96,9 @@ def test_repairs_of_a_week_are_extrapolated(repair_hours):
     )
     found = first_passage.first_loss(generator, YEAR)
     assert found.method == "quasi-stationary extrapolation"
-    assert found.probability == pytest.approx(absorbed_within(generator, YEAR, 0.0), rel=1e-12)
+    assert found.probability == pytest.approx(
+        absorbed_by_uniformisation(generator, YEAR, 0.0), rel=1e-12
+    )
 
 
 SELDOM_HEALTHY = generator_of(
@@ -108,8 +110,8 @@ SELDOM_HEALTHY = generator_of(
 def without_a_stop(monkeypatch, generator: Generator) -> float:
     """The whole series, as a single block of steps."""
     with monkeypatch.context() as patched:
-        patched.setattr(uniformisation, "_BLOCK", 10**9)
-        return absorbed_within(generator, YEAR, 0.0)
+        patched.setattr(first_passage, "_BLOCK", 10**9)
+        return absorbed_by_uniformisation(generator, YEAR, 0.0)
 
 
 def test_a_series_whose_steps_have_settled_is_the_whole_series(monkeypatch):
@@ -119,9 +121,9 @@ def test_a_series_whose_steps_have_settled_is_the_whole_series(monkeypatch):
     """
     whole = without_a_stop(monkeypatch, SELDOM_HEALTHY)
     steps = 10.0 * YEAR
-    each = SELDOM_HEALTHY.rates.nnz + uniformisation._ENTRIES_PER_STEP
-    monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 0.05 * steps * each)
-    found = absorbed_within(SELDOM_HEALTHY, YEAR, 0.0)
+    each = SELDOM_HEALTHY.rates.nnz + first_passage._ENTRIES_PER_STEP
+    monkeypatch.setattr(first_passage, "_MOST_ENTRIES", 0.05 * steps * each)
+    found = absorbed_by_uniformisation(SELDOM_HEALTHY, YEAR, 0.0)
     assert found == pytest.approx(whole, rel=2.0 * steps * EPSILON)
 
 
@@ -131,7 +133,7 @@ def test_a_series_that_has_not_settled_goes_on(monkeypatch):
         [[0.0, 1e-4, 1e-4], [1.0 / 300.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [0.0, 1e-6, 0.0]
     )
     exact = without_a_stop(monkeypatch, generator)
-    assert absorbed_within(generator, YEAR, 0.0) == pytest.approx(
+    assert absorbed_by_uniformisation(generator, YEAR, 0.0) == pytest.approx(
         exact, rel=2.0 * 2.0 * YEAR * EPSILON
     )
 
@@ -149,7 +151,7 @@ def test_squaring_is_the_matrix_exponential(rates, losses, horizon):
     generator = generator_of(table.tolist(), losses)
     assume(generator.out.max() > 0)
     found, exact = (
-        matrix_squaring.absorbed_within(generator, horizon),
+        first_passage.absorbed_by_squaring(generator, horizon),
         by_exponential(generator, horizon),
     )
     # Both round once a move at most.
@@ -164,29 +166,28 @@ def test_squaring_and_the_series_are_one(repair_hours, loss):
     generator = generator_of(
         [[0.0, 1e-4, 1e-4], [1.0 / repair_hours, 0.0, 0.0], [2.0, 1e-3, 0.0]], [0.0, loss, 0.0]
     )
-    series = absorbed_within(generator, YEAR, 0.0)
+    series = absorbed_by_uniformisation(generator, YEAR, 0.0)
     rounding = 2.0 * 2.0 * YEAR * EPSILON
-    assert matrix_squaring.absorbed_within(generator, YEAR) == pytest.approx(
+    assert first_passage.absorbed_by_squaring(generator, YEAR) == pytest.approx(
         series, rel=rounding, abs=0.0
     )
 
 
 def test_few_moves_or_many_states_are_a_series():
     """Squares of dense matrices take the cube of the states, a series the entries at every step."""
-    years = SELDOM_HEALTHY, YEAR, uniformisation.entries(SELDOM_HEALTHY, YEAR)
-    assert matrix_squaring.is_quicker(*years)
+    assert first_passage.squaring_is_quicker(SELDOM_HEALTHY, YEAR)
     size = 900
     ring = sparse.csr_array(np.roll(np.eye(size), 1, axis=1))
     large = Generator(ring, np.full(size, 1e-9))
-    assert not matrix_squaring.is_quicker(large, 24.0, uniformisation.entries(large, 24.0))
+    assert not first_passage.squaring_is_quicker(large, 24.0)
     assert first_passage.first_loss(large, 24.0).method == "uniformisation"
 
 
 def test_nothing_is_left_to_lose_once_all_is_lost(monkeypatch):
     """Lost within days for certain, in two ways that never settle: the series ends there, at 1."""
     generator = generator_of([[0.0, 4.0, 4.0], [0.0] * 3, [0.0] * 3], [0.0, 0.5, 0.9])
-    monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 1e7)
-    assert absorbed_within(generator, YEAR, 0.0) == pytest.approx(1.0, rel=1e-10)
+    monkeypatch.setattr(first_passage, "_MOST_ENTRIES", 1e7)
+    assert absorbed_by_uniformisation(generator, YEAR, 0.0) == pytest.approx(1.0, rel=1e-10)
 
 
 def test_too_many_steps_are_refused(monkeypatch):
@@ -194,16 +195,16 @@ def test_too_many_steps_are_refused(monkeypatch):
     generator = generator_of(
         [[0.0, 1e-4, 0.0], [1e-4, 0.0, 1.0], [0.0, 1.0, 0.0]], [0.0, 0.0, 1e-5]
     )
-    monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 1e7)
+    monkeypatch.setattr(first_passage, "_MOST_ENTRIES", 1e7)
     with pytest.raises(AdvisorError, match=r"of 9,6\d\d steps of 3.6e\+03 s.* or use simulate"):
-        absorbed_within(generator, YEAR, 0.0)
+        absorbed_by_uniformisation(generator, YEAR, 0.0)
 
 
 @pytest.mark.parametrize("begin", [0, 40, 9_000, 10_300])
 @pytest.mark.parametrize("ratio", [0.5, 0.999, 1.0])
 def test_the_rest_is_what_its_blocks_would_lose(begin, ratio):
     """Step by step, before the weights fall and while they do."""
-    weights = uniformisation._Weights(10_000.0)
+    weights = first_passage._Weights(10_000.0)
     losses = np.linspace(1.0, 2.0, 40)
     blocks = math.ceil((weights.count - begin) / 40)
     each = np.concatenate([losses * ratio ** (block + 1) for block in range(blocks)])
@@ -214,7 +215,7 @@ def test_the_rest_is_what_its_blocks_would_lose(begin, ratio):
 
 def test_weights_add_up_to_the_mean():
     """The chances of more than 0, 1, ... steps: their sum is the mean number of steps."""
-    weights = uniformisation._Weights(250.0)
+    weights = first_passage._Weights(250.0)
     assert weights.between(0, weights.count).sum() == pytest.approx(250.0, rel=1e-13)
     assert weights.between(0, 100).tolist() == weights.between(0, weights.count)[:100].tolist()
 

@@ -13,13 +13,12 @@ from advisor.errors import AdvisorError
 from advisor.reliability.solver import (
     first_passage,
     generator,
-    matrix_squaring,
     regenerative,
     sojourn_time,
 )
+from advisor.reliability.solver.first_passage import absorbed_by_uniformisation
 from advisor.reliability.solver.generator import Generator
 from advisor.reliability.solver.sojourn_time import SojournTime
-from advisor.reliability.solver.uniformisation import absorbed_within
 
 YEAR = 8760.0
 
@@ -62,8 +61,8 @@ def test_two_methods_give_one_probability(count):
     found = first_passage.first_loss(chain, 8760.0)
     assert found.method == "quasi-stationary extrapolation"
     others = (
-        absorbed_within(chain, 8760.0, generator.EXACT),
-        matrix_squaring.absorbed_within(chain, 8760.0),
+        absorbed_by_uniformisation(chain, 8760.0, generator.EXACT),
+        first_passage.absorbed_by_squaring(chain, 8760.0),
     )
     assert others == pytest.approx([found.probability] * 2, rel=1e-12, abs=0.0)
 

@@ -8,7 +8,7 @@ import pytest
 import conditions
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import BrokerEvent
-from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS, Outages
+from advisor.reliability.statespace.flush_window import CERTAIN_LOSS, NO_LOSS, Outages
 
 NAMES = ("repair broker.crash", "repair broker.power", "repair broker.lag")
 PLACE = {name: number for number, name in enumerate(NAMES)}
