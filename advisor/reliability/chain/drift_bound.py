@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from advisor.reliability.failures.mechanism_table import Transition
 from advisor.reliability.failures.mechanisms import (
     COPY,
     HANGING,
     Mechanism,
     Scope,
     Table,
+    Transition,
     death_of,
     repair_of,
     table,
