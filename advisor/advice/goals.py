@@ -154,16 +154,7 @@ class Goals(FieldTable):
         return f"Goals: {listed(parts) or 'none'}."
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """Return every goal by name as plain JSON data.
-
-        Returns
-        -------
-        dict of str to (float, str or None)
-            None where there is no limit.
-
-        See Also
-        --------
-        Goals : The goals.
+        """Return every goal by name as plain JSON data; None where there is no limit.
 
         Examples
         --------
