@@ -11,7 +11,7 @@ import time
 from typing import NamedTuple
 
 from advisor import Cluster, audit, evaluate, load_cluster, load_model
-from advisor.advice.topic_settings import config_of, load_of
+from advisor.advice.situation import config_of, load_of
 from advisor.cluster import Partition, Topic
 from advisor.cluster.formats.describe_format import format_describe
 from advisor.protocol.rules.assignment import assign

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.kafka_lab.formats.log_directory import batches, segments
 from advisor.kafka_lab.formats.metadata_records import BrokerFencing as Fence
 from advisor.kafka_lab.formats.metadata_records import PartitionChange as Changed
 from advisor.kafka_lab.formats.metadata_records import PartitionRecord as Created
-from advisor.kafka_lab.formats.record_batches import batches, segments
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 from advisor.kafka_lab.observation.controller_state import MetadataLog

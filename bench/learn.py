@@ -124,7 +124,10 @@ def learn_here(files: list[str], work: str, engine: str) -> None:
                 "seconds": time.perf_counter() - start,
                 "cpu": time.process_time() - cpu,
                 "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-                "outages": sum(len(history.outages) for history in histories),
+                # Brokers that go down in the same scrapes are one outage of several.
+                "outages": sum(
+                    len(outage.brokers) for history in histories for outage in history.outages
+                ),
             }
         )
     )
@@ -154,7 +157,7 @@ def measure(files: list[Path], folder: Path, engine: str, samples: int, days: in
     print(
         f"{rows / 1e6:8.1f} M samples: {took['seconds']:7.1f} s{of_processor}; {times:.1f} times "
         f"a bare scan ({bare:.1f} s, {bare_cpu:.1f} s of processor); {took['megabytes']:.0f} MB, "
-        f"{took['outages']} outages",
+        f"{took['outages']} outages of brokers",
         flush=True,
     )
     assert rows == samples

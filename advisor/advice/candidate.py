@@ -161,8 +161,6 @@ def choose(
     """Compare a configuration's reliability with the goals.
 
     rack_share: largest number of replicas of one partition in one rack; None if a rack is unknown.
-    racks: racks that hold replicas. Default: those of all brokers.
-    Raises InputError if the loss of a rack must be survived and a rack is unknown.
     """
     losing_rack = None
     if rack_share is not None:

@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
+from advisor.advice.findings.catalogue import BROKEN, Finding
 from advisor.advice.findings.checks import check_topic
-from advisor.advice.findings.rule import BROKEN
 from advisor.advice.migration.moves import Move, plan_moves
-from advisor.advice.migration.plan import DEFAULT_THROTTLE
-from advisor.advice.migration.topic_command import topic_command
+from advisor.advice.migration.plan import DEFAULT_THROTTLE, topic_command
 from advisor.advice.phrases import first_of
 from advisor.advice.situation import Situation
 from advisor.advice.tolerance import fatal_racks, share_of, survival
 from advisor.cluster import Cluster, Topic
-from advisor.cluster.broker_presence import presence_of
 from advisor.decision import (
     Action,
     Depth,
-    Evaluator,
     ExactEvaluator,
     Requirements,
     Setting,
@@ -33,7 +29,7 @@ from advisor.decision import (
     decide_cluster,
 )
 from advisor.decision.evaluator import DRAWS
-from advisor.decision.settings import Placement, candidate_factor
+from advisor.decision.settings import Placement, as_kafka_places, candidate_factor
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
@@ -47,37 +43,6 @@ MIDDLE = Depth(draws=False, sensitivity=False, others=False)
 """The rule at the card's middle values, and nothing beside it."""
 SURE = Depth(sensitivity=False, others=False)
 """How sure it is as well; not what it depends on."""
-
-
-def decide(
-    cluster: Cluster,
-    model: FailureModel,
-    load: Workload | None = None,
-    requirements: Requirements | None = None,
-    *,
-    kafka_version: str | None = None,
-    producer: Mapping[str, Any] | None = None,
-    topics: Sequence[str] | None = None,
-    draws: int = DRAWS,
-    depth: Depth | None = None,
-    allow_lower_durability: bool = False,
-    evaluator: Evaluator | None = None,
-) -> Verdict:
-    """Decide what every topic of a described cluster should be set to.
-
-    load: traffic of each topic. Default: 1,000 records a second.
-    requirements: goals, and the price of a loss.
-    kafka_version: by default the cluster's, or the newest that fits its description.
-    producer: producer settings. Default: acks="all" and Kafka's defaults.
-    topics: names of the topics. Default: all.
-    draws: how many draws of the card say how sure the choice is.
-    depth: what is computed; by default everything.
-    allow_lower_durability: consent to a lower min ISR.
-    evaluator: by default one that asks `advisor.evaluate`.
-    """
-    situation = Situation.read(cluster, load, kafka_version, producer, topics, shared=False)
-    asked = Decision(situation, model, requirements or Requirements(), allow_lower_durability)
-    return asked.answered(evaluator or asked.exactly(draws), depth)
 
 
 def evaluated_once(evaluated: Evaluate) -> Evaluate:
@@ -105,7 +70,6 @@ def evaluated_once(evaluated: Evaluate) -> Evaluate:
 class Decision:
     """The question what every topic of a situation should be set to, and its answers.
 
-    allow_lower_durability: consent to a lower min ISR.
     evaluated: `advisor.evaluate`, or what replaces it; what it answered once should cost nothing
         again.
     new_topic: without topics: the setting that runs today. Default: none does, the topic is new.
@@ -141,15 +105,15 @@ class Decision:
         return verdict
 
     @cached_property
-    def _drawing(self) -> Evaluator:
+    def _drawing(self) -> ExactEvaluator:
         return self.exactly(DRAWS)
 
-    def exactly(self, draws: int) -> Evaluator:
+    def exactly(self, draws: int) -> ExactEvaluator:
         """Return what answers with `advisor.evaluate`, under the card of the cluster's mode."""
         card = self.model.under(self.situation.mode)
         return ExactEvaluator(self.situation.cluster, card, draws, self.evaluated)
 
-    def answered(self, evaluator: Evaluator, depth: Depth | None) -> Verdict:
+    def answered(self, evaluator: ExactEvaluator, depth: Depth | None) -> Verdict:
         """Return the verdict to some depth."""
         if self.situation.topics or self.new_topic is not None:
             return self._of(self.questions, evaluator, depth)
@@ -162,7 +126,7 @@ class Decision:
         return replace(verdict, headline=f"Set {setting}.")
 
     def _of(
-        self, questions: Sequence[TopicQuestion], evaluator: Evaluator, depth: Depth | None
+        self, questions: Sequence[TopicQuestion], evaluator: ExactEvaluator, depth: Depth | None
     ) -> Verdict:
         verdict = decide_cluster(
             questions,
@@ -178,6 +142,12 @@ class Decision:
     def _command(self, action: Action) -> str:
         throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
         return topic_command(self.situation, action, self.moves(action), throttle)
+
+    def evaluate(
+        self, config: Config, load: Workload, placement: Placement | None = None
+    ) -> Reliability:
+        """Return what a setting is worth on the cluster; placed as Kafka does by default."""
+        return self.evaluated(self.situation.cluster, config, self.model, load, placement=placement)
 
     def action(self, topic: str) -> Action:
         """Return what to do about a topic."""
@@ -199,7 +169,7 @@ class Decision:
         brokers = situation.cluster.brokers
         if not situation.topics:
             config = self.new_topic or _usual(situation)
-            return (TopicQuestion("", Setting(config), situation.load, brokers, _as_kafka),)
+            return (TopicQuestion("", Setting(config), situation.load, brokers, as_kafka_places),)
         return tuple(
             TopicQuestion(
                 topic=topic.name,
@@ -223,7 +193,7 @@ class Decision:
 
     @cached_property
     def _planned(self) -> _Planned:
-        return _Planned(self.situation.cluster, self.situation.topics, self._configs)
+        return _Planned(self.situation, self._configs)
 
     @cached_property
     def _configs(self) -> Mapping[str, Config]:
@@ -233,14 +203,20 @@ class Decision:
         }
 
     @cached_property
+    def findings(self) -> Mapping[str, tuple[Finding, ...]]:
+        """What is wrong with each topic, by its name."""
+        return {
+            topic.name: tuple(check_topic(topic, self.situation)) for topic in self.situation.topics
+        }
+
+    @cached_property
     def broken(self) -> tuple[str, ...]:
         """What does not work at this moment, a text for each topic."""
         texts = []
-        for topic in self.situation.topics:
-            findings = check_topic(topic, self.situation.cluster, self._configs[topic.name])
+        for topic, findings in self.findings.items():
             details = [f.detail.rstrip(".") for f in findings if f.rule.weight == BROKEN]
             if details:
-                texts.append(f"{topic.name}: {first_of(details)}")
+                texts.append(f"{topic}: {first_of(details)}")
         return tuple(texts)
 
 
@@ -280,11 +256,6 @@ def _usual(situation: Situation) -> Config:
     return config.changed(replication_factor=factor, min_insync_replicas=least)
 
 
-def _as_kafka(replication_factor: int) -> None:
-    """No placement of its own: Kafka places it."""
-    del replication_factor
-
-
 def _smallest(topic: Topic, config: Config) -> Config:
     """The settings with the smallest RF of the topic's partitions, as which a mixed one counts."""
     factor = min(partition.replication_factor for partition in topic.partitions)
@@ -300,8 +271,7 @@ class _Planned:
     A partition with more replicas than the candidates keeps them; the others are counted.
     """
 
-    cluster: Cluster
-    topics: tuple[Topic, ...]
+    situation: Situation
     configs: Mapping[str, Config]
 
     def today(self, topic: Topic) -> Placement:
@@ -323,37 +293,32 @@ class _Planned:
 
     def moves(self, topic: Topic, factor: int) -> tuple[Move, ...]:
         """What moves so that every partition of a topic has that many replicas."""
-        if factor == candidate_factor(self._factor(topic), len(self.cluster.brokers)):
+        if factor == self._candidate_factor(topic):
             return self._usual.get(topic.name, ())
         return self._moves((topic,), {topic.name: factor})
 
     def _factor(self, topic: Topic) -> int:
         return self.configs[topic.name].replication_factor or 1
 
+    def _candidate_factor(self, topic: Topic) -> int:
+        return candidate_factor(self._factor(topic), len(self.situation.cluster.brokers))
+
     @cached_property
     def _usual(self) -> Mapping[str, tuple[Move, ...]]:
         """What moves so that all topics have the RF of their candidates, in one plan."""
-        brokers = len(self.cluster.brokers)
-        factors = {t.name: candidate_factor(self._factor(t), brokers) for t in self.topics}
+        factors = {topic.name: self._candidate_factor(topic) for topic in self.situation.topics}
         by_topic: dict[str, list[Move]] = {}
-        for move in self._moves(self.topics, factors):
+        for move in self._moves(self.situation.topics, factors):
             by_topic.setdefault(move.topic, []).append(move)
         return {name: tuple(moves) for name, moves in by_topic.items()}
 
     def _moves(self, topics: Sequence[Topic], factors: Mapping[str, int]) -> tuple[Move, ...]:
-        missing = presence_of(self.cluster).missing
-        return plan_moves(
-            topics, self.cluster.brokers, factors, self.cluster.topics, avoided=missing
-        )
+        cluster, missing = self.situation.cluster, self.situation.presence.missing
+        return plan_moves(topics, cluster.brokers, factors, cluster.topics, avoided=missing)
 
 
 def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool] | None:
-    """Return whether a setting neither loses records nor stops writes when a rack or broker fails.
-
-    None if nothing is to be survived.
-
-    Raises InputError if a rack is to be survived and that of a broker is unknown.
-    """
+    """Return whether a setting survives a rack or broker; None if nothing is to be survived."""
     if survive is None:
         return None
     if survive == "rack" and None in cluster.brokers.values():
@@ -365,7 +330,7 @@ def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool
     def survives(setting: Setting) -> bool:
         share = 1
         if survive == "rack":
-            placed = setting.placement or _as_kafka_places(setting, cluster)
+            placed = setting.placement or _placed_by_kafka(setting, cluster)
             share = max(share_of(replicas, cluster.brokers) for replicas in set(placed))
             racks = {cluster.brokers[broker] for replicas in placed for broker in replicas}
             if fatal_racks(cluster.controllers, racks):
@@ -376,7 +341,7 @@ def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool
     return survives
 
 
-def _as_kafka_places(setting: Setting, cluster: Cluster) -> Collection[tuple[int, ...]]:
+def _placed_by_kafka(setting: Setting, cluster: Cluster) -> Collection[tuple[int, ...]]:
     brokers = dict(cluster.brokers)
     factor = setting.replication_factor
     kraft = setting.config.mode == "kraft"

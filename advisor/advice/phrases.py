@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from advisor.formatting import capital, once_in, percent
-from advisor.reliability.failures import mechanisms
+from advisor.formatting import capital, once_in
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -50,12 +49,3 @@ def first_of(names: Sequence[str], most: int = 5) -> str:
 def sentence(text: str) -> str:
     """Return the text with a capital first letter and a full stop."""
     return f"{capital(text.rstrip('.'))}."
-
-
-def dominant(causes: Mapping[str, float]) -> str:
-    """Return the largest cause of a measure and its share; "" for none."""
-    total = math.fsum(causes.values())
-    if total <= 0:
-        return ""
-    name, amount = max(causes.items(), key=lambda item: item[1])
-    return f"{mechanisms.words(name)} ({percent(amount / total)})"

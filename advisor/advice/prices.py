@@ -25,11 +25,6 @@ class Prices:
 
     storage_usd_per_gb_month: a GB of disk for a month.
     between_zones_usd_per_gb: a GB from one zone to another, both sides together.
-    source: where and when they were read.
-
-    >>> from advisor.advice.prices import Prices
-    >>> Prices(storage_usd_per_gb_month=0.05, between_zones_usd_per_gb=0.0, source="our contract")
-    Prices(storage 0.05 USD/GB and month, between zones 0 USD/GB; our contract)
     """
 
     storage_usd_per_gb_month: float
@@ -70,15 +65,7 @@ class MonthlyCost:
 
 
 def load_prices(name: str = "aws-us-east-1") -> Prices:
-    """Return the list prices of a provider from ``data/prices.csv``.
-
-    name: id of a row: "aws-us-east-1" or "gcp-us".
-    Raises InputError if the row does not exist, or lacks a price.
-
-    >>> from advisor.advice.prices import load_prices
-    >>> load_prices("gcp-us").between_zones_usd_per_gb
-    0.01
-    """
+    """Return the list prices of a row of ``data/prices.csv``: "aws-us-east-1" or "gcp-us"."""
     with catalog.data_path(_FILE).open(encoding="utf-8", newline="") as file:
         rows = {row["id"]: row for row in csv.DictReader(file)}
     if name not in rows:
@@ -107,23 +94,10 @@ def monthly_cost(
     consumer that reads from its own zone needs another only where that has no replica, taking them
     to be spread over as many zones as there are replicas.
 
-    result: what `advisor.evaluate` returned, on a cluster with known racks.
     consumers: how often each record is read.
     fetch_from_nearest: whether consumers read from a replica in their own zone (``client.rack``,
         KIP-392).
     headroom: size of the disks over what full retention fills, at least 1.
-    Raises InputError if a rack is unknown, or a number is out of range.
-
-    >>> import advisor
-    >>> from advisor.advice.prices import load_prices, monthly_cost
-    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
-    >>> model = advisor.FailureModel.from_dict(
-    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
-    ... )
-    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=2, acks="all")
-    >>> result = advisor.evaluate(cluster, config, model, advisor.Workload(records_per_second=1e4))
-    >>> round(monthly_cost(result, load_prices("aws-us-east-1")).total_usd)
-    3282
     """
     if not consumers >= 0 or not headroom >= 1:
         raise InputError(

@@ -50,14 +50,10 @@ class ToleranceRow:
 def largest_share(
     brokers: Mapping[int, str | None], replication_factor: int, mode: str = "kraft"
 ) -> int | None:
-    """Return the largest number of replicas of one partition in one rack, as Kafka places them.
+    """Return the most replicas of one partition in one rack, as Kafka places them; None: not known.
 
-    brokers: broker id to rack.
-    mode (one of "kraft", "zookeeper"): controller that places the replicas. A KRaft controller
-        cycles through the racks until all replicas are placed, a ZooKeeper-era one only until every
-        rack has one.
-    Returns None if the rack of a broker is unknown.
-    Raises InputError if there are more replicas than brokers; the text is Kafka's.
+    A KRaft controller cycles through the racks until all replicas are placed, a ZooKeeper-era one
+    only until every rack has one.
     """
     if None in brokers.values():
         return None
@@ -78,10 +74,7 @@ def _largest_share(
 
 
 def least_share(brokers: Mapping[int, str | None], replication_factor: int) -> int:
-    """Return the replicas in the fullest rack under the best possible placement.
-
-    Raises InputError if there are more replicas than brokers.
-    """
+    """Return the replicas in the fullest rack under the best possible placement."""
     if replication_factor > len(brokers):
         raise InputError(
             f"replication_factor={replication_factor} needs as many brokers; there are only "
@@ -95,10 +88,7 @@ def least_share(brokers: Mapping[int, str | None], replication_factor: int) -> i
 
 
 def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
-    """Return the largest number of these replicas in one rack.
-
-    A broker without a known rack counts as a rack of its own.
-    """
+    """Return the most of these replicas in one rack; a broker without one is a rack of its own."""
     racks: list[object] = [brokers[broker] for broker in replicas]
     if None in racks:
         places = zip(racks, replicas, strict=True)
@@ -109,9 +99,7 @@ def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
 def survival(share: int, config: Config) -> Survival:
     """Return the effect of losing `share` replicas under a configuration.
 
-    A record acknowledged with acks=all is in at least min ISR logs (KIP-966), one written with
-    acks=1 or acks=0 possibly only in the leader's. The min ISR that counts is
-    `Config.effective_min_insync_replicas`.
+    A record acknowledged with acks=all is in at least min ISR logs (KIP-966), else only in one.
     """
     assert config.replication_factor is not None
     copies = config.effective_min_insync_replicas if config.acks == "all" else 1
@@ -129,12 +117,8 @@ def fatal_racks(
 ) -> tuple[str, ...]:
     """Return those of `racks` whose loss leaves no majority of the controllers, where known.
 
-    Without a majority no leader is elected and no ISR changes, so a partition with a replica in
-    that rack takes no acks=all write: it has no leader, or waits for a follower that stays in the
-    ISR.
-
-    controllers: voter id to rack.
-    racks: racks that hold replicas. Losing a rack with controllers alone stops no write at once.
+    Without one no leader is elected and no ISR changes: a partition with a replica there takes no
+    acks=all write. Losing a rack with controllers alone stops no write at once.
     """
     zone_of = {voter: rack or "" for voter, rack in (controllers or {}).items()}
     return tuple(rack for (rack,) in fatal_zones(zone_of) if rack and rack in racks)
@@ -143,13 +127,7 @@ def fatal_racks(
 def quorum_words(
     controllers: Mapping[int, str | None] | None, fatal: Sequence[str], mode: str = "kraft"
 ) -> str:
-    """Return what the controllers add to "writes go on"; "" if they outlive every rack.
-
-    >>> quorum_words({1: "a", 2: "a", 3: "b"}, ["a"])
-    ', unless it is rack a, which has 2 of the 3 controllers'
-    >>> quorum_words(None, [])
-    ', if the controllers that are left are a majority'
-    """
+    """Return what the controllers add to "writes go on"; "" if they outlive every rack."""
     who = "controllers" if mode == "kraft" else "ZooKeeper servers"
     if not controllers or (None in controllers.values() and not fatal):
         return f", if the {who} that are left are a majority"
@@ -163,10 +141,7 @@ def quorum_words(
 def tolerance_table(
     brokers: Mapping[int, str | None], most: int = 5, kafka_version: str = NEWEST_KNOWN
 ) -> tuple[ToleranceRow, ...]:
-    """Return the effect of losing one rack for each RF up to `most` and each min ISR, acks=all.
-
-    Empty if the rack of a broker is unknown.
-    """
+    """Return the effect of losing a rack for each RF and min ISR; empty if a rack is unknown."""
     rows = []
     for factor in range(1, min(most, len(brokers)) + 1):
         for min_isr in range(1, factor + 1):
@@ -186,10 +161,8 @@ def tolerance_table(
 def least_replication_factor(
     brokers: Mapping[int, str | None], mode: str = "kraft", patching: bool = False
 ) -> int | None:
-    """Return the smallest RF that keeps data and writes when one rack is lost; None if none does.
+    """Return the smallest RF that keeps data and writes when a rack is lost; None if none does.
 
-    brokers: broker id to rack.
-    mode (one of "kraft", "zookeeper"): controller that places the replicas.
     patching: whether another broker is down at the time: RF >= 2f + 2 instead of 2f + 1.
     """
     for factor in range(1, len(brokers) + 1):

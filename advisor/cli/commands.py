@@ -374,7 +374,7 @@ def clients(as_json: bool) -> None:
     """List the producer defaults of each client library: acks, retries, idempotence."""
     from dataclasses import asdict
 
-    from advisor.advice.migration.client_defaults import client_defaults
+    from advisor.advice.migration.other_clients import client_defaults
 
     rows = client_defaults()
     emit(text.json([asdict(row) for row in rows]) if as_json else text.clients(rows))
@@ -481,8 +481,7 @@ def _producer(options: dict[str, Any]) -> dict[str, Any]:
 
 def _config(described: Cluster, options: dict[str, Any]) -> Config:
     """Return the configuration from the options, completed by the most common one described."""
-    from advisor.advice.kafka_version import controller_of, version_of
-    from advisor.advice.situation import usual_config
+    from advisor.advice.situation import controller_of, usual_config, version_of
     from advisor.protocol.rules.config import Config
 
     version, _ = version_of(described, options["kafka_version"])
@@ -509,8 +508,12 @@ def _workload(options: dict[str, Any], described: Cluster | None = None) -> Work
 
 def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
     """Return the workload, and notes on what was assumed: settings, Kafka version, workload."""
-    from advisor.advice.kafka_version import controller_note, version_of
-    from advisor.advice.situation import assumed_load, usual_setting_words
+    from advisor.advice.situation import (
+        assumed_load,
+        controller_note,
+        usual_setting_words,
+        version_of,
+    )
 
     version, note = version_of(described, options["kafka_version"])
     controller = controller_note(described, version)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.advice import Audit, Finding, Recommendation
-    from advisor.advice.audits.baseline import Changes
-    from advisor.advice.migration.client_defaults import ClientDefaults
+    from advisor.advice.audits.sarif import Changes
+    from advisor.advice.migration.other_clients import ClientDefaults
     from advisor.decision import Verdict
     from advisor.reliability.results.reliability import Reliability
     from advisor.reliability.results.sampled import Sampled
@@ -89,7 +89,7 @@ def recommendation(
     explained: whether reasons, findings, assumptions and commands follow.
     with_commands: whether commands and rollback follow.
     """
-    from advisor.advice.audits.state_words import state_lines
+    from advisor.advice.audits.current_state import state_lines
 
     rest = () if explained else (*_remarks(result), *_REST_OF_PLAN)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
@@ -132,7 +132,7 @@ def reported(
     result: Recommendation, verdict: Verdict, path: Path | str, columns: int = MOST_COLUMNS
 ) -> Terminal:
     """Format what a written report says first, and where it is."""
-    from advisor.advice.audits.state_words import state_lines
+    from advisor.advice.audits.current_state import state_lines
 
     state = state_lines(result.now, brief=True)
     blocks = verdict_blocks(verdict, result.cluster.remarks, columns, state)
@@ -185,7 +185,7 @@ def audit(
     result: Audit, verdict: Verdict, columns: int = MOST_COLUMNS, explained: bool = False
 ) -> Terminal:
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
-    from advisor.advice.audits.state_words import state_lines
+    from advisor.advice.audits.current_state import state_lines
 
     rest = () if explained else (*_remarks(result), *_REST_OF_AUDIT)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))

@@ -28,10 +28,7 @@ def looks_like_addresses(text: str) -> bool:
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Parse `host:9092,host2:9092`.
-
-    Raises InputError if an address is malformed or its port out of range.
-    """
+    """Parse `host:9092,host2:9092`."""
     addresses = []
     for written in text.split(","):
         match = ADDRESS.fullmatch(written.strip())

@@ -36,15 +36,7 @@ class Presence:
 
 
 def presence_of(cluster: Cluster) -> Presence:
-    """Return which brokers are in sync somewhere, and what is known of the others.
-
-    An ISR without a leader proves nothing: its members stay in it when they die. Brokers without
-    replicas are not judged.
-
-    >>> from advisor import load_cluster
-    >>> presence_of(load_cluster("Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1")).unknown
-    (2,)
-    """
+    """Return which brokers are in sync somewhere; an ISR without a leader proves nothing."""
     partitions = [partition for topic in cluster.elected for partition in topic.partitions]
     observed = cluster.observed
     down = frozenset(() if observed is None else observed.down)

@@ -17,13 +17,7 @@ def part_shown(
     empty: Sequence[str] = (),
     brokers_listed: bool = False,
 ) -> str:
-    """Say in one sentence which part of a cluster is shown; "" if it seems to be all of it.
-
-    topics: at least one.
-    with_headers: whether the topics' sizes and settings are shown, too.
-    empty: names of topics of which no partition is shown.
-    brokers_listed: whether the brokers are listed, too, so that all of them are known.
-    """
+    """Say which part of a cluster is shown, `empty` topics without a partition; "" for all."""
     missing = _not_shown(topics, with_headers, empty)
     if missing:
         return (

@@ -88,8 +88,6 @@ _ELR = re.compile(r"(?<!\S)Elr:")
 def layout_of(text: str, topics: Sequence[Topic]) -> str:
     r"""Return the name of the layout of a describe output.
 
-    topics: what was read from it.
-
     >>> layout_of("topic: t\tpartition: 0\tleader: 0\treplicas: 0,1\tisr: 0,1", ())
     '0.8.0'
     >>> layout_of("Topic:t\tPartitionCount:1\tReplicationFactor:3\tConfigs:", ())

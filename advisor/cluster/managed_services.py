@@ -12,14 +12,7 @@ from types import MappingProxyType
 class Service:
     """A managed service that runs Apache Kafka.
 
-    hosts: names of its brokers' hosts, wherever they stand in a text.
-    topics: names of topics that the service makes.
-    sentence: what a user there can set, and what not.
     marked: which commands of a plan do not work there, and what does in their place.
-    moves_replicas: whether Kafka's own tools move replicas, elect leaders and set options of topics
-        there. Otherwise a plan has the service's commands
-        (`advisor.advice.migration.managed_plan`), and no files for brokers.
-    sources: where that was read.
     """
 
     name: str
@@ -27,7 +20,6 @@ class Service:
     topics: re.Pattern[str]
     sentence: str
     marked: str
-    moves_replicas: bool
     sources: tuple[str, ...]
 
 
@@ -46,7 +38,6 @@ _SERVICES = (
         "On Amazon MSK server.properties cannot be edited: set options of brokers in an MSK "
         "configuration (aws kafka update-cluster-configuration). Express brokers refuse another RF "
         "or min ISR, and reassignments unless their intelligent rebalancing is paused.",
-        moves_replicas=True,
         sources=(
             f"{_MSK_DOCS}msk-update-broker-count.html",
             f"{_MSK_DOCS}msk-update-cluster-config.html",
@@ -62,7 +53,6 @@ _SERVICES = (
         "min.insync.replicas, and neither can be set for a topic.",
         "On Amazon MSK Serverless neither replicas nor min.insync.replicas can be set: there is "
         "nothing to run. Producers can be given acks=all.",
-        moves_replicas=False,
         sources=(f"{_MSK_DOCS}serverless-config.html",),
     ),
     Service(
@@ -73,7 +63,6 @@ _SERVICES = (
         "of a topic is 1 or 2.",
         "On Confluent Cloud replicas cannot be moved nor leaders elected, and brokers have no "
         "options to set: only min.insync.replicas of a topic is changed, to 1 or 2.",
-        moves_replicas=False,
         sources=(
             "https://docs.confluent.io/cloud/current/topics/manage.html",
             "https://github.com/confluentinc/terraform-provider-confluent (the API answers: Topic "
@@ -88,7 +77,6 @@ _SERVICES = (
         "with avn service topic-update; Aiven places the replicas and sets the brokers' options.",
         "On Aiven for Apache Kafka the service moves the replicas: say with avn service "
         "topic-update how many a topic is to have, and its min.insync.replicas.",
-        moves_replicas=False,
         sources=("https://aiven.io/docs/tools/cli/service/topic",),
     ),
 )
@@ -109,11 +97,7 @@ EVENT_HUBS_WORDS = (
 
 
 def service_of(text: str, topics: Iterable[str]) -> str | None:
-    """Return the managed service whose marks a description has; None if it has none.
-
-    text: the beginning of the description, or addresses.
-    topics: names of its topics.
-    """
+    """Return the managed service whose marks a description has; None if it has none."""
     names = tuple(topics)
     for service in _SERVICES:
         if service.hosts.search(text) or any(map(service.topics.fullmatch, names)):

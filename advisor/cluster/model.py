@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from advisor.arguments import names_checked, suggests_names
-from advisor.cluster.cluster_table import ClusterTable
 from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.managed_services import SERVICES
 from advisor.cluster.observed import Observed
-from advisor.cluster.other_storage import observers_words, set_aside_words
 from advisor.cluster.racks import is_rack, moved, rack_mapping
-from advisor.cluster.topic import TIERED, Topic, check_partitions, is_id
+from advisor.cluster.topic import DISKLESS, TIERED, Topic, check_partitions, is_id
 from advisor.errors import InputError, shown
 from advisor.formatting import counted
 from advisor.parsing import is_unicode
-from advisor.rendering import one_line
+from advisor.rendering import joined, one_line
+from advisor.tables import MOST_ROWS, data_frame, html_paragraphs, html_table, more_rows
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BROKER = ("broker", "rack", "replicas", "leaders", "out_of_sync")
+_PARTITION = ("topic", "partition", "leader", "replicas", "isr", "min_insync_replicas")
+_MOST_NAMES = 5
+_TRUE_OF = {
+    # KIP-1150: the broker acknowledges once a batch is in object storage and its place is known.
+    DISKLESS: "are diskless: a record is in object storage before it is acknowledged, and the "
+    "brokers listed as replicas keep no copy of their own, so that neither replication factor nor "
+    "min ISR says what is lost",
+    # KIP-405: closed segments are uploaded; what is not is in the replicas' logs alone.
+    TIERED: "are tiered: what is uploaded survives the loss of all brokers, so that at most what is"
+    " not uploaded yet is lost, the active segment at least",
+}
 _USUAL_FACTOR = 3
 # What the table of sources says of inputs that have no settings, or need not have them.
 _NO_SETTINGS = re.compile(
@@ -36,7 +50,7 @@ MOST_BROKERS = 100_000
 
 @suggests_names
 @dataclass(frozen=True, repr=False)
-class Cluster(ClusterTable):
+class Cluster:
     """Brokers with their racks, and the topics on them.
 
     Parameters
@@ -282,38 +296,6 @@ class Cluster(ClusterTable):
             return None
         return FrozenMap(dict(sorted(Counter(racks).items())))
 
-    def rack_of(self, broker: int) -> str | None:
-        """Return the rack of a broker.
-
-        Parameters
-        ----------
-        broker : int
-            Broker id.
-
-        Returns
-        -------
-        str or None
-            None if the rack is unknown.
-
-        Raises
-        ------
-        InputError
-            If the cluster has no such broker.
-
-        See Also
-        --------
-        Cluster.with_racks : Assigns racks to brokers.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> advisor.Cluster.uniform(brokers=6, racks=3).rack_of(4)
-        'r1'
-        """
-        if not is_id(broker) or broker not in self.brokers:
-            raise InputError(f"broker {shown(broker)} is not in this cluster")
-        return self.brokers[broker]
-
     def topic(self, name: str) -> Topic:
         r"""Return a topic by name.
 
@@ -348,15 +330,15 @@ class Cluster(ClusterTable):
                 return topic
         aside = [topic for topic in self.set_aside if topic.name == name]
         if aside:
-            raise InputError(f"topic {name} is set aside. {set_aside_words(aside)[0]}")
+            raise InputError(f"topic {name} is set aside. {_set_aside_words(aside)[0]}")
         raise InputError(f"there is no topic {shown(name)} in {self.source or 'this cluster'}")
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What the description was taken for, and what of it is not judged; a sentence each."""
         service = () if self.managed is None else (SERVICES[self.managed].sentence,)
-        said = (self.taken_for, self._part_words(), *set_aside_words(self.set_aside), *service)
-        return tuple(filter(None, (*said, observers_words(self.topics), self._assumed_words())))
+        said = (self.taken_for, self._part_words(), *_set_aside_words(self.set_aside), *service)
+        return tuple(filter(None, (*said, _observers_words(self.topics), self._assumed_words())))
 
     def _assumed_words(self) -> str:
         """Say that min ISR is assumed where the input has no settings."""
@@ -412,7 +394,7 @@ class Cluster(ClusterTable):
 
         See Also
         --------
-        Cluster.rack_of : Returns the rack of a broker.
+        Cluster.uniform : Distributes brokers over racks.
 
         Examples
         --------
@@ -462,6 +444,78 @@ class Cluster(ClusterTable):
             **{name: value for name, value in stated.items() if value is not None},
         }
 
+    def to_frame(self, rows: str = "brokers") -> pd.DataFrame:
+        r"""Return one line per broker, or per partition.
+
+        Parameters
+        ----------
+        rows : {"brokers", "partitions"}, default "brokers"
+            What a line is about.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of brokers: indexed by "broker"; columns "rack", "replicas", "leaders" (partitions that
+            it leads) and "out_of_sync" (its replicas outside the ISR). Of partitions: indexed by
+            "topic" and "partition"; columns "leader", "replicas", "isr" (tuples of broker ids) and
+            "min_insync_replicas" (of the topic, None if not stated).
+
+        Raises
+        ------
+        InputError
+            If `rows` is something else.
+        MissingExtraError
+            If pandas is not installed.
+
+        See Also
+        --------
+        Cluster.to_dict : The whole cluster as plain JSON data.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster = advisor.load_cluster("Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1")
+        >>> cluster.to_frame()["out_of_sync"].to_dict()
+        {1: 0, 2: 1}
+        >>> cluster.to_frame("partitions").loc[("t", 0), "isr"]
+        (1,)
+        """
+        if rows == "brokers":
+            return data_frame(self._broker_rows(), _BROKER).set_index("broker")
+        if rows == "partitions":
+            frame = data_frame(self._partition_rows(), _PARTITION)
+            return frame.set_index(["topic", "partition"])
+        raise InputError(f"rows={shown(rows)}: give 'brokers' or 'partitions'")
+
+    def _broker_rows(self) -> list[tuple[object, ...]]:
+        partitions = [p for topic in self.topics for p in topic.partitions]
+        held = Counter(broker for p in partitions for broker in p.replicas)
+        led = Counter(p.leader for p in partitions)
+        behind = Counter(b for p in partitions for b in p.replicas if b not in p.isr)
+        return [(b, rack, held[b], led[b], behind[b]) for b, rack in self.brokers.items()]
+
+    def _partition_rows(self) -> list[tuple[object, ...]]:
+        return [
+            (topic.name, p.index, p.leader, p.replicas, p.isr, topic.min_insync_replicas)
+            for topic in self.topics
+            for p in topic.partitions
+        ]
+
+    def _repr_html_(self) -> str:
+        topics = [
+            {
+                "topic": topic.name,
+                "partitions": len(topic.partitions),
+                "RF": topic.replication_factor,
+                "min ISR": topic.min_insync_replicas or "not stated",
+            }
+            for topic in self.topics[:MOST_ROWS]
+        ]
+        more = more_rows(self.topics, "topics", 'to_frame("partitions")')
+        table = html_table(topics, "Topics of the cluster")
+        notes = html_paragraphs([more, *self.notes[:MOST_ROWS]])
+        return joined(html_paragraphs([repr(self)]), table, notes).text
+
     def __repr__(self) -> str:
         text = _placed(self.brokers, "broker")
         text += f"; {_placed(self.controllers, 'controller')}" if self.controllers else ""
@@ -501,3 +555,33 @@ def _placed(racks: Mapping[int, str | None], noun: str) -> str:
     unknown = sum(rack is None for rack in racks.values())
     text += f" in {counted(len(names), 'rack')} ({', '.join(names)})"
     return text + (f", {unknown} of them in no known rack" if unknown else "")
+
+
+def _set_aside_words(topics: Sequence[Topic]) -> tuple[str, ...]:
+    """Say what is true of topics that are not judged, a sentence for each kind."""
+    sentences = []
+    for storage, true_of in _TRUE_OF.items():
+        names = [topic.name for topic in topics if topic.storage == storage]
+        if names:
+            more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+            listed = ", ".join(names[:_MOST_NAMES])
+            sentences.append(
+                f"Not judged, and not touched by any plan: {listed}{more}. They {true_of}."
+            )
+    return tuple(sentences)
+
+
+def _observers_words(topics: Sequence[Topic]) -> str:
+    """Say that observers are not judged as replicas; "" if no topic has any."""
+    observed = [topic for topic in topics if topic.has_observers]
+    if not observed:
+        return ""
+    brokers = sorted({b for topic in observed for p in topic.partitions for b in p.observers})
+    more = f" and {len(brokers) - _MOST_NAMES:,} more" if len(brokers) > _MOST_NAMES else ""
+    more_topics = f" and {len(observed) - 1:,} more topics" if len(observed) > 1 else ""
+    return (
+        f"Observers of {observed[0].name}{more_topics} (broker{'s' * (len(brokers) > 1)} "
+        f"{', '.join(map(str, brokers[:_MOST_NAMES]))}{more}) are asynchronous copies: outside the "
+        "ISR by design, they neither acknowledge nor are elected, and do not count as replicas. If "
+        "they are promoted, writes stop for less time than said here: no other setting is weighed."
+    )

@@ -75,8 +75,6 @@ class Setting:
 class Quorum:
     """The KRaft controller quorum.
 
-    leader: id of the active controller; None if there is none.
-    leader_epoch: epoch of the active controller.
     voters, observers: node ids, ascending. Brokers are observers.
     """
 
@@ -90,18 +88,12 @@ class Quorum:
 class Observed:
     """What a running cluster reports beyond a describe output.
 
-    mode (one of "kraft", "zookeeper"): kind of controller.
-    quorum: None under ZooKeeper, or if not reported.
     features: finalized features (`metadata.version`) and their levels; disabled ones are absent.
     features_known: whether the cluster reports features, so that an absent one is disabled.
     versions: Kafka version by broker id, for the brokers that could be reached.
     broker_settings: by broker id and Kafka's setting name; only `REPLICATION_SETTINGS`.
     topic_settings: by topic and Kafka's setting name, defaults included.
-    bootstrap_servers: addresses it was read from, in the form of `--bootstrap-server`.
-    command_config: path of the client properties file it was read with.
     down: brokers with replicas that are not registered or fenced.
-    Raises InputError if a field is of the wrong type, the mode is unknown, `bootstrap_servers` are
-        not addresses, or `command_config` has a control character.
     """
 
     mode: str
@@ -204,10 +196,7 @@ class Observed:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Observed:
-        """Return the object that `to_dict` wrote.
-
-        Raises AttributeError, KeyError, TypeError, ValueError if the document is malformed.
-        """
+        """Return the object that `to_dict` wrote."""
         quorum = document["quorum"]
         return cls(
             mode=str(document["mode"]),
@@ -255,10 +244,7 @@ def _whole(value: object) -> int:
 
 
 def _by_broker(rows: Mapping[str, Any], read: Callable[[Any], _Value]) -> dict[int, _Value]:
-    """Return what a saved cluster has of each broker, by id.
-
-    Raises ValueError if a key is not a broker id, or stands for the same one as another.
-    """
+    """Return what a saved cluster has of each broker, by id."""
     ids = [whole_number(key, MAX_ID) for key in rows]
     if None in ids or len({*ids}) < len(ids):
         raise ValueError("not broker ids")

@@ -19,8 +19,6 @@ REDPANDA = (
 class OtherSystem:
     """A system, its marks, and why it is not judged.
 
-    settings: names of settings that only this system has.
-    topics: names of topics that only this system has.
     why: sentence, without its period, that says how it replicates.
     """
 
@@ -50,13 +48,7 @@ SYSTEMS = (
 
 
 def refuse_other_systems(settings: Iterable[str], topics: Iterable[str], source: str) -> None:
-    """Refuse a description that shows marks of a system which is not Apache Kafka.
-
-    settings: names of all settings that the description has.
-    topics: names of its topics.
-    source: name for error messages.
-    Raises InputError if there is a mark; it names the system, the mark and why it is not judged.
-    """
+    """Refuse a description that shows marks of a system which is not Apache Kafka."""
     settings, topics = frozenset(settings), tuple(topics)
     for system in SYSTEMS:
         marks = sorted(filter(system.settings.fullmatch, settings))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from advisor.cluster.topic import Partition, Topic
+from advisor.cluster.topic import Partition, Topic, check_partitions
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
 
@@ -29,13 +29,7 @@ class CountedTopic:
 
 
 def place(topic: CountedTopic, brokers: Mapping[int, str | None], order: int = 0) -> Topic:
-    """Return the topic with its replicas assigned to brokers, all in sync.
-
-    topic: name and counts.
-    brokers: broker id to rack.
-    order: number of the topic, the seed of its placement, so that leaders spread over brokers.
-    Raises InputError if a count is out of range, or there are more replicas than brokers.
-    """
+    """Return the topic placed on brokers, all in sync; `order` is the seed: leaders spread."""
     if not 1 <= topic.partitions <= MAX_PARTITIONS:
         raise InputError(
             f"topic {topic.name} has partitions {topic.partitions}; give 1 to {MAX_PARTITIONS}"
@@ -63,6 +57,20 @@ def place(topic: CountedTopic, brokers: Mapping[int, str | None], order: int = 0
         partitions=tuple(healthy_partition(index, tuple(ids)) for index, ids in replicas.items()),
         configs=topic.configs,
     )
+
+
+def place_all(
+    topics: Iterable[CountedTopic], brokers: Mapping[int, str | None]
+) -> tuple[tuple[Topic, ...], tuple[str, ...]]:
+    """Return the topics placed one after another, and the note on that; neither without any."""
+    placed: list[Topic] = []
+    partitions = 0
+    for order, topic in enumerate(topics):
+        placed.append(place(topic, brokers, order))
+        partitions += topic.partitions
+        check_partitions(partitions)
+    names = ", ".join(topic.name for topic in placed)
+    return tuple(placed), (PLACEMENT_NOTE.format(names),) if placed else ()
 
 
 def healthy_partition(index: int, replicas: tuple[int, ...]) -> Partition:

@@ -36,9 +36,6 @@ def rack_mapping(
 
     mapping: a list value is the brokers of the rack named by its key; any other value is the rack
         of the broker with that id. None or "" means unknown.
-    where: name for error messages, such as "racks.toml".
-    noun (one of "broker", "controller"): what the ids are, for error messages.
-    Raises InputError if an id or rack is malformed, or a broker is assigned to two racks.
     """
     if not isinstance(mapping, Mapping):
         raise InputError(f"{where}: {shown(mapping)} is not a mapping; give {{id: rack}}")
@@ -79,15 +76,7 @@ def moved(
 
 
 def read_racks(racks: Racks, name: str = "racks", noun: str = "broker") -> dict[int, str | None]:
-    """Return id to rack from any form of `Racks`.
-
-    A TOML file has lines `a = [1, 2]` or `1 = "a"`, in a table of that name or at the top level.
-
-    name (one of "racks", "controllers"): what is read: the table of a file, and the name for error
-        messages.
-    noun (one of "broker", "controller"): what the ids are, for error messages.
-    Raises InputError if it cannot be read or parsed; the message names the file.
-    """
+    """Return id to rack from any form of `Racks`, in a file from the table of that name if any."""
     if isinstance(racks, Mapping):
         return rack_mapping(racks, name, noun)
     if not isinstance(racks, str | os.PathLike):

@@ -55,20 +55,14 @@ def _ids(values: tuple[int, ...]) -> str:
 class Partition:
     """One partition: its replicas, and their state when it was described.
 
-    index: partition number, from 0.
-    leader: broker id; None if the partition has no leader.
     replicas: broker ids in assignment order, including those that a reassignment is adding.
     isr: broker ids of the in-sync replicas, a subset of `replicas`; may be empty (KIP-966).
     elr, last_known_elr: eligible leader replicas (KIP-966); None if not reported.
-    adding, removing: broker ids of a reassignment in progress (KIP-455), otherwise empty.
-    leader_epoch: leader epoch; None if the source does not contain it.
     observers: broker ids of asynchronous copies (Confluent's observers), which are no replicas
         here: they neither acknowledge nor are elected. One that was promoted into the ISR is a
         replica.
     offline: broker ids of replicas and observers that the source reports as offline: the broker is
         down, or the log directory has failed.
-    Raises InputError if an id is not a non-negative integer, a replica is listed twice, the leader
-        or an ISR or ELR member is not a replica, or an observer is one.
 
     >>> Partition(index=0, leader=1, replicas=(1, 2, 3), isr=(1, 2)).replication_factor
     3
@@ -206,12 +200,10 @@ class Partition:
             "adding": list(self.adding),
             "removing": list(self.removing),
             "leader_epoch": self.leader_epoch,
-            **{name: list(ids) for name, ids in self._confluent() if ids},
+            # What only Confluent's tool prints.
+            **({"observers": list(self.observers)} if self.observers else {}),
+            **({"offline": list(self.offline)} if self.offline else {}),
         }
-
-    def _confluent(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """What only Confluent's tool prints."""
-        return ("observers", self.observers), ("offline", self.offline)
 
 
 @dataclass(frozen=True)
@@ -220,13 +212,9 @@ class Topic:
 
     partitions: at least one; sorted by index on construction.
     configs: settings by Kafka's name (`min.insync.replicas`), as in the source.
-    topic_id: topic id as Kafka prints it (2.8 and later).
-    marked_for_deletion: whether a deletion is pending (ZooKeeper mode).
     broken: numbers of further partitions whose described state cannot be (an ISR outside the
         replicas).
     stated_partitions: number of partitions that the topic has, if the source shows fewer of them.
-    Raises InputError if there is no partition, one is repeated, or `min.insync.replicas` is not a
-        positive integer.
 
     >>> Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),), {"min.insync.replicas": "2"})
     Topic(orders: 1 partition, RF 3, min ISR 2)
@@ -354,10 +342,7 @@ class Topic:
 
 
 def check_partitions(number: int) -> None:
-    """Refuse a cluster of more partitions than can be examined.
-
-    Raises InputError if there are more than `MOST_PARTITIONS`.
-    """
+    """Refuse a cluster of more partitions than can be examined."""
     if number > MOST_PARTITIONS:
         raise InputError(
             f"more than {MOST_PARTITIONS:,} partitions cannot be examined; describe fewer topics "

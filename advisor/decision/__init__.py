@@ -12,9 +12,14 @@ from advisor.decision.comparison import (
     Requirements,
     SettingChoice,
 )
-from advisor.decision.decide import Depth, decide_cluster, decide_topic
-from advisor.decision.evaluator import Evaluator, ExactEvaluator, Measured
-from advisor.decision.of_result import floor_of_reliability, verdict_of_reliability
+from advisor.decision.decide import (
+    Depth,
+    decide_cluster,
+    decide_topic,
+    floor_of_reliability,
+    verdict_of_reliability,
+)
+from advisor.decision.evaluator import ExactEvaluator, Measured
 from advisor.decision.settings import Setting, TopicQuestion
 from advisor.decision.verdict import Action, Floor, Verdict
 
@@ -22,7 +27,6 @@ __all__ = [
     "Action",
     "Comparison",
     "Depth",
-    "Evaluator",
     "ExactEvaluator",
     "Floor",
     "GoalOutcome",

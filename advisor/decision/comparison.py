@@ -17,12 +17,11 @@ from advisor.decision.evaluator import (
     LOSSES,
     MEASURES,
     MINUTES,
-    Evaluator,
+    ExactEvaluator,
     Measured,
     halved_and_doubled,
 )
-from advisor.decision.information import narrowing, value_of_information
-from advisor.decision.rule import Array, Regret, Spread
+from advisor.decision.rule import Array, Regret, Spread, narrowing, value_of_information
 from advisor.decision.settings import MOST_REPLICAS, Setting, TopicQuestion, candidates
 from advisor.errors import InputError
 from advisor.reliability import measure_table
@@ -46,8 +45,6 @@ class Requirements:
     """What a user asks of a topic beside the rule, and the price of a loss.
 
     limits: measure to the most that it may be, as a whole. Default: none.
-    survive: "rack" or "broker": what the topic must survive.
-    minutes_per_loss: how many minutes without writes are as bad as one loss.
     """
 
     limits: Mapping[str, float] = field(default_factory=dict)
@@ -70,11 +67,9 @@ class Requirements:
 class GoalOutcome:
     """What becomes of a goal under the chosen setting.
 
-    goal: a measure, or "survive".
     limit, value: the goal and the measure as a whole; 1 and 0 or 1 for "survive".
     state (one of "met", "missed", "out of reach"): missed: another setting would meet it. Out of
         reach: none does, at any RF to 5.
-    by: the setting that would meet it.
     best: the least that can be had at any RF evaluated.
     met_in, draws: in how many draws of the card it is met.
     """
@@ -95,7 +90,6 @@ class Comparison:
 
     settings: today's first, then the candidates by RF. Today's stands for the candidate that equals
         it.
-    measured: of each setting.
     groups: places of the candidates of one RF each, the fewest replicas first.
     group: the one that was chosen from: all candidates of its RF.
     pool: those of the group that may be chosen and miss fewest goals, which the rule compared.
@@ -136,14 +130,11 @@ class Comparison:
 
 def compare(
     question: TopicQuestion,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None = None,
 ) -> Comparison:
-    """Evaluate today's setting and the candidates, and apply the rule.
-
-    More replicas than the candidates have are evaluated only while a goal is missed.
-    """
+    """Evaluate today's setting and candidates, with more replicas while a goal is missed."""
     if requirements.survive is not None and survives is None:
         raise InputError(f"nothing says what survives the loss of a {requirements.survive}")
     settings, groups = [question.today], list[tuple[int, ...]]()
@@ -175,12 +166,9 @@ def compare(
 
 
 def _patient_enough(
-    setting: Setting, load: Workload, evaluator: Evaluator, requirements: Requirements
+    setting: Setting, load: Workload, evaluator: ExactEvaluator, requirements: Requirements
 ) -> Setting:
-    """The setting with the shortest delivery timeout that meets a goal for failed sends.
-
-    The usual one without such a goal, and the longest if none meets it.
-    """
+    """The setting with the shortest delivery timeout that meets a goal for failed sends, if any."""
     limit = requirements.limits.get(REFUSED)
     if limit is None or evaluator.middle(setting, load)[REFUSED] <= limit:
         return setting
@@ -239,7 +227,7 @@ def _missed(
 
 def goal_outcomes(
     comparison: Comparison,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None = None,
     draw: bool = True,
@@ -285,10 +273,7 @@ def _state(comparison: Comparison, met: Sequence[bool]) -> tuple[str, Setting | 
 class MeasureNext:
     """A number of the card that is worth measuring on one's own cluster.
 
-    path: its dotted path in the card.
-    how: how a user can measure it.
     changes_at: where another setting is chosen; None if none is within the range.
-    then: that setting.
     saves_minutes: what knowing it would save on average, in minutes without writes a year.
     narrows: which share of the variance of the cost's logarithm it explains, 0 to 1.
     """
@@ -349,12 +334,9 @@ class SettingChoice:
 
 
 def choice_of(
-    comparison: Comparison, evaluator: Evaluator, requirements: Requirements, draw: bool = True
+    comparison: Comparison, evaluator: ExactEvaluator, requirements: Requirements, draw: bool = True
 ) -> SettingChoice:
-    """Return how sure the choice is, from the same draws for every candidate and today's setting.
-
-    draw: without draws only the middle values are compared.
-    """
+    """Return how sure the choice is, from the same draws for every setting compared."""
     columns, price = comparison.columns, requirements.minutes_per_loss
     pool = [columns.index(place) for place in comparison.pool]
     chosen = columns.index(comparison.chosen)
@@ -393,7 +375,7 @@ def _amounts(comparison: Comparison, columns: Sequence[int]) -> tuple[Array, Arr
 
 
 def _drawn(
-    comparison: Comparison, evaluator: Evaluator, columns: Sequence[int]
+    comparison: Comparison, evaluator: ExactEvaluator, columns: Sequence[int]
 ) -> tuple[Array, Array]:
     load = comparison.question.load
     drawn = [evaluator.drawn(comparison.settings[place], load) for place in columns]
@@ -404,7 +386,7 @@ def _drawn(
 
 
 def _break_even(
-    comparison: Comparison, evaluator: Evaluator, step: int, drawn: bool
+    comparison: Comparison, evaluator: ExactEvaluator, step: int, drawn: bool
 ) -> Spread | None:
     neighbour = comparison.neighbour(step)
     if neighbour is None:
@@ -427,7 +409,7 @@ class Sensitivity:
     """Asks the rule again with other numbers of the card, on the settings of a comparison."""
 
     comparison: Comparison
-    evaluator: Evaluator
+    evaluator: ExactEvaluator
     requirements: Requirements
     survives: Survives | None = None
 

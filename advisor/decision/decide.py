@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,18 +22,20 @@ from advisor.decision.comparison import (
     goal_outcomes,
 )
 from advisor.decision.evaluator import (
+    DRAWS,
     LOSS_EVENTS,
     LOSS_PROBABILITY,
     LOSSES,
     MINUTES,
     RECORDS_LOST,
-    Evaluator,
+    ExactEvaluator,
     Measured,
 )
 from advisor.decision.settings import (
     MOST_REPLICAS,
     Setting,
     TopicQuestion,
+    as_kafka_places,
     beside,
     candidates,
 )
@@ -48,6 +51,11 @@ from advisor.decision.verdict import (
     Verdict,
 )
 from advisor.progress import ignore, progress_bar
+from advisor.protocol.rules.config import Config
+
+if TYPE_CHECKING:
+    from advisor.reliability.results.reliability import Reliability
+
 
 MOST_CHAINS = 64
 """Draws are taken for the topics that come first, until that many chains are drawn."""
@@ -60,19 +68,17 @@ class Depth:
     draws: how sure each choice is.
     sensitivity: of the least confident choice: the numbers that it depends on, and what to measure
         next.
-    every_sensitivity: the same of every other choice.
     others: one more replica, acks 1 and unclean elections, of each placement class.
     """
 
     draws: bool = True
     sensitivity: bool = True
     others: bool = True
-    every_sensitivity: bool = False
 
 
 def decide_topic(
     question: TopicQuestion,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements | None = None,
     *,
     survives: Survives | None = None,
@@ -81,9 +87,7 @@ def decide_topic(
 ) -> Action:
     """Decide what to set for one topic.
 
-    requirements: goals, and the price of a loss. Default: no goal, and a week without writes.
     survives: whether a setting survives what the requirements name; needed if they name something.
-    allow_lower_durability: consent to a lower min ISR.
     depth: what is computed; by default everything.
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
@@ -99,7 +103,7 @@ def decide_topic(
 
 def decide_cluster(
     questions: Sequence[TopicQuestion],
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements | None = None,
     *,
     survives: Survives | None = None,
@@ -110,13 +114,9 @@ def decide_cluster(
 ) -> Verdict:
     """Decide what to set for every topic, and put it into words.
 
-    Topics that have the same setting today, on replicas that stand in racks in the same way, are
-    one placement class: the rule chooses for the one with most partitions, and the numbers of the
-    others are computed for today's and the chosen setting. Draws are taken for the classes that
-    come first, the worst and then the largest, up to `most_chains`.
-
-    now: what is broken at this moment.
-    most_chains: largest number of chains (settings x rack patterns) that are drawn.
+    Topics with the same setting, on replicas that stand in racks in the same way, are one class:
+    the rule chooses for the one with most partitions, the numbers of the others are their own.
+    Draws are taken for the worst and largest classes, up to `most_chains` (settings x patterns).
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
     asked = evaluator, wanted, survives
@@ -139,7 +139,7 @@ def decide_cluster(
             done(1)
     least = _least_confident([(at, choices[at]) for at in order])
     for at in order:
-        if computed.every_sensitivity or (computed.sensitivity and at == least):
+        if computed.sensitivity and at == least:
             choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked)
     actions = []
     for place, at in enumerate(order):
@@ -181,8 +181,7 @@ def _drawn_classes(ordered: Sequence[Comparison], most_chains: int) -> int:
 def _least_confident(choices: Sequence[tuple[int, SettingChoice]]) -> int | None:
     """The first of the least confident choices; one without draws only if there is no other.
 
-    Of equally confident ones, that whose price of a loss is nearest to where it no longer pays: so
-    the same choice is shown with draws and without, where all are sure.
+    Of equally sure ones that nearest to a price at which it no longer pays, with draws or without.
     """
 
     def confidence(entry: tuple[int, SettingChoice]) -> tuple[float, float]:
@@ -207,7 +206,7 @@ def _room(choice: SettingChoice) -> float:
 def _with_sensitivity(
     choice: SettingChoice,
     comparison: Comparison,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None,
 ) -> SettingChoice:
@@ -218,7 +217,7 @@ def _with_sensitivity(
 def _action(
     comparison: Comparison,
     choice: SettingChoice,
-    evaluator: Evaluator,
+    evaluator: ExactEvaluator,
     requirements: Requirements,
     survives: Survives | None,
     allowed: bool,
@@ -261,11 +260,8 @@ def _severity(today: Setting, changes: bool, losses: float, least: float) -> str
     return CRITICAL if avoidable or not today.survives_restart else WARNING
 
 
-def floor_of(comparison: Comparison, evaluator: Evaluator, draw: bool) -> Floor:
-    """Return the least of each measure over the candidates and today's setting.
-
-    At the card's middle values, and in each draw, where another setting may have the least.
-    """
+def floor_of(comparison: Comparison, evaluator: ExactEvaluator, draw: bool) -> Floor:
+    """Return the least of each measure over candidates and today's setting, also in each draw."""
     columns, load = comparison.columns, comparison.question.load
     if comparison.question.has_observers:
         # What settings with observers promoted would do is not known.
@@ -301,7 +297,7 @@ def loss_size(measured: Measured, question: TopicQuestion) -> LossSize:
 
 
 def _with_others(
-    action: Action, comparison: Comparison, evaluator: Evaluator, requirements: Requirements
+    action: Action, comparison: Comparison, evaluator: ExactEvaluator, requirements: Requirements
 ) -> Action:
     """The action with what is never chosen beside it, and what one more replica would buy."""
     question, chosen = comparison.question, comparison.settings[comparison.chosen]
@@ -345,7 +341,7 @@ def _factor(amount: float, of: float) -> float:
     return amount / of if of > 0.0 else float("inf")
 
 
-def _like(first: Action, question: TopicQuestion, evaluator: Evaluator) -> Action:
+def _like(first: Action, question: TopicQuestion, evaluator: ExactEvaluator) -> Action:
     """The action of another topic of a class: the same choice, with the topic's own numbers."""
     before = evaluator.middle(question.today, question.load)
     after, then = question.today, before
@@ -385,8 +381,6 @@ def verdict_of(
 ) -> Verdict:
     """Put actions into one verdict, and into words.
 
-    questions: what they answer.
-    now: what is broken at this moment.
     undrawn: topics whose choice was made at the card's middle values only.
     choice: of the least confident action. Default: found among the actions.
     """
@@ -433,3 +427,31 @@ def _below(
         words.undrawn_sentence(undrawn),
     ]
     return sentences
+
+
+def verdict_of_reliability(
+    result: Reliability,
+    *,
+    current: Config | None = None,
+    draws: int = DRAWS,
+    depth: Depth | None = None,
+) -> Verdict:
+    """Decide about the setting that `evaluate` was asked about, as if it or `current` ran today."""
+    question, evaluator = _asked(result, current or result.config, draws)
+    return verdict_of([decide_topic(question, evaluator, depth=depth)], [question])
+
+
+def floor_of_reliability(result: Reliability) -> Floor:
+    """Return what no setting with as many replicas prevents of the measures of a result."""
+    question, evaluator = _asked(result, result.config, 0)
+    return floor_of(compare(question, evaluator, Requirements()), evaluator, False)
+
+
+def _asked(
+    result: Reliability, today_config: Config, draws: int
+) -> tuple[TopicQuestion, ExactEvaluator]:
+    """The question about a result's topic, and who answers it."""
+    today, brokers = Setting(today_config), result.cluster.brokers
+    question = TopicQuestion("", today, result.load, brokers, as_kafka_places)
+    card = result.model.under(str(result.config.mode))
+    return question, ExactEvaluator(result.cluster, card, draws)

@@ -1,7 +1,7 @@
 """What a setting costs: its measures at the middle of the card's ranges, and in each draw.
 
-The decision asks an `Evaluator` and knows nothing of chains. `ExactEvaluator` asks
-`advisor.evaluate` for each setting, and its result again for each draw.
+`ExactEvaluator` asks `advisor.evaluate` for each setting, and its result again for each draw. The
+rest of the decision knows nothing of chains.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +49,6 @@ _MOST_RESULTS = 64
 class Measured:
     """Measures of a setting at one set of the card's numbers.
 
-    values: every measure, LOSSES and MINUTES.
     causes: measure to mechanism to its part.
     """
 
@@ -65,47 +64,8 @@ class Measured:
         return max(parts, key=lambda name: parts[name], default="")
 
 
-class Evaluator(Protocol):
-    """Evaluates settings under one card; the same answer whenever it is asked."""
-
-    @property
-    def model(self) -> FailureModel:
-        """The card, at whose middle values a setting is evaluated."""
-        ...
-
-    @property
-    def draws(self) -> int:
-        """How many draws there are; 0 for none."""
-        ...
-
-    def middle(self, setting: Setting, load: Workload) -> Measured:
-        """Return the measures at the card's values."""
-        ...
-
-    def at(
-        self, setting: Setting, load: Workload, changes: Sequence[Mapping[str, float]]
-    ) -> list[Measured]:
-        """Return the measures with some numbers of the card changed, for each of some changes."""
-        ...
-
-    def drawn(self, setting: Setting, load: Workload) -> Mapping[str, Array]:
-        """Return every measure, LOSSES and MINUTES in each draw, the same ones for all settings.
-
-        Measures that are not listed among the keys may take longer.
-        """
-        ...
-
-    def drawn_numbers(self) -> Mapping[str, Array]:
-        """Return the uncertain numbers of the card in each draw, by dotted path."""
-        ...
-
-
 class ExactEvaluator:
-    """Evaluates with `advisor.evaluate`; remembers its answers.
-
-    draws: 0 for decisions that do not say how sure they are.
-    evaluated: replacement for `advisor.evaluate`, with the same arguments.
-    """
+    """Evaluates settings under one card with `advisor.evaluate`; remembers its answers."""
 
     def __init__(
         self,

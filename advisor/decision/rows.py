@@ -58,8 +58,6 @@ class TopicRow:
 
     today, set_to: `set_to` is "" to keep today's setting.
     losses, minutes: how often it loses records, and how long it stops writes in a year.
-    reason: what is wrong with today's setting, in a few words.
-    held_back: what the change lowers; "" if its command is not held back.
     """
 
     topic: str
@@ -188,14 +186,7 @@ def without_writes(minutes: float) -> str:
 
 @dataclass(frozen=True)
 class Around:
-    """The sentences around the table of topics; "" where there is nothing to say.
-
-    floor: what no setting prevents.
-    sure: how sure the choice is, and at which prices of a loss it is right.
-    undrawn: for how many topics that was not computed.
-    goals: what becomes of each goal.
-    measure: what to measure next.
-    """
+    """The sentences around the table of topics; "" where there is nothing to say."""
 
     floor: str = ""
     sure: str = ""

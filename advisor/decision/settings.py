@@ -86,17 +86,18 @@ class Setting:
         return f"{words}, acks={config.acks}{unclean}{', ' if self.patience else ''}{self.patience}"
 
 
+def as_kafka_places(replication_factor: int) -> None:
+    """No placement of its own, whatever the RF: Kafka places a new topic."""
+    del replication_factor
+
+
 @dataclass(frozen=True)
 class TopicQuestion:
     """A topic whose setting is to be decided.
 
-    topic: its name; "" for a setting that belongs to no topic yet.
     today: as it runs, with the smallest RF of its partitions.
-    load: traffic of the topic.
-    brokers: brokers of the cluster and their racks.
     planned: replication factor to the replicas that the emitted plan would create; None: as Kafka
         places a new topic.
-    internal: whether it is one of Kafka's own.
     load_is_given: else no number of records is said.
     has_observers: whether asynchronous copies stand beside its replicas. They may be promoted,
         which is not modelled: the only candidate has today's replicas and min ISR.
@@ -112,10 +113,7 @@ class TopicQuestion:
     has_observers: bool = False
 
     def allows(self, setting: Setting) -> bool:
-        """Whether the setting may be chosen: Kafka's own topics have RF 3 and min ISR 2 at least.
-
-        As far as there are three brokers.
-        """
+        """Whether it may be chosen: Kafka's own topics need RF 3 and min ISR 2."""
         if not self.internal or len(self.brokers) < USUAL_REPLICAS:
             return True
         least = setting.min_insync_replicas >= USUAL_MIN_ISR
@@ -148,8 +146,6 @@ def candidates(question: TopicQuestion, replication_factor: int = 0) -> tuple[Se
 
     Every min ISR with acks=all and clean elections, on the replicas that the plan would create.
     The usual min ISR, RF - 1, comes first: of equal settings the rule takes the first.
-
-    replication_factor: by default `candidate_factor`.
     """
     today = question.today
     if question.has_observers and replication_factor in (0, today.replication_factor):

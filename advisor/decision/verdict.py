@@ -181,7 +181,10 @@ class Action:
             "held_back": self.held_back,
             "moves": self.moves,
             "choice": choice_dict(self.choice),
-            "goals": [goal_dict(goal) for goal in self.goals],
+            "goals": [
+                plain({**vars(goal), "by": None if goal.by is None else str(goal.by)})
+                for goal in self.goals
+            ],
         }
 
 
@@ -312,9 +315,3 @@ def choice_dict(choice: SettingChoice) -> dict[str, Any]:
             for number in choice.measure_next
         ],
     }
-
-
-def goal_dict(goal: GoalOutcome) -> dict[str, Any]:
-    """Return the outcome of a goal as plain data."""
-    data: dict[str, Any] = plain({**vars(goal), "by": None if goal.by is None else str(goal.by)})
-    return data

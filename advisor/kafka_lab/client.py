@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from kafka import errors
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     CreatePartitionsRequest,
@@ -14,15 +17,65 @@ from kafka.protocol.admin import (
     ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
 )
+from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
-from advisor.kafka_lab.formats.requests import NoResponseError, error_name, send_request
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.protocol.rules.partition_registration import Replicas
+
+NETWORK_EXCEPTION = "NETWORK_EXCEPTION"
+_SIZE = struct.Struct(">i")
+_CONNECT_TIMEOUT_S = 3.0
+
+
+class NoResponseError(Exception):
+    """A broker cannot be reached or does not respond in time; callers retry."""
+
+
+def send_request(address: tuple[str, int], request: Any, release: str, timeout_s: float) -> Any:
+    """Send a request on a new connection and wait for the response; None if it has none (acks=0).
+
+    release: release of the broker, such as ``3.9.2``; selects the API version.
+    """
+    line = tuple(int(part) for part in release.split(".")[:2])
+    request.API_VERSION = BrokerVersionData(line).api_version(request)
+    request.with_header(correlation_id=1, client_id="advisor")
+    framed = request.encode(header=True, framed=True)
+    try:
+        with socket.create_connection(address, min(timeout_s, _CONNECT_TIMEOUT_S)) as connection:
+            connection.settimeout(timeout_s)
+            connection.sendall(framed)
+            if not request.expect_response():
+                # The broker has read the request when it closes its side too.
+                connection.shutdown(socket.SHUT_WR)
+                connection.recv(1)
+                return None
+            (size,) = _SIZE.unpack(_receive(connection, _SIZE.size))
+            data = _receive(connection, size)
+    except OSError as error:
+        raise NoResponseError(f"{address[0]}:{address[1]}: {error}") from None
+    response = request.header.get_response_class()
+    return response.decode(data, header=True)
+
+
+def error_name(code: int) -> str | None:
+    """Return Kafka's name of an error code; None for no error."""
+    return None if code == 0 else str(errors.for_code(code).message)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise ConnectionError("the broker closed the connection")
+        data += part
+    return bytes(data)
+
 
 LEADER_NOT_AVAILABLE = "LEADER_NOT_AVAILABLE"
 _RESPONSE_TIMEOUT_S = 20.0
@@ -44,10 +97,7 @@ Producer = tuple[int, int]
 
 
 class BrokerAccess(Protocol):
-    """The brokers that a client can use.
-
-    cluster: the cluster they belong to.
-    """
+    """The brokers of a cluster that a client can use."""
 
     cluster: RealCluster
 
@@ -60,10 +110,7 @@ class BrokerAccess(Protocol):
 
 
 class Client:
-    """Sends requests to the reachable brokers of a cluster.
-
-    access: the cluster and its reachable brokers.
-    """
+    """Sends requests to the reachable brokers of a cluster."""
 
     def __init__(self, access: BrokerAccess) -> None:
         self._access = access
@@ -192,17 +239,11 @@ class Client:
         producer: Producer | None = None,
         sequence: int = 0,
     ) -> str | None:
-        """Send one batch to one broker, once.
+        """Send one batch to one broker, once; return the error's name, None if acknowledged.
 
-        broker: broker id.
-        topic, partition: partition to write to.
-        values: values of the records.
-        acks (one of -1, 0, 1): as in the produce request; -1 is "all".
+        acks (one of -1, 0, 1): as in the produce request; -1 is "all", and 0 brings no error.
         timeout_ms: how long the broker may wait for the other replicas.
-        producer: of an idempotent producer.
-        sequence: sequence number of the first record.
-        Returns the error's name; None if acknowledged, or with acks=0.
-        Raises NoResponseError if the broker cannot be reached or does not respond in time.
+        producer, sequence: of an idempotent producer, and of its first record.
         """
         builder = MemoryRecordsBuilder(
             magic=2,

@@ -9,13 +9,137 @@ from typing import Any
 
 from advisor.kafka_lab.formats import log_directory
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.observation.flushed_offsets import FlushedOffsets
+from advisor.kafka_lab.observation.controller_state import ControllerState, open_controller_reader
 from advisor.kafka_lab.observation.quiescence import OpenFaults
 from advisor.kafka_lab.observation.snapshot import ReplicaKey, Snapshot
-from advisor.kafka_lab.quorum import Quorum
 from advisor.kafka_lab.time_scaling import TimeScale
-from advisor.protocol.log.replica_log import Log
+from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log.replica_log import EMPTY, Log, Runs
 from advisor.protocol.simulation import events as ev
+
+_SESSION_TIMEOUT_S, _POLL_INTERVAL_S = 60.0, 0.1
+
+
+class Quorum:
+    """A quorum of one: the KRaft controller, or ZooKeeper.
+
+    running: False between `stop` and `start`; `read` then returns what was recorded last.
+    waiting: brokers started while the quorum was stopped, which cannot register.
+    """
+
+    def __init__(self, cluster: RealCluster) -> None:
+        self._cluster = cluster
+        self._is_kraft = cluster.spec.mode != "zookeeper"
+        self._reader = open_controller_reader(cluster)
+        self._last = self._reader.read()
+        self._fenced_before: dict[int, int] = {}
+        self.running = True
+        self.waiting: frozenset[int] = frozenset()
+
+    def read(self) -> ControllerState:
+        """Return what is on record."""
+        if self.running:
+            self._last = self._reader.read()
+        return self._last
+
+    def close(self) -> None:
+        """Close connections."""
+        if self.running:
+            self._reader.close()
+
+    def stop(self) -> None:
+        """Kill the quorum."""
+        self.read()
+        if not self._is_kraft:
+            self._reader.close()
+        self._cluster.stop_quorum()
+        if self._is_kraft:
+            self.read()
+        self.running = False
+
+    def launch(self, broker: int) -> None:
+        """Start a broker that cannot register yet."""
+        self._cluster.launch(broker)
+        self.waiting |= {broker}
+
+    def forget(self, broker: int) -> None:
+        """Take back a `launch`: the broker has been ended."""
+        self.waiting -= {broker}
+
+    def start(self) -> None:
+        """Start the quorum with what it had recorded, and let the waiting brokers register.
+
+        A broker exits if the ZooKeeper session of its last life is still open
+        (``KafkaZkClient.registerBroker``); a supervisor would start it again until it is not.
+        """
+        waiting, self.waiting = self.waiting, frozenset()
+        if self._is_kraft:
+            known = self._reader.fencings()
+            self._fenced_before = {broker: known.count(broker) for broker in waiting}
+        else:
+            for broker in waiting:
+                self._cluster.kill(broker)
+        self._cluster.start_controller()
+        if not self._is_kraft:
+            self._reader = open_controller_reader(self._cluster)
+        self.running = True
+        for broker in () if self._is_kraft else sorted(waiting):
+            self.wait_for_session_end(broker)
+            self._cluster.launch(broker)
+
+    def rejoining(self) -> frozenset[int]:
+        """Return brokers of KRaft whose last life the controller has not fenced yet."""
+        known = self._reader.fencings() if self._fenced_before and self.running else ()
+        for broker, times in list(self._fenced_before.items()):
+            if known.count(broker) > times:
+                del self._fenced_before[broker]
+        return frozenset(self._fenced_before)
+
+    def wait_for_session_end(self, broker: int) -> None:
+        """Wait until a broker may start: it exits while its previous ZooKeeper session exists."""
+        if self._is_kraft:
+            return
+        deadline = time.monotonic() + _SESSION_TIMEOUT_S
+        while broker in self.read().serving and time.monotonic() < deadline:
+            time.sleep(_POLL_INTERVAL_S)
+
+
+class FlushedOffsets:
+    """The flushed prefix of every replica log."""
+
+    def __init__(self) -> None:
+        self._parts: dict[ReplicaKey, Runs] = {}
+
+    def note(self, broker: int, copies: Mapping[ReplicaKey, Log]) -> None:
+        """Record all logs of a broker as flushed."""
+        self._parts.update({name: log.runs for name, log in copies.items() if name[0] == broker})
+
+    def clamp(self, copies: Mapping[ReplicaKey, Log]) -> None:
+        """Drop records truncated since; if rewritten, they are unflushed."""
+        for name, runs in self._parts.items():
+            kept = common_prefix_length(runs, copies.get(name, EMPTY).runs)
+            self._parts[name] = logs.records(Log(runs), 0, kept)
+
+    def records(self, name: ReplicaKey) -> int:
+        """Return the number of records of a replica that a power failure preserves."""
+        return sum(run.length for run in self._parts.get(name, ()))
+
+
+def common_prefix_length(one: Runs, two: Runs) -> int:
+    """Return the length of the common prefix of two logs, in records."""
+    offset = 0
+    left, right = list(one), list(two)
+    while left and right:
+        a, b = left.pop(0), right.pop(0)
+        if (a.epoch, a.first) != (b.epoch, b.first):
+            break
+        length = min(a.length, b.length)
+        offset += length
+        for runs, run in ((left, a), (right, b)):
+            if run.length > length:
+                runs.insert(0, run._replace(first=run.first + length, length=run.length - length))
+    return offset
+
 
 # A pending fetch returns after replica.fetch.wait.max.ms; only the next one is blocked.
 _FETCH_WAIT_S = 0.6
@@ -24,10 +148,7 @@ _FETCH_WAIT_S = 0.6
 class FaultInjector:
     """Carries out the faults and repairs of a scenario.
 
-    cluster: a running cluster.
-    time_scale: timeouts of the cluster.
     copies: reads the replica logs from the disks.
-    quorum: the controller quorum.
     flushed: what a power failure leaves of the logs.
     no_wait: whether the next command follows without waiting for quiescence.
     exempt: the ZooKeeper controller if it has no replicas: other requests to and from it must pass.

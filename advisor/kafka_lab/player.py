@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from advisor.errors import InputError
-from advisor.kafka_lab.cleanup import reset_cluster
-from advisor.kafka_lab.client import LEADER_NOT_AVAILABLE
-from advisor.kafka_lab.machine_load import TooBusyError
+from advisor.kafka_lab.client import LEADER_NOT_AVAILABLE, Client
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, release_of
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import ClusterSpec
-from advisor.kafka_lab.real_simulation import RealSimulation
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER, ClusterSpec
+from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
+from advisor.kafka_lab.observation.controller_state import ControllerReader, open_controller_reader
+from advisor.kafka_lab.real_simulation import RealSimulation, TooBusyError
 from advisor.kafka_lab.time_scaling import time_scale_for
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.rules.versions import parse_version
@@ -25,6 +25,84 @@ from advisor.protocol.scenario.language import Command, Scenario, bad, parse
 from advisor.protocol.scenario.player import Play, played, text_of
 from advisor.protocol.simulation.cluster import Simulation
 
+_RESET_TIMEOUT_S = 120.0
+_POLL_INTERVAL_S = 0.2
+
+
+class _AllBrokers:
+    """Lets a client use every broker."""
+
+    def __init__(self, cluster: RealCluster) -> None:
+        self.cluster = cluster
+
+    has_controller = True
+
+    def reachable(self) -> tuple[int, ...]:
+        """See `BrokerAccess`."""
+        return self.cluster.brokers
+
+
+def reset_cluster(cluster: RealCluster, controller: int) -> None:
+    """Reconnect and start all brokers, delete all topics, and wait for completion.
+
+    controller: broker that becomes the controller under ZooKeeper.
+    """
+    if cluster.not_reusable:
+        cluster.recreate()
+    if cluster.network.can_partition:
+        for broker in cluster.brokers:
+            cluster.network.heal(broker)
+            cluster.catch_up(broker)
+            cluster.recover(broker)
+    if not cluster.running(CONTROLLER):
+        cluster.start_controller()
+    reader = open_controller_reader(cluster)
+    client = Client(_AllBrokers(cluster))
+    deadline = time.monotonic() + _RESET_TIMEOUT_S
+    deleted: set[str] = set()
+    try:
+        _wait_for_session_ends(cluster, reader, deadline)
+        cluster.start_missing()
+        while True:
+            state = reader.read()
+            topics = {topic for topic, _ in state.registrations}
+            all_serving = state.serving == frozenset(cluster.brokers)
+            if all_serving and not topics and not _replica_folders(cluster):
+                break
+            for topic in topics - deleted:
+                client.delete_topic(topic)
+                deleted.add(topic)
+            if time.monotonic() > deadline:
+                raise BrokersUnavailableError(
+                    f"the cluster did not get whole again: serving {sorted(state.serving)}, "
+                    f"topics {sorted(topics)}"
+                )
+            time.sleep(_POLL_INTERVAL_S)
+    finally:
+        reader.close()
+    if cluster.spec.mode == "zookeeper":
+        move_controller(cluster, controller)
+
+
+def _wait_for_session_ends(cluster: RealCluster, reader: ControllerReader, deadline: float) -> None:
+    """Wait until brokers may start: under ZooKeeper one exits if its last session is still open."""
+    if cluster.spec.mode != "zookeeper":
+        return
+    missing = {broker for broker in cluster.brokers if not cluster.running(broker)}
+    while missing & reader.read().serving and time.monotonic() < deadline:
+        time.sleep(_POLL_INTERVAL_S)
+
+
+def _replica_folders(cluster: RealCluster) -> list[str]:
+    """Replica directories that brokers have not deleted yet."""
+    return [
+        path.name
+        for broker in cluster.brokers
+        for path in cluster.data(broker).glob("*-*")
+        if path.is_dir() and not path.name.startswith("__") and not path.name.endswith("-delete")
+    ]
+
+
 _ATTEMPTS = 3
 _TOPIC_ID = "TopicId: "
 _ADMIN_VERBS = frozenset({"topic", "delete", "alter", "elect", "reassign"})
@@ -32,11 +110,7 @@ _READ_ONLY_VERBS = frozenset({"state", "registration", "log", "describe", "consu
 
 
 class RealRunner(Runner):
-    """Runs the commands of one scenario on a running cluster.
-
-    cluster: a cluster of the `spec_for` the scenario.
-    progress: called with each command line before it runs.
-    """
+    """Runs the commands of one scenario on a cluster of its `spec_for`."""
 
     def __init__(
         self, cluster: RealCluster, scenario: Scenario, progress: Callable[[str], None]
@@ -115,13 +189,7 @@ class RealRunner(Runner):
 
 
 def spec_for(scenario: Scenario, version: str | None = None) -> ClusterSpec:
-    """Return the specification of the cluster that a scenario needs.
-
-    scenario: the scenario to run.
-    version: Kafka version to use instead of the scenario's.
-    Raises InputError if the scenario has commands that real brokers do not support.
-    Raises BrokersUnavailableError if its version cannot be run here.
-    """
+    """Return the cluster that a scenario needs, of its version or another."""
     model = options.cluster_of(scenario.commands[0])
     config = model.settings.config
     _check_supported(scenario, model)
@@ -170,13 +238,9 @@ def _check_supported(scenario: Scenario, model: Simulation) -> None:
 def outputs_on_brokers(
     scenario: Scenario, cluster: RealCluster, progress: Callable[[str], None] = lambda _: None
 ) -> list[list[str]]:
-    """Run a scenario on a running cluster and return the output of every command.
+    """Run a scenario on a running cluster of its `spec_for` and return the output of every command.
 
-    The cluster is reset first, so that it can run several scenarios of the same `spec_for`.
-
-    cluster: a running cluster of its specification.
-    progress: called with each command line before it runs.
-    Raises TooBusyError if the machine was too busy in each of three runs.
+    The cluster is reset first, so that it can run several scenarios.
     """
     attempts = 0
     while True:

@@ -6,19 +6,26 @@ state, and the state is read from the cluster instead of computed.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from advisor.errors import InputError
-from advisor.kafka_lab.client import Client
+from advisor.kafka_lab.client import (
+    LEADER_NOT_AVAILABLE,
+    NETWORK_EXCEPTION,
+    Client,
+    NoResponseError,
+    Producer,
+)
 from advisor.kafka_lab.fault_injection import FAULTS, FaultInjector
 from advisor.kafka_lab.formats import log_directory
-from advisor.kafka_lab.machine_load import ExpectedServing, too_busy
 from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
 from advisor.kafka_lab.observation.quiescence import pending_work, wait_until_quiescent
 from advisor.kafka_lab.observation.snapshot import (
@@ -27,7 +34,6 @@ from advisor.kafka_lab.observation.snapshot import (
     read_replica_log,
     state_from_snapshot,
 )
-from advisor.kafka_lab.producer_retries import RetryingProducer
 from advisor.kafka_lab.time_scaling import TimeScale
 from advisor.protocol.log import replica_log as logs
 from advisor.protocol.log.replica_log import Log, Span
@@ -39,13 +45,120 @@ from advisor.protocol.simulation.cluster import Simulation
 from advisor.protocol.simulation.events import Effect, Refused
 from advisor.protocol.simulation.state import position_of, with_partition
 
+_ACKS = {"all": -1, 1: 1, 0: 0}
+_DUPLICATE = "DUPLICATE_SEQUENCE_NUMBER"
+_RETRY_BACKOFF_S = 0.1
+_METADATA_DELAY_S = 1.5
+_FINAL = frozenset({"INVALID_REQUIRED_ACKS", "MESSAGE_TOO_LARGE", "INVALID_RECORD"})
+
+
+@dataclass(frozen=True)
+class RetryingProducer:
+    """Sends one batch, with retries.
+
+    reachable: returns the brokers that the producer can reach now.
+    settled: returns whether the cluster is quiescent.
+    via: broker to send to, whatever the metadata says is the leader.
+    """
+
+    client: Client
+    topic: str
+    partition: int
+    values: tuple[bytes, ...]
+    config: Config
+    time_scale: TimeScale
+    reachable: Callable[[], Collection[int]]
+    settled: Callable[[], bool]
+    via: int | None = None
+
+    def run(self) -> str | None:
+        """Send until acknowledged, or retries or time run out; return the last error or None.
+
+        In a quiescent cluster every further attempt would fail the same way, so retrying stops
+        early, though not before brokers have received new metadata from the controller.
+        """
+        assert self.config.retries is not None
+        deadline = time.monotonic() + self.time_scale.delivery_s(self.config)
+        producer: Producer | None = None
+        sent = 0
+        settled_at: float | None = None
+        while True:
+            if not self.settled():
+                settled_at = None
+            elif settled_at is None:
+                settled_at = time.monotonic()
+            leader = self._leader()
+            error: str | None = LEADER_NOT_AVAILABLE
+            if leader is not None:
+                if producer is None and self.config.enable_idempotence:
+                    producer = self.client.new_producer()
+                error = self._attempt(leader, producer, deadline)
+                sent += 1
+            if error in (None, _DUPLICATE):
+                return None
+            now = time.monotonic()
+            out_of_time = now + _RETRY_BACKOFF_S >= deadline
+            unchanging = settled_at is not None and now > settled_at + _METADATA_DELAY_S
+            if error in _FINAL or sent > self.config.retries or out_of_time or unchanging:
+                return error
+            time.sleep(_RETRY_BACKOFF_S)
+
+    def _leader(self) -> int | None:
+        if self.via is not None:
+            return self.via
+        if not self.reachable():
+            return None
+        return self.client.leader(self.topic, self.partition)
+
+    def _attempt(self, leader: int, producer: Producer | None, deadline: float) -> str | None:
+        assert self.config.acks is not None
+        acks = _ACKS[self.config.acks]
+        # `via` is reached even if isolated: its client is on the same side of the partition.
+        reached = leader == self.via or leader in self.reachable()
+        left_ms = max(1, round((deadline - time.monotonic()) * 1000))
+        timeout_ms = min(left_ms, self.time_scale.request_ms(self.config))
+        error: str | None = NETWORK_EXCEPTION
+        if reached:
+            target = leader, self.topic, self.partition
+            with contextlib.suppress(NoResponseError):
+                error = self.client.produce(*target, self.values, acks, timeout_ms, producer)
+        # acks=0 has no response: the producer assumes success.
+        return None if acks == 0 else error
+
+
+class TooBusyError(BrokersUnavailableError):
+    """A healthy broker was fenced; the run is invalid and can be repeated."""
+
+
+def too_busy(seen: str) -> TooBusyError:
+    """Return the error, which begins with what shows it."""
+    return TooBusyError(
+        f"{seen}: this machine is too busy for sessions this short; run again when it is not"
+    )
+
+
+class ExpectedServing:
+    """The brokers that must still be serving: no fault was injected since they last served."""
+
+    def __init__(self) -> None:
+        self._brokers: frozenset[int] = frozenset()
+
+    def disturb(self, broker: int) -> None:
+        """Stop expecting a broker to serve; a fault is injected."""
+        self._brokers -= {broker}
+
+    def check(self, serving: Collection[int], live: Collection[int]) -> None:
+        """Compare with the brokers that are unfenced, and those that run and are not isolated."""
+        lost = self._brokers - set(serving)
+        if lost:
+            names = ", ".join(map(str, sorted(lost)))
+            raise too_busy(f"broker {names} was fenced and nothing had been done to it")
+        self._brokers |= frozenset(serving) & frozenset(live)
+
 
 class RealSimulation(Simulation):
-    """A simulation whose events act on real brokers.
+    """A simulation whose events act on real brokers, which are all up and have no topics.
 
-    model: brokers and settings of the scenario.
-    cluster: running, all brokers up, without topics.
-    time_scale: conversion of the scenario's times to this cluster's.
     no_wait: whether the next command follows without waiting for quiescence.
     record_by_record: whether each record is a batch of its own, so that a power failure can cut
         between any two.

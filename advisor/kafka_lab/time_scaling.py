@@ -27,8 +27,7 @@ class TimeScale:
     """Conversion of a scenario's times to a cluster's.
 
     lag_ms: ``replica.lag.time.max.ms`` of the scenario.
-    unclean_interval_ms: ``unclean.leader.election.interval.ms`` of the cluster; None for the
-        default (5 minutes).
+    unclean_interval_ms: ``unclean.leader.election.interval.ms`` of the cluster, if not the default.
     """
 
     timeouts: ClusterTimeouts

@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ from advisor.learning.prometheus import (
     is_answer,
     is_dump,
 )
+from advisor.learning.prometheus_api import Server, is_address, server_at
 from advisor.learning.transitions import Runs, Samples, nothing_read, samples_of, samples_of_runs
 from advisor.learning.typed_events import (
     TIMES,
@@ -60,8 +62,8 @@ _KEYS = (
 )
 _INCIDENTS = "incidents"
 _HERE = "local"
-_ADDRESS = ("http://", "https://")
 PACKED = (".gz", ".zst", ".xz", ".bz2", ".zip")
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}(/|$)")
 _CLUSTERS = "clusters"
 _LONG = {"years": 1.0, "months": 1.0 / 12.0, "days": 24.0 / HOURS_PER_YEAR}
 _COUNT = "events"
@@ -149,8 +151,13 @@ def _measured(sources: Sequence[Any], window: Window) -> tuple[list[ClusterHisto
     typed: list[_Counts] = []
     if window.work is not None or any(is_parquet(source) for source in sources):
         staged = [source for source in sources if is_samples(source)]
-        histories += _of_stages(staged, window)
-        sources = [source for source in sources if source not in staged]
+        asked = [source for source in sources if window.work is not None and is_address(source)]
+        if not staged and not asked:
+            raise InputError(
+                "there are no samples for --work; counts and answers of CloudWatch need no folder."
+            )
+        histories += _of_stages(staged, asked, window)
+        sources = [source for source in sources if source not in (*staged, *asked)]
     elif window.engine != _HERE:
         raise InputError(
             f"engine={shown(window.engine)} reads Parquet, or what goes to a folder for data sets "
@@ -207,7 +214,7 @@ def _joined(
 
 def is_metrics(source: str) -> bool:
     """Whether a source has metrics, and not counts that a person typed."""
-    if is_samples(source) or source.lower().startswith(_ADDRESS):
+    if is_samples(source) or is_address(source):
         return True
     is_file = source.lower().endswith(".json") and Path(source).is_file()
     return is_file and isinstance(_read_source(source, source, Window()), CloudWatch)
@@ -256,29 +263,37 @@ def _of_samples(all_samples: Sequence[Samples], window: Window) -> list[ClusterH
     ]
 
 
-def _of_stages(sources: Sequence[Any], window: Window) -> list[ClusterHistory]:
-    """Read files of samples in stages: to a folder that was named, or to one that goes away."""
+def _of_stages(
+    sources: Sequence[Any], addresses: Sequence[str], window: Window
+) -> list[ClusterHistory]:
+    """Read samples in stages: to a folder that was named, or to one that goes away."""
     from advisor.learning.stages import read_in_stages
 
-    if not sources:
-        raise InputError("there are no samples for --work: name a folder or file of samples.")
+    servers = [_server(address, window) for address in addresses]
     with ExitStack() as stack:
         work = window.work or stack.enter_context(TemporaryDirectory(prefix="advisor-learn-"))
         engine = engine_of(window.engine)
-        histories = read_in_stages(sources, os.fspath(work), engine, window.since, window.until)
+        histories = read_in_stages(
+            sources, os.fspath(work), engine, window.since, window.until, servers
+        )
     return [replace(history, mode=window.mode) for history in histories]
+
+
+def _server(address: str, window: Window) -> Server:
+    """A server to ask about a time that has begun."""
+    until = datetime.now(UTC) if window.until is None else window.until
+    if window.since is not None and window.since >= until:
+        raise InputError("since is not before until.")
+    return server_at(address, window.client_properties, window.timeout_ms)
 
 
 def _of_server(address: str, window: Window) -> list[ClusterHistory]:
     """Ask a server what brokers reported, in the time that was said."""
-    from advisor.learning.prometheus_api import server_at
     from advisor.learning.prometheus_live import runs_at
 
     until = datetime.now(UTC) if window.until is None else window.until
     since = None if window.since is None else window.since.timestamp()
-    if since is not None and since >= until.timestamp():
-        raise InputError("since is not before until.")
-    server = server_at(address, window.client_properties, window.timeout_ms)
+    server = _server(address, window)
     by_cluster: dict[str, list[Runs]] = {}
     for runs in runs_at(server, since, until.timestamp()):
         by_cluster.setdefault(runs.cluster, []).append(runs)
@@ -301,7 +316,7 @@ def _read_source(
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"{where}: give a mapping of counts or a file, not {shown(source)}.")
     path = os.fspath(source)
-    if path.lower().startswith(_ADDRESS):
+    if is_address(path):
         return _of_server(path, window)
     suffix = Path(path).suffix.lower()
     text = _text(path, MOST_DUMP_BYTES if suffix in DUMPS else MOST_JSON_CHARACTERS)
@@ -309,14 +324,7 @@ def _read_source(
         return dump_of(text, path)
     if suffix == ".csv":
         return _Counts(text, path)
-    reader = read_json if suffix == ".json" else read_toml
-    try:
-        document = reader(text)
-    except ValueError as error:
-        kind = "JSON" if suffix == ".json" else "TOML"
-        raise InputError(
-            f"{path}: not valid {kind} ({error}); counts are .toml, .json or .csv."
-        ) from None
+    document = _document(text, path, suffix)
     if is_answer(document):
         return answer_of(document, path)
     if is_cloudwatch(document):
@@ -326,11 +334,31 @@ def _read_source(
     return _Counts(document, path, Path(path).parent)
 
 
+def _document(text: str, path: str, suffix: str) -> Any:
+    """What a file of JSON or TOML has; a description of a cluster is called that."""
+    try:
+        return read_json(text) if suffix == ".json" else read_toml(text)
+    except ValueError as error:
+        from advisor.cluster.formats.sources import source_of
+
+        described = source_of(text, suffix)
+        if described is not None and described.read is not None:
+            raise InputError(
+                f"{path}: this is {described.name}, which describes a cluster and counts nothing; "
+                "give it as the cluster, with --cluster."
+            ) from None
+        kind = "JSON" if suffix == ".json" else "TOML"
+        raise InputError(
+            f"{path}: not valid {kind} ({error}); counts are .toml, .json or .csv."
+        ) from None
+
+
 def _text(path: str, most_bytes: int = MOST_JSON_CHARACTERS) -> str:
     try:
         text = read_input(path, most_bytes).decode("utf-8-sig")
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
+        hint = "; an address begins with http:// or https://" if _HOST_AND_PORT.match(path) else ""
+        raise InputError(f"{path}: cannot be read ({error.strerror}){hint}.") from None
     except UnicodeDecodeError as error:
         packed = "; unpack it first" if path.lower().endswith(PACKED) else ""
         raise InputError(f"{path}: not UTF-8 text (byte {error.start}){packed}.") from None

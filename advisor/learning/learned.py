@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _PARTITIONS, _REPLICAS, _RACKS = 12, 3, 3
 """The topic that is judged where no cluster is given."""
+_SHORT_YEARS, _FAR = 30.0 / 365.0, 10.0
+"""A rate that moves by this factor in less than a month may be of an unusual time."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ class Learned:
         left_out = sum(history.left_out for history in self.histories)
         if left_out:
             said += f" Not counted: {counted(left_out, 'event')} that began outside that time."
-        return said
+        return " ".join([said, *_cautions(years, self.numbers)])
 
     @property
     def named_words(self) -> str:
@@ -649,6 +651,21 @@ def learn(
         _given=given,
         _fit=fitted,
     )
+
+
+def _cautions(years: float, numbers: Sequence[NumberRow]) -> Iterator[str]:
+    """Say which rates were moved far by a short time, which may not have been a usual one."""
+    if years >= _SHORT_YEARS:
+        return
+    for row in numbers:
+        before, now = row.prior.value, row.posterior.value
+        if row.number.endswith(".per_year") and now > _FAR * before > 0.0:
+            time = " ".join(duration_words(years, 1.0))
+            yield (
+                f"Caution: {row.number} went from {significant(before)} to {significant(now)}, and "
+                f"only {time} {'were' if time.endswith('s') else 'was'} watched. If that was an "
+                "exercise or a migration, give a longer record."
+            )
 
 
 def _listed(source: Any) -> Sequence[Any]:

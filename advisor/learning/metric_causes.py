@@ -53,6 +53,8 @@ _SAME_BOOT_S = 90.0
 _FASTEST_BOOT_S = 20.0
 """A process that is there sooner did not wait for its host."""
 _SHRINKS_APART_S = 60.0
+_LATEST_SHRINK_S = 45.0
+"""After a death: followers that do not fetch leave an ISR after 30 s, by checks every 15 s."""
 _MOST_LEADERS = 0.5
 _STOPPING = (6.0, 7.0)
 _LEAVING = 20.0
@@ -586,10 +588,14 @@ class Causes:
             yield self._of_shrinks(group, end)
 
     def _covers(self, stop: _Stop, broker: str, time: float) -> bool:
-        """Whether an outage may be why a leader shrank an ISR; its own broker did it before."""
+        """Whether an outage may be why a leader shrank an ISR: as it begins, or at its end."""
+        late = self.step + self.blur
         begin = stop.start if broker == stop.down.target else stop.death.low - _SLACK_S
-        end = np.inf if stop.end is None else stop.end + self.step + self.blur
-        return begin <= time <= end
+        if begin <= time <= stop.death.high + _LATEST_SHRINK_S + late:
+            return True
+        # Who returns is behind at first.
+        back = self.samples.times[stop.down.last] if stop.down.returned else np.inf
+        return bool(back <= time <= (np.inf if stop.end is None else stop.end + late))
 
     def _expanded(self, time: float) -> float:
         """When no more replicas were missing than before a shrink."""

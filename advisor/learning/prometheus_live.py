@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,9 +118,7 @@ def runs_at(server: Server, since: float | None, until: float) -> list[Runs]:
     step = _step_at(asked, until if len(marks) < 2 else float(marks[-1]))
     if step is None or len(marks) < 2:
         return _in_full(asked, begin, until, step)
-    hours_at_once = int(_DAYS_AT_ONCE * _DAY / _HOUR)
-    for first in range(0, len(marks) - 1, hours_at_once):
-        hours = marks[first : first + hours_at_once + 1]
+    for hours in _blocks(marks):
         quiet = _quiet_hours(asked, hours, step)
         runs += _by_the_hour(asked, hours, quiet, step)
         for start, end in _spans(hours, ~quiet):
@@ -127,6 +126,14 @@ def runs_at(server: Server, since: float | None, until: float) -> list[Runs]:
     for start, end in ((begin, float(marks[0])), (float(marks[-1]), until)):
         runs += _in_full(asked, start, end, step) if end - start >= step else []
     return runs
+
+
+def _blocks(marks: Array) -> Iterator[Array]:
+    """Hours that are asked for together: the same ones whenever a server is asked."""
+    block = np.floor(marks[:-1] / (_DAYS_AT_ONCE * _DAY))
+    edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(marks) - 1]
+    for first, last in pairwise(edges):
+        yield marks[first : last + 1]
 
 
 # Which series there are
@@ -315,6 +322,7 @@ def _by_the_hour(asked: _Asked, marks: Array, quiet: Hours, step: float) -> Iter
                 starts + _HOUR - step * _BEFORE_NEXT,
                 np.full(len(starts), count),
                 _in_quiet(series.metric, series.values[is_quiet]),
+                series.labels,
             )
 
 

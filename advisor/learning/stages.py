@@ -50,6 +50,8 @@ from advisor.learning.metric_files import (
 )
 from advisor.learning.metric_names import Metric
 from advisor.learning.metric_outages import history_of
+from advisor.learning.prometheus_api import AnsweredServer, Server
+from advisor.learning.prometheus_live import runs_at
 from advisor.learning.transitions import (
     ENOUGH_GAPS,
     JOINED,
@@ -63,7 +65,8 @@ from advisor.learning.transitions import (
 )
 from advisor.progress import progress_bar
 
-STAGES = ("runs", "rejects", "transitions", "outages", "mechanisms", "counts", "fits")
+ANSWERS, RUNS, REJECTS = "answers", "runs", "rejects"
+STAGES = (ANSWERS, RUNS, REJECTS, "transitions", "outages", "mechanisms", "counts", "fits")
 DAY_MS = 86_400_000
 _LONGEST_GAP_S = 99_999
 _SURELY_DEAD_S = 3600.0
@@ -186,11 +189,11 @@ def _steps(rows: Rows, groups: Numbers, gaps: Numbers, is_new: NDArray[np.bool_]
 def read_task(work: str, task: Task) -> str:
     """Read a task to runs of each cluster, unless that is done; return why it cannot be, or ""."""
     name = f"{_part_name(task)}.parquet"
-    done = Path(work, "rejects", name)
+    done = Path(work, REJECTS, name)
     if _stamp_of(done) == task.stamp:
         return ""
     done.unlink(missing_ok=True)
-    for part in Path(work, "runs").glob(f"*/{name}"):
+    for part in Path(work, RUNS).glob(f"*/{name}"):
         part.unlink()
     rejects = Rejects()
     try:
@@ -199,7 +202,7 @@ def read_task(work: str, task: Task) -> str:
         return str(error)
     for cluster, (keys, rows) in by_cluster.items():
         table = _table(keys, rows)
-        _write(Path(work, "runs", _folder(cluster), name), table)
+        _write(Path(work, RUNS, _folder(cluster), name), table)
     reasons = [(*key, samples) for key, samples in sorted(rejects.samples.items())]
     table = _rejects_table(task, reasons)
     _write(done, table.replace_schema_metadata({"stamp": task.stamp}))
@@ -260,6 +263,65 @@ def _numbered(keys: Sequence[SeriesKey], rows: Rows) -> tuple[list[SeriesKey], R
     renumbered[there] = np.arange(len(there))
     rows = rows._replace(series=renumbered[rows.series])
     return [keys[number] for number in there], rows.at(np.argsort(rows.series, kind="stable"))
+
+
+# Reading: a server to runs of each cluster
+
+
+def read_server(work: str, server: Server, since: float | None, until: float) -> str:
+    """Ask a server what it has, and write that as runs; return why it does not answer, or "".
+
+    since, until: seconds since 1970.
+    """
+    folder = Path(work, ANSWERS)
+    folder.mkdir(exist_ok=True)
+    try:
+        answered = runs_at(AnsweredServer(**vars(server), folder=folder), since, until)
+    except InputError as error:
+        stays = (
+            " What it answered is kept; the same command goes on." if any(folder.iterdir()) else ""
+        )
+        return f"{error}{stays}"
+    name = f"{_part_name(Task(server.where, 0, 0, tuple(server.labels.items()), ''))}.parquet"
+    for path in Path(work, RUNS).glob(f"*/{name}"):
+        path.unlink()
+    by_cluster: dict[str, list[Runs]] = {}
+    for runs in answered:
+        by_cluster.setdefault(runs.cluster, []).append(runs)
+    for cluster, own in by_cluster.items():
+        _write(Path(work, RUNS, _folder(cluster), name), _table(*_numbered(*_rows_of_runs(own))))
+    return ""
+
+
+def _rows_of_runs(all_runs: Sequence[Runs]) -> tuple[list[SeriesKey], Rows]:
+    """Cut runs at midnight."""
+    numbers: dict[SeriesKey, int] = {}
+    pieces = []
+    for runs in all_runs:
+        key = SeriesKey(runs.target, runs.metric.value, runs.labels, "")
+        number = numbers.setdefault(key, len(numbers))
+        firsts, lasts = (np.rint(1000.0 * times) for times in (runs.firsts, runs.lasts))
+        steps = np.rint((lasts - firsts) / (1000.0 * runs.step_seconds))
+        days = (lasts // DAY_MS - firsts // DAY_MS).astype(np.int64) + 1
+        owners = np.repeat(np.arange(len(days)), days)
+        midnights = np.arange(len(owners)) - np.repeat(np.cumsum(days) - days, days)
+        midnights = (midnights + firsts[owners] // DAY_MS) * DAY_MS
+        apart = (lasts - firsts) / np.maximum(steps, 1.0)
+        apart = np.where(steps > 0.0, apart, 1000.0 * runs.step_seconds)[owners]
+        begin = firsts[owners]
+        # The first sample of a day, and the last one before the next.
+        low = np.maximum(np.ceil((midnights - begin) / apart), 0.0)
+        high = np.minimum(np.ceil((midnights + DAY_MS - begin) / apart) - 1.0, steps[owners])
+        pieces.append(
+            Rows(
+                np.full(len(owners), number),
+                np.rint(begin + low * apart).astype(np.int64),
+                np.rint(begin + high * apart).astype(np.int64),
+                (high - low).astype(np.int64) + 1,
+                runs.values[owners],
+            ).at(high >= low)
+        )
+    return list(numbers), _joined(pieces)
 
 
 # Parquet
@@ -346,7 +408,7 @@ class _Frame:
 
 def learn_cluster(work: str, frame: _Frame, cluster: str) -> bytes | str:
     """Write the data sets of a cluster; return its history, pickled, or why there is none."""
-    keys, rows, steps = _read_runs(Path(work, "runs", _folder(cluster)))
+    keys, rows, steps = _read_runs(Path(work, RUNS, _folder(cluster)))
     days = rows.firsts // DAY_MS
     order = np.lexsort((rows.firsts, rows.series, days))
     table = _table(keys, rows.at(order), steps[order])
@@ -516,11 +578,13 @@ def read_in_stages(
     engine: Engine,
     since: datetime | None = None,
     until: datetime | None = None,
+    servers: Sequence[Server] = (),
 ) -> list[ClusterHistory]:
     """Read files of samples to a folder of data sets, and return what clusters have seen.
 
     work: the folder; what it has of these files is not read again.
     engine: runs the tasks.
+    servers: are asked after the files are read, for what `work` does not have of their answers.
     since, until: only this time says what was seen; `transitions` have all of it.
     Raises InputError: files that cannot be read, after all others are done; or nothing to learn
         from.
@@ -531,12 +595,16 @@ def read_in_stages(
         for sentence in engine(partial(read_task, work), tasks):
             wrong += filter(None, [sentence])
             advance(1)
+    for server in servers:
+        last = time() if until is None else until.timestamp()
+        first = None if since is None else since.timestamp()
+        wrong += filter(None, [read_server(work, server, first, last)])
     if wrong:
         more = len(wrong) - _NAMED
         also = f" And {counted(more, 'more file')} cannot be read." if more > 0 else ""
         others = f" What {work} has of other files stays." if len(tasks) > len(wrong) else ""
         raise InputError(" ".join(wrong[:_NAMED]) + also + others)
-    folders = {path.parent.name for path in Path(work, "runs").glob("cluster=*/*.parquet")}
+    folders = {path.parent.name for path in Path(work, RUNS).glob("cluster=*/*.parquet")}
     for path in Path(work).glob("*/cluster=*/**/part-0.parquet"):
         if path.relative_to(work).parts[1] not in folders:
             path.unlink()
@@ -565,7 +633,7 @@ def _prepare(work: str) -> None:
         names = {path.name for path in folder.iterdir()} if folder.exists() else set()
         if names - set(STAGES):
             raise InputError(f"{work} has other files; name an empty or new folder for data sets.")
-        for stage in STAGES[:2]:
+        for stage in (RUNS, REJECTS):
             (folder / stage).mkdir(parents=True, exist_ok=True)
         # What was being written when an earlier call was killed; another may be at work now.
         for path in folder.rglob(".*.parquet.*.part"):
@@ -601,7 +669,7 @@ def _left_out(work: str) -> Iterator[str]:
     from pyarrow import parquet
 
     samples: dict[str, int] = {}
-    for path in sorted(Path(work, "rejects").glob("*.parquet")):
+    for path in sorted(Path(work, REJECTS).glob("*.parquet")):
         for row in parquet.ParquetFile(path).read(columns=["reason", "samples"]).to_pylist():
             samples[row["reason"]] = samples.get(row["reason"], 0) + row["samples"]
     for reason in ("bad line", "no time"):

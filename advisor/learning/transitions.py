@@ -39,6 +39,8 @@ _SAME_SCRAPE = 0.25
 _MOST_OFF = 0.01
 """Share of the gaps between samples that may be no multiple of a step."""
 ENOUGH_GAPS = 10
+_HANDOVER_S = 300.0
+"""After the start of a series in which one of the same target may end: Prometheus looks back so."""
 MOST_TIMES_COMMON = 5
 """Of the step of a cluster, beyond which a step is taken for gaps: a target that hardly answers."""
 _MOST_POINTS = 100_000_000
@@ -55,6 +57,7 @@ class Runs(NamedTuple):
         firsts ascend.
     counts (n,): samples of each run.
     values (n,).
+    labels: tell two series of one target and metric apart.
     """
 
     cluster: str
@@ -65,6 +68,7 @@ class Runs(NamedTuple):
     lasts: Array
     counts: Places
     values: Array
+    labels: str = ""
 
 
 def runs_of(series: Series, step_seconds: float) -> Runs:
@@ -90,6 +94,7 @@ def runs_of(series: Series, step_seconds: float) -> Runs:
         times[ends - 1],
         ends - starts,
         values[starts],
+        series.labels,
     )
 
 
@@ -264,6 +269,8 @@ def _overlaid(pieces: Sequence[Runs], where: str) -> _Held:
         inside = slice(places[0], places[-1])
         given, before = np.repeat(row.values, np.diff(places)), values[inside]
         is_both = ~np.isnan(given) & ~np.isnan(before) & (given != before)
+        # A pod's old address may be scraped still, or repeated, when its new one is already there.
+        is_both &= edges[1:][inside] > row.edges[0] + _HANDOVER_S + step
         # Two that are scraped at different moments differ for less than a step at each change.
         if (is_both & (seconds[inside] >= step)).any():
             raise InputError(

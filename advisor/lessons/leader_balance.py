@@ -22,13 +22,6 @@ def leaders_by_broker(
 ) -> dict[int, int]:
     """Count the partitions that each broker leads after some brokers died, one after the other.
 
-    Every replica is in sync and the preferred replica leads before the first death; the
-    controller's own rule elects the next leader.
-
-    assignment: replicas by partition, as `assign` returns them.
-    dead: brokers that die, in this order.
-    Returns number of partitions by broker id, ascending; 0 for the dead ones.
-
     >>> leaders_by_broker({0: [1, 2], 1: [2, 3], 2: [3, 1]}, dead=[1])
     {1: 0, 2: 2, 3: 1}
     """

@@ -156,12 +156,9 @@ class Calendar:
 def take_calendar(
     tables: Mapping[str, Any], failing: Failing
 ) -> tuple[Calendar | None, Mapping[str, Any]]:
-    """Take the calendar out of a card's tables.
+    """Take the calendar out of a card's tables, and put in the rate that follows from it.
 
-    Returns None without the section; tables: without it. ``[broker.restart]`` has the calendar's
-        numbers, and the rate that follows from its weeks.
-    Raises Exception: what ``failing`` makes: for an unknown or missing key, a value out of range,
-        or a number that ``[broker.restart]`` says as well.
+    Raises Exception: what ``failing`` makes.
     """
     if "calendar" not in tables:
         return None, tables

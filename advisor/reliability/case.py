@@ -46,9 +46,8 @@ Rates = tuple[tuple[str, float], ...]
 class ProducerTimeouts(NamedTuple):
     """How long a producer keeps a record before it fails the send; each may be infinite.
 
-    outage_hours: while every attempt fails at once.
-    waiting_hours: while the leader does not answer; at least ``outage_hours``.
-    delivery_hours: ``delivery.timeout.ms``.
+    outage_hours: while every attempt fails at once; waiting_hours: while the leader does not
+    answer.
     """
 
     outage_hours: float
@@ -139,11 +138,9 @@ class ChainParameters:
     ) -> ChainParameters:
         """Read settings, card and workload.
 
-        brokers, racks: of the whole cluster.
         brokers_per_rack: brokers whose leaders move together when a rack fails.
         voter_racks: racks with voters of the controller quorum whose outages can take the majority.
         mechanisms: to be counted with the card's, even if their rates are 0.
-        Raises NotComputedError if the card gives a repair a shape of more than 2.
         """
         constants = chain_constants(config, model, load, brokers).shared_by_versions
         mechanisms |= possible_mechanisms(model)
@@ -199,11 +196,7 @@ class ChainParameters:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The arguments of `evaluate`, read once.
-
-    placement: replica sets of the topic.
-    events_per_year: rate of each mechanism of the card for one broker, one rack or the cluster.
-    """
+    """The arguments of `evaluate`, read once."""
 
     cluster: Any
     config: Config
@@ -224,13 +217,7 @@ class Case:
         load: Workload | None = None,
         replicas: tuple[Replicas, ...] | None = None,
     ) -> Case:
-        """Place the topic and read every number.
-
-        replicas: replicas of each partition; by default as Kafka places a new topic.
-        Raises InputError if Kafka could not place the topic.
-        Raises NotComputedError if the card has a shape of more than 2, or what `check_exact`
-            refuses.
-        """
+        """Place the topic, by default as Kafka does, and read every number."""
         check_exact(model)
         load = Workload() if load is None else load
         at_once = transition_rates.racks_at_once(model)
@@ -308,11 +295,7 @@ class Case:
 def _rates(
     names: tuple[str, ...], replicas: int, model: FailureModel, sizes: transition_rates.Sizes
 ) -> tuple[Rates, Rates]:
-    """The rates that settings with as many replicas share, for any topic: all but that of copies.
-
-    And the same rounded. So that a few candidates and topics on the same draws of a card read each
-    draw once.
-    """
+    """The rates, and the same rounded, that settings with as many replicas share."""
     per_hour = transition_rates.rate_per_hour
     rates = tuple(
         (name, 0.0 if name == COPY else per_hour(name, replicas, model, sizes)) for name in names
@@ -355,11 +338,7 @@ def chain_constants(
 
 
 def possible_mechanisms(model: FailureModel) -> frozenset[str]:
-    """Names of the failures that the card lets happen, with their probabilities and shapes.
-
-    A name is dotted, as in the card. Probabilities of 0 and shapes of 1 are left out. Deaths are
-    named by their rates.
-    """
+    """Dotted names of the failures that can happen, of their probabilities and shapes."""
     return _possible(model, table())
 
 

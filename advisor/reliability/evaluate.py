@@ -140,18 +140,14 @@ def prepare(
     *,
     placement: tuple[Replicas, ...] | None = None,
 ) -> None:
-    """Solve the chains of a configuration, which other timeouts of producers share.
-
-    Few chains are cached, so that one may be gone although `evaluate` still knows its answer.
-    """
+    """Solve the chains of a configuration, which other timeouts of producers share."""
     solve_chains(Case.read(cluster, config, model, load, placement))
 
 
 def topic_evaluator() -> Callable[..., Reliability]:
     """Return `evaluate` for one topic after another of a cluster.
 
-    Losses that make up less than a hundredth or so of the first losses are not examined for what
-    sets share; the stated error holds them. All other measures are computed as usual.
+    What sets share is examined to a hundredth of the first losses; the stated error holds the rest.
     """
 
     def evaluated(
@@ -175,10 +171,7 @@ def check_inputs(
     load: object = None,
     placement: object = None,
 ) -> None:
-    """Check the types of the arguments that every front door takes.
-
-    Raises InputError if one is of the wrong type; the message names it.
-    """
+    """Check the types of the arguments that every front door takes."""
     if not isinstance(getattr(cluster, "brokers", None), Mapping):
         raise InputError(f"cluster={shown(cluster)}: give a Cluster, as load_cluster returns it")
     expect("config", config, Config, "a Config")

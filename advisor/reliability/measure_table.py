@@ -229,10 +229,7 @@ def weighed_as_times() -> tuple[Measure, ...]:
 
 
 def measure(name: str) -> Measure:
-    """Return the entry of a measure.
-
-    Raises InputError if there is none; the message lists all names.
-    """
+    """Return the entry of a measure."""
     if name not in _current:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(_current)}")
     return _current[name]

@@ -201,10 +201,7 @@ def _estimate(amounts: list[float], rows: list[RollingRow], most: float) -> Esti
 
 
 def alone(plan: Plan) -> Plan:
-    """The plan of rolling restarts by themselves, with the first failure of each hurried.
-
-    So much that one comes in every other rolling restart: weights stay below exp(3).
-    """
+    """The plan of rolling restarts by themselves, with the first failure of each hurried."""
     rolling = plan.rolling
     assert rolling is not None
     outages = [mechanism.hours for mechanism in plan.mechanisms.values()]

@@ -8,7 +8,7 @@ import pytest
 
 import advisor
 from advisor.__main__ import main
-from advisor.advice.kafka_version import controller_note, controller_of, version_of
+from advisor.advice.situation import controller_note, controller_of, version_of
 from advisor.errors import AdvisorError
 
 CARD = advisor.FailureModel.from_dict({"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}})

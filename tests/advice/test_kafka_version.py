@@ -7,7 +7,7 @@ import pytest
 
 import advisor
 from advisor import Cluster, audit, load_cluster
-from advisor.advice.kafka_version import version_of
+from advisor.advice.situation import version_of
 from advisor.protocol.rules.versions import NEWEST_KNOWN
 
 CARD = advisor.FailureModel.from_dict({"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}})

@@ -5,11 +5,10 @@ import json
 import pytest
 
 from advisor.advice import audit
-from advisor.advice.findings.checks import check_topic
-from advisor.advice.topic_settings import config_of
 from advisor.cluster import load_cluster
 from advisor.errors import InputError
 from advisor.reliability.failures.failure_model import FailureModel
+from read_cluster import findings_of_topic
 
 CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1e-3, "hours": 12}}})
 HEADER = "Topic: {}\tPartitionCount: {}\tReplicationFactor: 3\tConfigs: min.insync.replicas=2\n"
@@ -68,7 +67,7 @@ def test_nothing_is_concluded_about_brokers_that_do_not_occur():
     """Three brokers of one topic are not all brokers of the cluster."""
     whole, part = load_cluster(WHOLE), load_cluster(topic("a", 0, 1, stated=2))
     for cluster, codes in ((whole, {"KRA304"}), (part, set())):
-        found = check_topic(cluster.topics[0], cluster, config_of(cluster.topics[0], "4.1", {}))
+        found = findings_of_topic(cluster.topics[0], cluster)
         assert {finding.code for finding in found} == codes
 
 

@@ -70,7 +70,7 @@ def test_made_up_outputs_are_placed_like_kafka(name, brokers, racks, factors):
     assert found == factors
     for topic in cluster.topics:
         for partition in topic.partitions:
-            zones = {cluster.rack_of(broker) for broker in partition.replicas}
+            zones = {cluster.brokers[broker] for broker in partition.replicas}
             assert len(zones) == min(len(partition.replicas), racks)
             assert partition.isr == partition.replicas
     leaders = {p.leader for topic in cluster.topics for p in topic.partitions}
@@ -104,7 +104,7 @@ def test_bare_metal_counts_are_placed_over_the_racks():
     cluster = load_cluster(SAMPLES / "bare-metal-3.9.toml")
     assert (cluster.kafka_version, len(cluster.brokers)) == ("3.9", 9)
     for partition in cluster.topic("machine-telemetry").partitions:
-        assert len({cluster.rack_of(broker) for broker in partition.replicas}) == 3
+        assert len({cluster.brokers[broker] for broker in partition.replicas}) == 3
     assert cluster.topic("quality-records").replication_factor == 4
 
 

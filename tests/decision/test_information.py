@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from advisor.decision.information import narrowing, value_of_information
+from advisor.decision.rule import narrowing, value_of_information
 
 
 def two_costs(rate: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from advisor.kafka_lab import real_simulation
-from advisor.kafka_lab.machine_load import TooBusyError
-from advisor.kafka_lab.real_simulation import RealSimulation
+from advisor.kafka_lab.real_simulation import RealSimulation, TooBusyError
 from advisor.protocol.rules.config import Config
 from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import Simulation

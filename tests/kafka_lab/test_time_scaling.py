@@ -3,8 +3,8 @@
 import pytest
 
 from advisor.errors import AdvisorError, InputError
+from advisor.kafka_lab.fault_injection import FlushedOffsets, common_prefix_length
 from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts
-from advisor.kafka_lab.observation.flushed_offsets import FlushedOffsets, common_prefix_length
 from advisor.kafka_lab.player import spec_for
 from advisor.kafka_lab.time_scaling import time_scale_for
 from advisor.protocol.log.replica_log import Log, Run

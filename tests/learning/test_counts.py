@@ -264,6 +264,7 @@ def test_zeros_stand_beside_incidents(tmp_path: Path) -> None:
         ({**FRAME, "events": {"broker.power": [{"start": "soon"}]}}, "must be a time"),
         ({**FRAME, "events": {"broker.power": [{"end": "2025-01-01"}]}}, "no start"),
         ("no-such.toml", "cannot be read"),
+        ("127.0.0.1:9090", "begins with http://"),
         (7, "give a mapping"),
     ],
 )
@@ -342,3 +343,15 @@ def test_what_has_to_be_unpacked_or_is_empty_is_said(tmp_path: Path) -> None:
     empty.write_text(" \n")
     with pytest.raises(InputError, match="it is empty"):
         advisor.learn(empty, prior="three_az_cloud")
+
+
+def test_a_description_of_a_cluster_is_called_that(tmp_path: Path) -> None:
+    """Not a broken file of counts: it goes with --cluster. A broken file of counts still is one."""
+    path = tmp_path / "describe.txt"
+    path.write_text("Topic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n")
+    told = "this is the output of kafka-topics.sh --describe, .* with --cluster"
+    with pytest.raises(InputError, match=told):
+        read(path)
+    path.write_text("brokers = 12\nyears = \n")
+    with pytest.raises(InputError, match="not valid TOML"):
+        read(path)

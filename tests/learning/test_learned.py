@@ -403,3 +403,14 @@ def test_a_card_says_itself_what_was_learned(tmp_path: Path) -> None:
         assert row.before == str(learned.prior.quantities[row.number])
     again = advisor.learn(counts, prior=advisor.load_model(tmp_path / "my_card.toml"))
     assert {row.card for row in learned_numbers(again.model)} == {"my_card"}
+
+
+def test_a_short_time_that_moves_a_rate_far_is_said() -> None:
+    """A day of restarts may be a migration; a year of them, or a day that fits, says nothing."""
+    said = "Caution: broker.restart.per_year went from 12 to"
+    day = learned({"broker.restart": 36}, years=1.0 / 365.0)
+    assert said in str(day)
+    assert said in day._repr_html_()
+    assert said in day.explain()
+    assert "Caution" not in str(learned({"broker.restart": 36_000}))
+    assert "Caution" not in str(learned({"broker.crash": 1}, years=1.0 / 365.0))

@@ -106,3 +106,19 @@ def test_no_restart_is_called_a_crash_on_a_grid() -> None:
     acts, seconds = busy_acts(world, SEED, 10, (Kind.CRASH,))
     crashed = happened(world, acts, SEED, seconds)
     assert judge(crashed, read(crashed, scraping).outages, 35.0).named[Kind.CRASH] >= 7
+
+
+@pytest.mark.parametrize("step_s", [5.0, 15.0, 30.0])
+@pytest.mark.parametrize("version", ["3.9", "4.3"])
+def test_a_leader_that_limps_while_another_broker_is_down_is_told(
+    version: str, step_s: float
+) -> None:
+    """Only around its beginning and its end may an outage be why ISRs shrink."""
+    world = World(version=version)
+    acts = [Act(Kind.CRASH, 1_200.0, (1,), 1_800.0), Act(Kind.HALF_DEAD, 1_900.0, (3,), 200.0)]
+    history = happened(world, acts, SEED, 4_000.0)
+    scraping = Scraping(step_s=step_s, node_exporter=True)
+    judged = judge(history, read(history, scraping).outages, 35.0)
+    assert judged.named[Kind.HALF_DEAD] == judged.found[Kind.CRASH] == 1
+    assert not judged.misnamed
+    assert not judged.false_rows

@@ -13,7 +13,7 @@ from advisor.__main__ import main
 from advisor.errors import InputError
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory
-from advisor.learning.prometheus_api import server_at
+from advisor.learning.prometheus_api import AnsweredServer, server_at
 from advisor.learning.typed_events import moment
 from certificates import authority
 from command_line import one_sentence
@@ -26,9 +26,9 @@ UNDER_MIN_ISR = f"{REPLICA_MANAGER}_underminisrpartitioncount"
 PRIOR = "three_az_cloud"
 
 
-def healthy(days: float) -> Metrics:
+def healthy(days: float, step_s: float = STEP) -> Metrics:
     """A cluster in which nothing happens; its begin and end are no full hours."""
-    metrics = Metrics(BEGIN + 610.0, BEGIN + 610.0 + days * DAY, STEP)
+    metrics = Metrics(BEGIN + 610.0, BEGIN + 610.0 + days * DAY, step_s)
     for target in (*BROKERS, *CONTROLLERS):
         metrics.put("up", target, 1.0)
         metrics.put("process_start_time_seconds", target, BEGIN - 1e6)
@@ -262,3 +262,89 @@ def test_labels_in_the_address_choose_a_cluster() -> None:
         advisor.learn(f"{served.address}/prometheus/?cluster=payments", prior=PRIOR)
     assert served.questions[0]["path"] == "/prometheus/api/v1/query_range"
     assert 'cluster="payments"' in served.questions[0]["query"]
+
+
+def eventful(step_s: float = STEP) -> Metrics:
+    """Three days with an outage over midnight, refused writes and a silent target."""
+    metrics = healthy(3.0, step_s)
+    midnight = BEGIN + 2.0 * DAY
+    restarted(metrics, BROKERS[2], midnight - 200.0, midnight + 300.0)
+    metrics.change(UNDER_MIN_ISR, BROKERS[1], midnight + 40_000.0, 3.0)
+    metrics.change(UNDER_MIN_ISR, BROKERS[1], midnight + 40_600.0, 0.0)
+    metrics.silence(BROKERS[0], BEGIN + DAY + 5_000.0, BEGIN + DAY + 8_600.0)
+    return metrics
+
+
+def window_of(metrics: Metrics, work: Path | None) -> Window:
+    until = moment(np.datetime_as_string(_date(metrics.end), unit="s"), "")
+    return Window(until=until, work=work)
+
+
+def data_sets(folder: Path) -> dict[Path, bytes]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("step_s", [5.0, 30.0, 60.0])
+def test_what_goes_to_a_folder_says_the_same(step_s: float, tmp_path: Path) -> None:
+    """To a millisecond; and a second time nothing is asked."""
+    metrics = eventful(step_s)
+    with serving(replying(metrics)) as served:
+        (direct,) = read_histories([served.address], window_of(metrics, None))
+        (staged,) = read_histories([served.address], window_of(metrics, tmp_path))
+        count = len(served.questions)
+        (again,) = read_histories([served.address], window_of(metrics, tmp_path))
+        assert len(served.questions) == count
+    assert again == staged
+    assert len(direct.outages) == len(staged.outages) == 1
+    for one, other in zip(direct.outages, staged.outages, strict=True):
+        assert (one.mechanism, one.brokers) == (other.mechanism, other.brokers)
+        assert abs((one.start - other.start).total_seconds()) < 0.002
+    assert direct.refused == staged.refused
+    assert direct.seen == staged.seen
+    assert [gap.broker for gap in direct.gaps] == [gap.broker for gap in staged.gaps]
+    assert direct.years == pytest.approx(staged.years, rel=1e-6)
+
+
+@pytest.mark.parametrize("after", [1, 7, 23, 40])
+def test_a_call_that_broke_off_asks_for_the_rest(
+    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was answered is kept, and the data sets are those of a call that did not break off."""
+    monkeypatch.setattr("advisor.learning.prometheus_api._WAITS_S", ())
+    metrics = eventful()
+    answer = replying(metrics)
+    left = [after]
+
+    def failing(asked: dict[str, str]) -> tuple[int, str, bytes]:
+        left[0] -= 1
+        return answer(asked) if left[0] >= 0 else (503, "text/plain", b"")
+
+    with serving(failing) as served:
+        with pytest.raises(InputError, match="the same command goes on"):
+            read_histories([served.address], window_of(metrics, tmp_path / "broken"))
+        left[0] = 1_000
+        read_histories([served.address], window_of(metrics, tmp_path / "broken"))
+        rest = 1_000 - left[0]
+        read_histories([served.address], window_of(metrics, tmp_path / "whole"))
+    whole = 1_000 - left[0] - rest
+    assert rest == whole - after
+    assert data_sets(tmp_path / "broken") == data_sets(tmp_path / "whole")
+
+
+def test_the_last_hour_is_asked_again(tmp_path: Path) -> None:
+    """More of it may have come in, and what a file of answers lacks is asked, too."""
+    metrics = healthy(0.5)
+    window = window_of(metrics, tmp_path)
+    with serving(replying(metrics)) as served:
+        read_histories([served.address], window)
+        first = len(served.questions)
+        for path in (tmp_path / "answers").iterdir():
+            path.write_bytes(path.read_bytes()[:-9])
+        read_histories([served.address], window)
+        assert len(served.questions) == 2 * first
+        server = AnsweredServer(**vars(server_at(served.address)), folder=tmp_path / "answers")
+        now = time.time()
+        for _ in range(2):
+            server.ask('{__name__="up"}', now - 600.0, now, 60.0)
+        assert len(served.questions) == 2 * first + 2

@@ -139,6 +139,23 @@ def test_a_pod_with_another_address_goes_on() -> None:
     assert samples.seconds[gap].sum() == pytest.approx(5 * STEP + 4.0)
 
 
+def test_a_pods_old_address_may_be_scraped_for_a_while() -> None:
+    """The new series counts; two that contradict each other for longer are refused."""
+    whole = series_of(Metric.UP, "b1", [1.0] * SCRAPES)
+    new = Series("", "b1", Metric.UP, whole.times[20:], whole.values[20:])
+
+    def old(scrapes: int) -> Series:
+        silent = np.where(whole.times[: 20 + scrapes] < whole.times[18], 1.0, 0.0)
+        return Series("", "b1", Metric.UP, whole.times[: 20 + scrapes], silent)
+
+    (samples,) = samples_of([old(9), new], "here")
+    up = samples.of(Metric.UP, "b1")
+    assert samples.seconds[up == 0.0].sum() == pytest.approx(2 * STEP)
+    assert not np.isnan(up).any()
+    with pytest.raises(InputError, match="two series of up"):
+        samples_of([old(15), new], "here")
+
+
 def test_targets_may_have_steps_of_their_own() -> None:
     """Controllers each 15 s and brokers each 30 s, neither with a gap."""
     fast = Series("", "c1", Metric.ACTIVE, BEGIN + 15.0 * np.arange(80.0), np.ones(80))

@@ -110,7 +110,6 @@ def calls() -> Mapping[str, tuple[Callable[..., object], Choices, int]]:
         ),
         "with_racks": (cluster.with_racks, {"mapping": [{1: "a"}]}, 1),
         "topic": (topics.topic, {"name": ["t"]}, 1),
-        "rack_of": (cluster.rack_of, {"broker": [1]}, 1),
         "Topic": (
             Topic,
             {

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from advisor.decision import Measured, Setting, TopicQuestion
-from advisor.decision.evaluator import LOSSES, MEASURES, MINUTES
+from advisor.decision.evaluator import LOSSES, MEASURES, MINUTES, ExactEvaluator
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
@@ -43,8 +43,8 @@ def usual(setting: Setting, card: FailureModel) -> tuple[float, float]:
     return losses, minutes if factor > 1 else minutes * 4.0
 
 
-class FakeEvaluator:
-    """An `Evaluator` by a formula; counts what it is asked."""
+class FakeEvaluator(ExactEvaluator):
+    """Answers by a formula; counts what it is asked."""
 
     def __init__(
         self, amounts: Amounts = usual, model: FailureModel = MODEL, draws: int = 128
@@ -52,16 +52,6 @@ class FakeEvaluator:
         self._amounts, self._model = amounts, model
         self._cards = [*model.draws(draws, 0)] if draws else []
         self.asked: list[str] = []
-
-    @property
-    def model(self) -> FailureModel:
-        """The card."""
-        return self._model
-
-    @property
-    def draws(self) -> int:
-        """How many draws."""
-        return len(self._cards)
 
     def middle(self, setting: Setting, load: Workload) -> Measured:
         """Return the measures at the card's values."""
@@ -79,12 +69,6 @@ class FakeEvaluator:
         self.asked.append(f"drawn {setting}")
         rows = [self._measured(setting, load, card).values for card in self._cards]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
-
-    def drawn_numbers(self) -> Mapping[str, np.ndarray]:
-        """Return the uncertain numbers in each draw."""
-        return {
-            path: np.array([card[path] for card in self._cards]) for path in self._model.uncertain
-        }
 
     def _measured(self, setting: Setting, load: Workload, card: FailureModel) -> Measured:
         losses, minutes = self._amounts(setting, card)

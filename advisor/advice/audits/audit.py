@@ -9,14 +9,11 @@ from os import PathLike
 from typing import Any
 
 from advisor import plotting
-from advisor.advice.arguments import check_arguments, check_producer_settings
-from advisor.advice.audits.baseline import Changes, changes_since
-from advisor.advice.audits.current_state import CurrentState, current_state
-from advisor.advice.audits.sarif import results_of, sarif_log
-from advisor.advice.audits.state_words import state_lines
-from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
+from advisor.advice.audits.current_state import CurrentState, current_state, state_lines
+from advisor.advice.audits.sarif import Changes, changes_since, results_of, sarif_log
+from advisor.advice.audits.topic_audit import TopicAudit, audit_topic
 from advisor.advice.candidate import goals_words, lost_words
-from advisor.advice.deciding import Decided, Decision, evaluated_once
+from advisor.advice.deciding import Decided, Decision, Evaluate, evaluated_once
 from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
@@ -24,13 +21,11 @@ from advisor.advice.findings.checks import (
     check_producer,
     check_replacement,
 )
-from advisor.advice.findings.known_bugs import check_version
-from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.findings.owners import owner_of
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import count_in_words, sentence
-from advisor.advice.situation import Situation
+from advisor.advice.situation import Situation, check_arguments
 from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.decision.verdict import CRITICAL, SEVERITIES
@@ -436,8 +431,7 @@ def audit(
     [('logs', 'critical'), ('orders', 'ok')]
     """
     cluster, model = cluster_of(cluster), model_of(model)
-    check_arguments(cluster, model, load, goals, kafka_version)
-    check_producer_settings(producer)
+    check_arguments(cluster, model, load, goals, kafka_version, producer)
     situation = Situation.read(cluster, load, kafka_version, producer, shared=shared)
     return _audited(situation, model, goals or Goals(), evaluated or topic_evaluator())
 
@@ -447,28 +441,23 @@ def _audited(situation: Situation, model: FailureModel, goals: Goals, evaluated:
     cluster, once = situation.cluster, evaluated_once(evaluated)
     decision = Decision(situation, model, goals.requirements, evaluated=once)
     audits: list[TopicAudit] = []
-    with progress_bar(len(cluster.topics), " topics", "Auditing") as done:
+    with progress_bar(len(situation.topics), " topics", "Auditing") as done:
         for topic in situation.topics:
-            action = decision.action(topic.name)
-            audits += audit_topic(topic, situation, model, goals, action, once)
+            audits += audit_topic(topic, decision, goals)
             done(1)
     audits.sort(key=_worst_first)
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
     producing = Config(kafka_version=situation.version, **situation.settings)
-    stated = situation.stated_version
-    now = current_state(situation)
     return Audit(
         situation=situation,
         model=model,
         goals=goals,
         topics=tuple(audits),
         general=(
-            *check_missing(now.presence),
             *check_cluster(situation),
-            *(check_version(stated, situation.mode) if stated else ()),
             *_of_results(audits, situation, goals, check_producer(producing, model)),
         ),
-        now=now,
+        now=current_state(situation),
         copysets=copysets(
             (p.held for t in cluster.topics for p in t.partitions), len(cluster.brokers)
         ),
@@ -544,11 +533,7 @@ def _html_row(audited: TopicAudit) -> dict[str, object]:
 
 
 def spread_numbers(placement: Copysets) -> dict[str, object]:
-    """Return copysets, scatter width and loss probabilities as plain JSON data.
-
-    ``chance_of_loss`` maps a number of brokers lost at once, at random, to the probability that
-    they hold every replica of some partition, with bounds.
-    """
+    """Return copysets, scatter width and chances of loss by brokers lost at once, as plain data."""
     widths = placement.scatter_width.values()
     return {
         "copysets": len(placement.sets),

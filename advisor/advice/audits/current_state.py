@@ -1,6 +1,6 @@
 """The state of a cluster when it was described: what is missing, and what the next failure does.
 
-Elections are those of `advisor.protocol.rules.controller`.
+Elections are those of `advisor.protocol.rules.controller`. `state_lines` says it in words.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from advisor.advice.findings.checks import missing_words
+from advisor.advice.migration.tools import Tools
+from advisor.advice.phrases import first_of, listed
 from advisor.advice.situation import Situation
-from advisor.advice.topic_settings import config_of
 from advisor.cluster import Partition, Topic
-from advisor.cluster.broker_presence import Presence, presence_of
-from advisor.protocol.rules.config import effective_min_isr
+from advisor.cluster.broker_presence import Presence
+from advisor.protocol.rules.config import Config, effective_min_isr
 from advisor.protocol.rules.controller import Policy, broker_gone
 from advisor.protocol.rules.isr import refusal_before_append
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
@@ -28,7 +30,6 @@ class NextFailure:
     """Effect of the crash of one more broker, apart from present problems.
 
     unclean: partitions that would get a leader which may lack acknowledged records.
-    offline: partitions that would have no leader.
     refusing: other partitions that would begin to refuse acks=all.
     last_copies: partitions with min ISR 1 that have acknowledged records on this broker only: they
         go with its disk.
@@ -52,20 +53,16 @@ class CurrentState:
 
     Partitions are named ``topic-number``. A partition may be in several of the lists.
 
-    kafka_version, mode: version and controller whose rules were used.
-    presence: which brokers are in sync somewhere, and what is known of the others.
     out_of_sync: partitions that have a leader, and a replica that is out of sync.
-    offline: partitions without a leader.
     under_min_isr: partitions that refuse acks=all now.
     at_min_isr: partitions with a replica out of sync that refuse acks=all after one more failure.
-    one_left: partitions of several replicas of which one is in sync.
     not_elected: brokers that are up and may lead a partition that has no leader.
     start_first: the broker whose return helps most: it brings back partitions that are offline,
         else writes, else in-sync replicas.
     worst_next: the broker whose crash would do most harm now; None if none would do any, or all is
         in sync.
+    half_done: topics whose partitions differ in their number of replicas, though none is moved now.
     sole: whether every partition without a leader has a single replica: no other can be elected.
-    has_observers: whether topics have observers, which are listed as under-replicated.
     bootstrap_servers, command_config: addresses and client properties that a running cluster was
         read with; "" and None else.
     """
@@ -82,6 +79,7 @@ class CurrentState:
     not_elected: tuple[int, ...] = ()
     start_first: int | None = None
     worst_next: NextFailure | None = None
+    half_done: tuple[str, ...] = ()
     sole: bool = False
     has_observers: bool = False
     bootstrap_servers: str = ""
@@ -134,28 +132,28 @@ class _Described(NamedTuple):
 
 def current_state(situation: Situation) -> CurrentState:
     """Return the state of a cluster when it was described; without topics nothing is wrong."""
-    cluster, version = situation.cluster, situation.version
-    observed = cluster.observed
+    cluster, observed = situation.cluster, situation.cluster.observed
     partitions = sum(len(topic.partitions) for topic in cluster.elected)
-    state = CurrentState(version, situation.mode, partitions)
+    half_done = tuple(topic.name for topic in cluster.topics if _is_half_done(topic))
+    state = CurrentState(situation.version, situation.mode, partitions, half_done=half_done)
     if observed is not None:
         servers, client = observed.bootstrap_servers, observed.command_config
         state = replace(state, bootstrap_servers=servers, command_config=client)
     reported = observed is not None and observed.down
     if not reported and all(_healthy(p) for t in cluster.elected for p in t.partitions):
         return state
-    settings = {"acks": "all", **situation.controller}
-    every = [row for topic in cluster.elected for row in _described(topic, version, settings)]
+    every = [
+        row for topic in cluster.elected for row in _described(topic, situation.config_of(topic))
+    ]
     broken = [d for d in every if not _healthy(d.partition)]
-    presence = presence_of(cluster)
-    up = presence.in_sync
+    up = situation.presence.in_sync
     offline = [d for d in every if d.partition.leader is None]
     led = [d for d in broken if d.partition.leader is not None]
     sizes = [(d, len(d.partition.isr), d.policy.min_isr) for d in led]
     under = [d for d, size, least in sizes if size < least]
     return replace(
         state,
-        presence=presence,
+        presence=situation.presence,
         out_of_sync=_names(led),
         offline=_names(offline),
         under_min_isr=_names(under),
@@ -169,8 +167,13 @@ def current_state(situation: Situation) -> CurrentState:
     )
 
 
-def _described(topic: Topic, version: str, settings: dict[str, Any]) -> Iterator[_Described]:
-    config = config_of(topic, version, settings)
+def _is_half_done(topic: Topic) -> bool:
+    """Whether a reassignment ended with some partitions on more replicas than others."""
+    factors = {partition.replication_factor for partition in topic.partitions}
+    return len(factors) > 1 and not any(p.reassigning for p in topic.partitions)
+
+
+def _described(topic: Topic, config: Config) -> Iterator[_Described]:
     policies = {}
     for partition in topic.partitions:
         factor = partition.replication_factor
@@ -278,3 +281,129 @@ def _effect(
 
 def _refuses(record: Registration, policy: Policy) -> bool:
     return refusal_before_append("all", len(record.isr), policy.min_isr) is not None
+
+
+def state_lines(state: CurrentState, brief: bool = False) -> tuple[str, ...]:
+    """Return the state in up to four lines: now, next, first, half done; none if all is well.
+
+    In brief without what the next failure would do, and without what the verdict's text names.
+    """
+    lines = []
+    if not state.in_sync:
+        all_offline = len(state.offline) == state.partitions
+        worst = "" if brief or all_offline else _next(state.worst_next)
+        lines = [_now(state, brief), worst, _first(state)]
+    if state.half_done:
+        lines.append(
+            f"Half done: partitions of {first_of(state.half_done)} differ in their number of "
+            "replicas; finish or undo the reassignment."
+        )
+    return tuple(line for line in lines if line)
+
+
+def _now(state: CurrentState, brief: bool) -> str:
+    if brief and state.missing and (state.offline or state.under_min_isr or state.one_left):
+        named = state.missing == (state.start_first,)
+        return "" if named else f"Now: {_missing(state).removesuffix('; ')}."
+    wrong = []
+    if state.offline:
+        is_single = len(state.offline) == 1
+        wrong.append(f"{len(state.offline):,} {'is' if is_single else 'are'} offline")
+    if state.under_min_isr:
+        refuse = "refuses" if len(state.under_min_isr) == 1 else "refuse"
+        wrong.append(f"{len(state.under_min_isr):,} {refuse} acks=all (below min ISR)")
+    if state.one_left:
+        have = "has" if len(state.one_left) == 1 else "have"
+        wrong.append(f"{len(state.one_left):,} {have} one in-sync replica left")
+    at_min = len(set(state.at_min_isr) - set(state.one_left))
+    if at_min:
+        wrong.append(f"{at_min:,} will refuse acks=all after one more failure (at min ISR)")
+    if state.out_of_sync and not wrong:
+        have = "has" if len(state.out_of_sync) == 1 else "have"
+        wrong.append(f"{len(state.out_of_sync):,} {have} replicas out of sync")
+    if not wrong:
+        wrong.append("all have every replica in sync")
+    return f"Now: {_missing(state)}of {_partitions(state.partitions)} {listed(wrong)}."
+
+
+def _missing(state: CurrentState) -> str:
+    failed = state.presence.failed_directories
+    words = missing_words(state.presence) if state.missing else ["no broker is missing"]
+    if failed:
+        names = first_of([str(broker) for broker in failed])
+        running = f"brokers {names} run" if len(failed) > 1 else f"broker {names} runs"
+        words.append(f"{running}, but not all of its log directories work")
+    return "".join(f"{text}; " for text in words)
+
+
+def _partitions(number: int) -> str:
+    return f"{number:,} partition{'' if number == 1 else 's'}"
+
+
+def _next(worst: NextFailure | None) -> str:
+    if worst is None:
+        return "Next: if any one more broker crashes, no further partition stops."
+    harm = []
+    if worst.unclean:
+        harm.append(f"{_partitions(worst.unclean)} may lose acknowledged records")
+    if worst.offline:
+        goes = "goes" if worst.offline == 1 else "go"
+        harm.append(f"{_partitions(worst.offline)} {goes} offline")
+    if worst.refusing:
+        refuses = "refuses" if worst.refusing == 1 else "refuse"
+        more = f"{worst.refusing:,} more" if harm else _partitions(worst.refusing)
+        harm.append(f"{more} {refuses} acks=all")
+    text = f"Next: the worst broker to lose now is {worst.broker}: {listed(harm)}"
+    if worst.last_copies:
+        whose = _partitions(worst.last_copies)
+        text += f", and no other disk has the newest acknowledged records of {whose}"
+    return f"{text}."
+
+
+def _first(state: CurrentState) -> str:
+    tools = _tools(state)
+    if state.not_elected:
+        names = first_of([str(broker) for broker in state.not_elected])
+        brokers = f"brokers {names} were" if len(state.not_elected) > 1 else f"broker {names} was"
+        return (
+            f"First: find out why {brokers} not elected, though up and allowed to lead. Often it "
+            "is a failed log directory, which the broker's own log names. If no partition gets a "
+            "leader, look at the controllers. "
+            f"Check: {tools.controller_status(state.mode).text}"
+        )
+    broker = state.start_first
+    if broker is None:
+        return ""
+    what = f"find out why broker {broker} is behind"
+    if broker in state.presence.down:
+        what = f"bring back broker {broker}"
+    elif broker in state.presence.failed_directories:
+        what = f"repair the failed log directory of broker {broker}"
+    elif broker in state.presence.unknown and state.presence.part:
+        what = f"see whether broker {broker} runs, and why it is behind"
+    elif broker in (*state.presence.unknown, *state.presence.offline):
+        what = f"bring back broker {broker} (if it is up, see its log)"
+    if state.offline:
+        others = "elect no other replica unless its disk is lost"
+        if state.sole:
+            others = "there is no other replica to elect: if its disk is lost, so are the records"
+        return (
+            f"First: {what}, which offline partitions wait for; {others}. "
+            f"Check: {tools.unhealthy('unavailable').text}"
+        )
+    if state.under_min_isr:
+        return (
+            f"First: {what}; leave min.insync.replicas as it is. "
+            f"Check: {tools.unhealthy('under-min-isr').text}"
+        )
+    return (
+        f"First: {what}; restart no other broker until this prints {tools.nothing}: "
+        f"{tools.unhealthy('under-replicated').text}"
+    )
+
+
+def _tools(state: CurrentState) -> Tools:
+    """Return the tools, with the addresses that the cluster was read with in place of variables."""
+    servers, config = state.bootstrap_servers, state.command_config
+    tools = Tools(state.kafka_version, command_config=config, has_observers=state.has_observers)
+    return replace(tools, bootstrap_servers=servers, by_hand=True) if servers else tools

@@ -1,21 +1,23 @@
-"""An audit as a SARIF 2.1.0 log (OASIS), which code scanning and CI services read.
+"""An audit as a SARIF 2.1.0 log (OASIS) for code scanning, and what changed since an accepted one.
 
-Source: sarif-v2.1.0-os, sections 3.13 (log), 3.14 (run), 3.27 (result) and 3.49 (rule).
+Source: sarif-v2.1.0-os, sections 3.13 (log), 3.14 (run), 3.27 (result) and 3.49 (rule). A result is
+known again by its code and topic, whatever the numbers in its message; one that is about partitions
+is new again for a partition that was not accepted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from advisor.advice.audits.setting_lines import FACTOR, MIN_ISR, Lines, setting_of
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.findings.catalogue import Finding
-from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
+from advisor.advice.findings.catalogue import BROKEN, NOTE, RISK, Finding, Rule
 from advisor.decision.verdict import CRITICAL, WARNING
+from advisor.errors import InputError
 from advisor.formatting import capital
 from advisor.parsing import read_json
 from advisor.rendering import sarif_message
@@ -56,13 +58,25 @@ FINGERPRINT = "codeAndTopic/v1"
 
 _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
 
+MIN_ISR, FACTOR, UNCLEAN = "min.insync.replicas", "replication.factor", "unclean"
+_SETTINGS = {
+    MIN_ISR: re.compile(r"min[._-]?in[._-]?sync[._-]?replicas", re.IGNORECASE),
+    FACTOR: re.compile(r"^\W*(replication([._-]?factor)?|replicas)\W*[:=]", re.IGNORECASE),
+    UNCLEAN: re.compile(r"unclean[._-]?leader[._-]?election", re.IGNORECASE),
+}
+_SETTING_OF_CODE = {
+    **dict.fromkeys(("KRA101", "KRA102", "KRA103", "KRA206"), MIN_ISR),
+    **dict.fromkeys(("KRA201", "KRA202", "KRA203", "KRA204", "KRA205", "KRA304", "KRA306"), FACTOR),
+    "KRA302": UNCLEAN,
+}
+_NAME = re.compile(r"[\w.-]+")
+_RESOURCE = re.compile(r"\s*resource\b")
+_ITEM = re.compile(r"( *)- ")
+_DOCUMENT = "---"
+
 
 def results_of(topics: Sequence[TopicAudit], findings: Iterable[Finding]) -> list[Finding]:
-    """List the results of an audit: missed goals, settings to change, and findings.
-
-    topics: worst first.
-    findings: heaviest first.
-    """
+    """List the results of an audit: missed goals, settings to change, and findings."""
     missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
     settings = [
         Finding(SETTINGS[t.severity], t.topic.name, f"{capital(t.advice)}: {t.action.why}")
@@ -81,9 +95,6 @@ def sarif_log(
 ) -> dict[str, Any]:
     """Return a SARIF log: a result for each missed goal, setting to change, and finding.
 
-    topics: worst first.
-    findings: heaviest first.
-    source: where the cluster was read: a path, or words where there is no file.
     text: content of that file, for the lines of the topics.
     new: results that no accepted audit had; the others are unchanged. Default: no audit was.
     """
@@ -151,7 +162,7 @@ def _changed(audited: TopicAudit) -> str:
 
 def _line(result: Finding, lines: Lines, changed: Mapping[str, str]) -> int:
     """The line of the setting that a result is about, else of its topic."""
-    setting = setting_of(result.code)
+    setting = _SETTING_OF_CODE.get(result.code, "")
     if result.rule in SETTINGS.values():
         setting = changed.get(result.topic, "")
     return lines.of(result.topic, setting)
@@ -208,3 +219,146 @@ def _uri(source: str) -> str:
     """Return the source as a relative or file URI."""
     path = PurePath("stdin" if source == "-" else source or "cluster")
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Where topics and their settings stand in a text, counted from 1.
+
+    named: first line that names each topic.
+    """
+
+    text: tuple[str, ...]
+    named: Mapping[str, int]
+
+    @classmethod
+    def read(cls, text: str, topics: Collection[str]) -> Lines:
+        """Find the topics in a text."""
+        lines = tuple(text.splitlines())
+        first: dict[str, int] = {}
+        names = set(topics)
+        for number, line in enumerate(lines, 1):
+            for name in names.intersection(_NAME.findall(line)):
+                first.setdefault(name, number)
+        for name in names - first.keys():
+            number = _composed(name, lines)
+            if number:
+                first[name] = number
+        return cls(lines, first)
+
+    def of(self, topic: str, setting: str) -> int:
+        """Return the line of a topic's setting; of its name, or 1, where it does not stand."""
+        named = self.named.get(topic, 1)
+        if setting not in _SETTINGS or topic not in self.named:
+            return named
+        start, end = self._block(named - 1)
+        for number in range(start, end):
+            if _SETTINGS[setting].search(self.text[number]):
+                return number + 1
+        return named
+
+    def _block(self, named: int) -> tuple[int, int]:
+        """Return the lines, counted from 0, of the block of a topic."""
+        line = self.text[named]
+        depth = _depth(line)
+        if line.rstrip().endswith(":"):  # a table of topics: what follows is deeper
+            return named, self._end(named, depth)
+        for number in range(named, -1, -1):
+            above = self.text[number]
+            if _RESOURCE.match(above):
+                return number, self._next(number, _RESOURCE.match)
+            item = _ITEM.match(above)
+            if item is not None and (number == named or len(item[1]) < depth):
+                return number, self._end(number, len(item[1]))
+            if above.rstrip() == _DOCUMENT or number == 0:
+                return number, self._next(number, lambda other: other.rstrip() == _DOCUMENT)
+        return named, named + 1
+
+    def _end(self, start: int, depth: int) -> int:
+        """The first line after a start that is not deeper."""
+        return self._next(start, lambda other: bool(other.strip()) and _depth(other) <= depth)
+
+    def _next(self, start: int, ends: Callable[[str], object]) -> int:
+        for number in range(start + 1, len(self.text)):
+            if ends(self.text[number]):
+                return number
+        return len(self.text)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _composed(name: str, lines: tuple[str, ...]) -> int:
+    """The line that gives a name its last part, where a tool puts it together from several."""
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        for start in range(len(parts) - length, -1, -1):
+            key = re.escape(".".join(parts[start : start + length]))
+            pattern = re.compile(rf"[\W]*name\W+{key}\W*", re.IGNORECASE)
+            matches = [number for number, line in enumerate(lines, 1) if pattern.fullmatch(line)]
+            if matches:
+                return matches[-1]
+    return 0
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changed since an accepted audit.
+
+    new: what was not accepted, heaviest first; missed goals and settings to change included.
+    gone: what was accepted and is no more, such as "KRA102 audit".
+    """
+
+    new: tuple[Finding, ...]
+    gone: tuple[str, ...]
+    accepted: int
+
+    def fails(self, severity: str) -> bool:
+        """Whether something new is broken, critical or misses a goal; for "warning" also less."""
+        warning = severity == WARNING
+        return any(
+            f.rule.weight == BROKEN or (warning and f.rule is SETTINGS[WARNING]) for f in self.new
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the changes as plain JSON data."""
+        return {
+            "new": [finding.to_dict() for finding in self.new],
+            "gone": list(self.gone),
+            "accepted": self.accepted,
+        }
+
+
+def changes_since(accepted: str, results: Sequence[Finding], source: str = "") -> Changes:
+    """Compare the results of an audit with those of an accepted one."""
+    before = _accepted_partitions(accepted, source)
+    new = [result for result in results if _is_new(result, before)]
+    now = {fingerprint(result) for result in results}
+    gone = tuple(" ".join(mark.split("/", 1)).strip() for mark in before if mark not in now)
+    return Changes(tuple(new), gone, len(results) - len(new))
+
+
+def _is_new(result: Finding, before: dict[str, set[int]]) -> bool:
+    mark = fingerprint(result)
+    return mark not in before or not before[mark].issuperset(result.partitions)
+
+
+def _accepted_partitions(accepted: str, source: str) -> dict[str, set[int]]:
+    """The partitions of each accepted result, by its fingerprint."""
+    refused = InputError(
+        f"{source or 'the baseline'} is not a SARIF file of this advisor; write one with advisor "
+        "audit --sarif, and accept what it says."
+    )
+    if not is_own_log(accepted):
+        raise refused
+    partitions: dict[str, set[int]] = {}
+    try:
+        for run in read_json(accepted)["runs"]:
+            for result in run["results"]:
+                mark = str(result["partialFingerprints"][FINGERPRINT])
+                named = result["properties"].get("partitions", ())
+                partitions.setdefault(mark, set()).update(map(int, named))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise refused from None
+    return partitions

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from advisor.advice.candidate import Candidate, choose, goals_for
-from advisor.advice.findings.catalogue import Finding
-from advisor.advice.findings.checks import check_topic
-from advisor.advice.findings.rule import BROKEN
-from advisor.advice.goals import Goals, goal_words
+from advisor.advice.deciding import Decision
+from advisor.advice.findings.catalogue import BROKEN, Finding
+from advisor.advice.goals import Goals
 from advisor.advice.phrases import listed
-from advisor.advice.situation import Situation
 from advisor.advice.tolerance import share_of
-from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster import Partition, Topic
 from advisor.decision import Action
 from advisor.decision.verdict import CRITICAL, OK, SEVERITIES
 from advisor.decision.words import often, stopped
 from advisor.protocol.rules.config import Config
-from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.workload import Workload
 
-Evaluate = Callable[..., Reliability]
 # No leader, writes refused, one in-sync replica left.
 _URGENT = ("KRA104", "KRA106", "KRA110")
 
@@ -32,9 +26,6 @@ class TopicAudit:
     """Audit of one topic, or of its partitions with one replication factor.
 
     partitions: partitions covered. A topic with several replication factors has one entry for each.
-    choice: settings, reliability, and the goals that are met, as it is today.
-    findings: about the whole topic.
-    action: what to do about the whole topic.
     """
 
     topic: Topic
@@ -71,13 +62,6 @@ class TopicAudit:
         return tuple(code not in codes for code in _URGENT)
 
     @property
-    def missed(self) -> str:
-        """Present failures and missed goals: "losses, writes"; "" if none."""
-        return ", ".join(
-            [*self.broken, *(goal_words(goal, brief=True) for goal in self.choice.unmet)]
-        )
-
-    @property
     def advice(self) -> str:
         """What to set, in a few words; "" to keep today's settings."""
         action = self.action
@@ -112,58 +96,35 @@ class TopicAudit:
         return line
 
 
-def setting_words(audits: Sequence[TopicAudit]) -> str:
-    """Return "RF 3, min ISR 2", with "or" between settings of different partitions."""
-    configs = [audit.choice.config for audit in audits]
-    words = (f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}" for c in configs)
-    return " or ".join(dict.fromkeys(words))
-
-
-def audit_topic(
-    topic: Topic,
-    situation: Situation,
-    model: FailureModel,
-    goals: Goals,
-    action: Action,
-    evaluated: Evaluate,
-) -> list[TopicAudit]:
-    """Return the audit of one topic on the brokers that hold it, an entry per replication factor.
-
-    action: what to do about the topic.
-    evaluated: replacement for `advisor.evaluate`, with the same arguments.
-    """
-    cluster, config, load = situation.cluster, situation.config_of(topic), situation.load_of(topic)
-    findings = tuple(check_topic(topic, cluster, config))
-    parts: dict[int, list[Partition]] = {}
+def audit_topic(topic: Topic, decision: Decision, goals: Goals) -> list[TopicAudit]:
+    """Return the audit of a topic on the brokers that hold it, one for each replication factor."""
+    config = decision.situation.config_of(topic)
+    partitions_of: dict[int, list[Partition]] = {}
     for partition in topic.partitions:
-        parts.setdefault(partition.replication_factor, []).append(partition)
+        partitions_of.setdefault(partition.replication_factor, []).append(partition)
     audits = []
-    for factor, members in parts.items():
+    for factor, partitions in partitions_of.items():
         own = config
         if factor != config.replication_factor:
             own = config.changed(replication_factor=factor)
-        choice = _evaluated(cluster, members, own, model, load, goals, evaluated)
-        audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings, action))
+        choice = _as_it_is(topic, partitions, own, decision, goals)
+        indexes = tuple(partition.index for partition in partitions)
+        findings, action = decision.findings[topic.name], decision.action(topic.name)
+        audits.append(TopicAudit(topic, indexes, choice, findings, action))
     return audits
 
 
-def _evaluated(
-    cluster: Cluster,
-    members: Sequence[Partition],
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    goals: Goals,
-    evaluated: Evaluate,
+def _as_it_is(
+    topic: Topic, partitions: Sequence[Partition], config: Config, decision: Decision, goals: Goals
 ) -> Candidate:
-    held = tuple(p.held for p in members)
-    own_load = load
-    if len(members) < load.partitions:
-        fraction = len(members) / load.partitions
-        rate = load.records_per_second * fraction
-        own_load = replace(load, partitions=len(members), records_per_second=rate)
-    reliability = evaluated(cluster, config, model, own_load, placement=held)
-    racks = dict(cluster.brokers.items())
+    """Today's setting of some partitions of a topic, on their replicas and with their load."""
+    held = tuple(partition.held for partition in partitions)
+    load = decision.situation.load_of(topic)
+    if len(partitions) < load.partitions:
+        rate = load.records_per_second * (len(partitions) / load.partitions)
+        load = replace(load, partitions=len(partitions), records_per_second=rate)
+    reliability = decision.evaluate(config, load, held)
+    racks = dict(decision.situation.cluster.brokers.items())
     racks_known = None not in racks.values()
     rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None
     used = {racks[broker] for replicas in set(held) for broker in replicas}

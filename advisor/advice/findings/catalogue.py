@@ -11,18 +11,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from advisor.advice.findings.controller_rules import CONTROLLER_RULES
-from advisor.advice.findings.created_topic_rules import CREATED_TOPIC_RULES
-from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
+BROKEN, RISK, NOTE = "broken", "risk", "note"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of the catalogue.
+
+    weight (one of "broken", "risk", "note"): broken: does not work at present. Risk: records may be
+        lost or writes refused. Note: information.
+    """
+
+    code: str
+    weight: str
+    title: str
+    why: str
+    remedy: str
 
 
 @dataclass(frozen=True)
 class Finding:
     """A rule that applies to a topic, to the cluster or to the producers.
 
-    topic: topic name; "" if the finding is about the cluster or the producers.
-    detail: what was observed, in one sentence.
-    partitions: partitions affected; empty if the finding is not about single partitions.
     brokers: brokers that are out of sync, of which the finding tells or follows; empty for others.
     own_remedy: what to do in this case; "" if what the rule says.
     """
@@ -61,6 +71,17 @@ class Finding:
         }
 
 
+_CHANGE_VOTERS = (
+    "Under KRaft, kafka-metadata-quorum.sh --bootstrap-server $BS describe --status shows the "
+    "voters. With kraft.version 1 (see kafka-features.sh --bootstrap-server $BS describe) its "
+    "add-controller and remove-controller change them, one at a time. With 0 do not just edit "
+    "controller.quorum.voters: new, empty controllers could outvote the old ones and lose the "
+    "metadata. Upgrade kraft.version to 1 first (possible since 4.1)."
+)
+_NO_ISR_CHANGE = (
+    "no leader is elected and no ISR changes. Partitions led from that rack go offline, and "
+    "acks=all writes time out on every other partition with an in-sync replica in it"
+)
 _RULES = (
     Rule(
         "KRA101",
@@ -157,7 +178,80 @@ _RULES = (
         "Describe the topic again; if it says the same, restart the controller that is active and "
         "look at its log before anything is moved. The partition is not judged.",
     ),
-    *CREATED_TOPIC_RULES,
+    Rule(
+        "KRA201",
+        RISK,
+        "The consumer offsets have one replica",
+        "One broker down stops every consumer group whose offsets it holds, and losing its disk "
+        "loses their positions. offsets.topic.replication.factor changes nothing for a topic "
+        "that exists.",
+        "Reassign __consumer_offsets to three replicas.",
+    ),
+    Rule(
+        "KRA202",
+        RISK,
+        "The transaction log has one replica",
+        "One broker down stops every transactional producer whose state it holds.",
+        "Reassign __transaction_state to three replicas with min.insync.replicas=2.",
+    ),
+    Rule(
+        "KRA203",
+        RISK,
+        "An internal topic has one replica",
+        "One broker down makes it unavailable, one disk lost loses it.",
+        "Reassign it to three replicas.",
+    ),
+    Rule(
+        "KRA204",
+        RISK,
+        "A topic has one replica",
+        "Topics that Kafka creates by itself get default.replication.factor, which is 1 unless "
+        "set. One broker down stops it, one disk lost loses it.",
+        "Reassign it to three replicas; set default.replication.factor to 3, or to the number of "
+        "brokers if there are fewer, and auto.create.topics.enable=false.",
+    ),
+    Rule(
+        "KRA205",
+        RISK,
+        "A framework's own topic has one replica",
+        "The framework keeps its state in it: losing it loses that.",
+        "Reassign it to three replicas, and set the framework's own option for topics to come.",
+    ),
+    Rule(
+        "KRA206",
+        RISK,
+        "The transaction log's min.insync.replicas does not fit its replicas",
+        "With 1 a committed transaction may be forgotten; with as many as there are replicas, "
+        "every restart makes InitProducerId time out.",
+        "Set min.insync.replicas=2 with three replicas; where the topic does not exist yet, "
+        "transaction.state.log.min.isr=2 and transaction.state.log.replication.factor=3 on every "
+        "broker.",
+    ),
+    Rule(
+        "KRA207",
+        RISK,
+        "Topics that Kafka creates get one replica",
+        "One broker down stops such a topic, one disk lost loses it.",
+        "In server.properties of every broker (with Strimzi spec.kafka.config of the Kafka "
+        "resource) set the factor to 3, or to the number of brokers where there are fewer, and "
+        "restart one after another. It changes no topic that exists. "
+        "auto.create.topics.enable=false prevents that clients create topics by mistake.",
+    ),
+    Rule(
+        "KRA208",
+        NOTE,
+        "Kafka's own topics need more brokers than there are",
+        "Kafka creates __consumer_offsets, __transaction_state and (4.2 and newer) "
+        "__share_group_state when they are first used, with three replicas by default (its sample "
+        "server.properties sets 1). With fewer brokers it cannot (since 0.11): consumer groups "
+        "find no coordinator, InitProducerId of transactional producers times out, and share "
+        "groups get no records.",
+        "Add brokers; or set offsets.topic.replication.factor, "
+        "transaction.state.log.replication.factor and share.coordinator.state.topic."
+        "replication.factor to the number of brokers, and transaction.state.log.min.isr and "
+        "share.coordinator.state.topic.min.isr to one less, at least 1, in server.properties of "
+        "every broker, and restart them.",
+    ),
     Rule(
         "KRA301",
         RISK,
@@ -264,7 +358,47 @@ _RULES = (
         "up, never the longest log. Compare the logs with kafka-dump-log.sh first, and stop a "
         "broker that would be taken before the one with the longest.",
     ),
-    *CONTROLLER_RULES,
+    Rule(
+        "KRA313",
+        RISK,
+        "The number of controllers is even",
+        "A quorum needs more than half of its controllers. An even number survives no more "
+        "failures than one controller fewer would, and has one more that can fail.",
+        f"Run three or five controllers. {_CHANGE_VOTERS}",
+    ),
+    Rule(
+        "KRA314",
+        RISK,
+        "All controllers are in one rack",
+        f"When that rack fails, {_NO_ISR_CHANGE} (all, if each rack has one).",
+        f"Place the controllers in three racks, one in each. {_CHANGE_VOTERS}",
+    ),
+    Rule(
+        "KRA315",
+        RISK,
+        "The controllers are in two racks only",
+        "One of two racks always holds at least half of the controllers. When it fails, "
+        f"{_NO_ISR_CHANGE}, although the other rack is up.",
+        "Place a controller in a third rack or site; it needs no broker there. " + _CHANGE_VOTERS,
+    ),
+    Rule(
+        "KRA316",
+        RISK,
+        "One rack holds too many of the controllers",
+        "When that rack fails, the controllers of the others are not a majority: until it is back, "
+        f"{_NO_ISR_CHANGE} (all, if each rack has one).",
+        "Spread the controllers evenly, so that no rack holds half of them or more. "
+        + _CHANGE_VOTERS,
+    ),
+    Rule(
+        "KRA317",
+        RISK,
+        "There is one controller only",
+        "While it is down, no leader is elected and no ISR changes. If its disk is lost, the "
+        "cluster cannot be managed: brokers keep copies of the metadata, but restoring them is "
+        "manual work.",
+        f"Run three controllers, in three racks. {_CHANGE_VOTERS}",
+    ),
     Rule(
         "KRA318",
         RISK,

@@ -25,15 +25,11 @@ _MIRROR_MAKER = "MirrorMaker 2"
 class Owner:
     """Who creates topics of some name, and where the replicas of new ones are set.
 
-    name: "Cruise Control".
     topics: pattern of the names of its topics, matched as a whole.
     option: sets the replication factor of topics to come; no topic that exists follows it.
-    where: the file or resource that has the option.
     usual: what it is unless set: a number, or what it is taken from.
     min_isr_option: sets the min ISR of topics to come; "" if nothing but the brokers' default does.
-    note: what else to know, as a sentence; may be empty.
     beside: for names that anyone may use: pattern of another topic that must exist; "" for none.
-    source: where name and option were read.
     """
 
     name: str
@@ -271,18 +267,7 @@ _OWN_OF_ALIAS = ("{}.checkpoints.internal", "mm2-configs.{}.internal", "{}.heart
 
 
 def owner_of(topic: str, topics: Collection[str] = ()) -> Owner | None:
-    """Return who creates a topic; None for a user's own.
-
-    topics: names of all topics of the cluster, quick to look up: MirrorMaker's own say from which
-        clusters it copies.
-
-    >>> owner_of("__KafkaCruiseControlModelTrainingSamples").option
-    'sample.store.topic.replication.factor'
-    >>> owner_of("west.orders", {"west.orders", "west.checkpoints.internal"}).option
-    'replication.factor'
-    >>> owner_of("west.orders") is owner_of("orders") is None
-    True
-    """
+    """Return who creates a topic; None for a user's own."""
     for owner in OWNERS:
         if owner.knows(topic, topics):
             return owner

@@ -1,4 +1,4 @@
-"""Planned work: restarting one broker after another, and what Kubernetes may drain at once.
+"""Runbooks: restarting brokers one by one, what Kubernetes may drain at once, and a lost rack.
 
 Sources: Kubernetes' `policy/v1` PodDisruptionBudget; Strimzi's `Kafka` resource (`spec.kafka.rack`,
 `spec.kafka.template.podDisruptionBudget`, `spec.maintenanceTimeWindows`: cron expressions in UTC,
@@ -7,10 +7,14 @@ longer than the two minutes between reconciliations); Strimzi makes a budget of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from advisor.advice.migration.planned_changes import MIN_ISR
 from advisor.advice.migration.tools import Tools
+from advisor.advice.tolerance import largest_share, survival
+from advisor.cluster import Topic
 from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import parse_version
 from advisor.rendering import (
     FileText,
     ShellLine,
@@ -22,6 +26,7 @@ from advisor.rendering import (
     shell_commented,
     shell_joined,
     shell_lines,
+    shell_quoted,
     shell_script,
     yaml_commented,
     yaml_comments,
@@ -49,18 +54,12 @@ def spare_brokers(config: Config) -> int:
 
 
 def max_unavailable(config: Config) -> int:
-    """Return how many brokers planned work may take at once: one fewer than can be spared.
-
-    The one left is for a failure meanwhile. Never below one, or nothing could be drained.
-    """
+    """Return how many brokers planned work may take: one fewer than can be spared, at least one."""
     return max(1, spare_brokers(config) - 1)
 
 
 def rolling_restart(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> ShellScript:
-    """Return a script that restarts the brokers rack by rack, each when all replicas are in sync.
-
-    The restart itself is the shell variable RESTART: a command that is given a broker id.
-    """
+    """Return a script that runs $RESTART for broker after broker, when all replicas are in sync."""
     by_rack = sorted(brokers, key=lambda broker: (brokers[broker] or "", broker))
     lines = [
         shell("#!/bin/sh"),
@@ -168,3 +167,77 @@ def _effect(config: Config) -> str:
     if spare == 1:
         return f"With {setting}, writes go on with one broker down; a failure meanwhile stops them."
     return f"With {setting}, writes go on with {spare} brokers down."
+
+
+FILE = "rack-loss.sh"
+
+
+def rack_loss_files(
+    config: Config,
+    brokers: Mapping[int, str | None],
+    tools: Tools,
+    topics: Sequence[Topic],
+) -> dict[str, FileText]:
+    """Return `rack-loss.sh`, or nothing if losing a rack needs no command or none helps."""
+    factor = config.replication_factor or 1
+    if parse_version(config.kafka_version) < (0, 9):  # kafka-configs.sh came later
+        return {}
+    share = largest_share(brokers, factor, str(config.mode))
+    if share is None or len(set(brokers.values())) < 2 or share >= factor:
+        return {}
+    after = survival(share, config)
+    if after.writable or not after.without_loss:
+        return {}
+    wanted = config.replication_factor, config.min_insync_replicas
+    names = [t.name for t in topics if (t.replication_factor, t.min_insync_replicas) == wanted]
+    if topics and not names:
+        return {}
+    return {FILE: _rack_loss(config, factor - share, tools, names or ["my-topic"])}
+
+
+def _rack_loss(config: Config, left: int, tools: Tools, names: Sequence[str]) -> ShellScript:
+    usual = str(config.effective_min_insync_replicas)
+    lower = tools.alter_topic(shell('"$topic"'), {MIN_ISR: str(left)})
+    higher = tools.alter_topic(shell('"$topic"'), {MIN_ISR: usual})
+    copies = "one copy" if left == 1 else f"{left} copies"
+    cleared = (
+        (
+            f"Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): do it only while",
+            "the partitions have a leader.",
+        )
+        if config.eligible_leader_replicas
+        else ()
+    )
+    comments = [
+        f"Runbook: a rack is lost. With RF {config.replication_factor} and min ISR {usual} no "
+        "acknowledged record is lost, but",
+        "acks=all writes are refused until the rack is back.",
+        f"  {FILE} lower    writes go on, acknowledged with {copies} instead of {usual}",
+        f"  {FILE} restore  once the rack is back, and every replica is in sync",
+        "Be sure that the rack is down, and not only cut off from you. The controllers that are",
+        "left must be a majority.",
+        *cleared,
+    ]
+    lines = [
+        shell("#!/bin/sh"),
+        *map(shell_comment, comments),
+        shell("set -e"),
+        *tools.variables,
+        # Quoted whatever they are: a list of names is one word.
+        shell("topics={}", shell_quoted(" ".join(names))),
+        *shell_lines(_LOWER_OR_RESTORE, lower, tools.out_of_sync(), higher),
+    ]
+    return shell_script(lines)
+
+
+_LOWER_OR_RESTORE = """\
+case "${{1:-}}" in
+  lower) for topic in $topics; do {}; done ;;
+  restore)
+    until lagging=$({}) && [ -z "$lagging" ]; do
+      sleep 10
+    done
+    for topic in $topics; do {}; done ;;
+  *) echo 'usage: rack-loss.sh lower, or rack-loss.sh restore' >&2; exit 2 ;;
+esac
+"""

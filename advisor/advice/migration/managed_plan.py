@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from advisor.advice.migration.planned_changes import PlannedChanges, replicas_needed
-from advisor.advice.migration.target_settings import MIN_ISR
+from advisor.advice.migration.planned_changes import MIN_ISR, PlannedChanges, replicas_needed
 from advisor.cluster import Topic
 from advisor.cluster.managed_services import AIVEN, CONFLUENT_CLOUD, MSK_SERVERLESS
 from advisor.formatting import counted
-from advisor.rendering import ShellLine, shell, shell_comment, shell_word
+from advisor.rendering import ShellLine, ShellWord, shell, shell_comment, shell_word
 
 Setting = tuple[int, int]
 """Replicas and min ISR."""
@@ -24,65 +23,46 @@ Setting = tuple[int, int]
 class ServiceCommands:
     """How a service changes and creates topics.
 
-    change: the command that gives a topic its replicas and min ISR, as far as they can be set; None
-        if neither can.
-    create: the command that creates a topic with so many partitions.
-    variables: lines that set what the commands need.
+    change: gives a topic its replicas and min ISR, as far as they can be set; None if neither can.
+    create: creates a topic with so many partitions; None if no command does.
     """
 
-    change: Callable[[str, Setting], ShellLine | None]
-    create: Callable[[str, int, Setting], ShellLine | None]
+    change: Callable[[str, Setting], ShellLine] | None = None
+    create: Callable[[str, int, Setting], ShellLine] | None = None
     variables: tuple[ShellLine, ...] = ()
     changes_replicas: bool = False
 
 
-def _on_confluent_cloud(topic: str, setting: Setting) -> ShellLine:
-    option = shell_word(f"{MIN_ISR}={min(setting[1], 2)}")
-    return shell("confluent kafka topic update {} --config {}", shell_word(topic), option)
-
-
-def _new_on_confluent_cloud(topic: str, partitions: int, setting: Setting) -> ShellLine:
-    option = shell_word(f"{MIN_ISR}={min(setting[1], 2)}")
-    return shell(
-        "confluent kafka topic create {} --partitions {} --config {}",
-        *(shell_word(topic), partitions, option),
-    )
-
-
-def _on_aiven(topic: str, setting: Setting) -> ShellLine:
-    return shell(
-        'avn service topic-update "$SERVICE" {} --replication {} --min-insync-replicas {}',
-        *(shell_word(topic), *setting),
-    )
-
-
-def _new_on_aiven(topic: str, partitions: int, setting: Setting) -> ShellLine:
-    return shell(
-        'avn service topic-create "$SERVICE" {} --partitions {} --replication {} '
-        "--min-insync-replicas {}",
-        *(shell_word(topic), partitions, *setting),
-    )
-
-
-def _cannot(_topic: str, _setting: Setting) -> None:
-    """Neither replicas nor min ISR can be set."""
-
-
-def _cannot_create(_topic: str, _partitions: int, _setting: Setting) -> None:
-    """No command of the service creates a topic."""
+def _min_isr_of_confluent(setting: Setting) -> ShellWord:
+    return shell_word(f"{MIN_ISR}={min(setting[1], 2)}")
 
 
 COMMANDS: Mapping[str, ServiceCommands] = {
-    MSK_SERVERLESS: ServiceCommands(_cannot, _cannot_create),
+    MSK_SERVERLESS: ServiceCommands(),
     CONFLUENT_CLOUD: ServiceCommands(
-        _on_confluent_cloud,
-        _new_on_confluent_cloud,
-        (shell_comment("First: confluent login, and confluent kafka cluster use lkc-..."),),
+        change=lambda topic, setting: shell(
+            "confluent kafka topic update {} --config {}",
+            *(shell_word(topic), _min_isr_of_confluent(setting)),
+        ),
+        create=lambda topic, partitions, setting: shell(
+            "confluent kafka topic create {} --partitions {} --config {}",
+            *(shell_word(topic), partitions, _min_isr_of_confluent(setting)),
+        ),
+        variables=(
+            shell_comment("First: confluent login, and confluent kafka cluster use lkc-..."),
+        ),
     ),
     AIVEN: ServiceCommands(
-        _on_aiven,
-        _new_on_aiven,
-        (shell("SERVICE=${SERVICE:?say the name of your Aiven service}"),),
+        change=lambda topic, setting: shell(
+            'avn service topic-update "$SERVICE" {} --replication {} --min-insync-replicas {}',
+            *(shell_word(topic), *setting),
+        ),
+        create=lambda topic, partitions, setting: shell(
+            'avn service topic-create "$SERVICE" {} --partitions {} --replication {} '
+            "--min-insync-replicas {}",
+            *(shell_word(topic), partitions, *setting),
+        ),
+        variables=(shell("SERVICE=${SERVICE:?say the name of your Aiven service}"),),
         changes_replicas=True,
     ),
 }
@@ -98,29 +78,23 @@ def steps_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[
                 f"{topic.name} keeps its {counted(replicas_needed(topic), 'replica')}: the service "
                 "decides on them."
             )
-        if _can_change(commands, planned, topic):
+        if commands.change is not None and _can_change(commands, planned, topic):
             least = planned.targets[topic.name].min_insync_replicas or 1
-            yield from _lines(commands, topic, (factor, least))
+            yield commands.change(topic.name, (factor, least))
 
 
 def rollback_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[ShellLine]:
     """Yield the commands that give the planned topics back what they had."""
     yield shell_comment("Rollback of the settings, with all replicas in sync:")
     for topic in _changing(planned):
-        if _can_change(commands, planned, topic):
+        if commands.change is not None and _can_change(commands, planned, topic):
             least = topic.min_insync_replicas or 1
-            yield from _lines(commands, topic, (replicas_needed(topic), least))
+            yield commands.change(topic.name, (replicas_needed(topic), least))
 
 
 def _can_change(commands: ServiceCommands, planned: PlannedChanges, topic: Topic) -> bool:
     least = planned.targets[topic.name].min_insync_replicas or 1
     return commands.changes_replicas or least != (topic.min_insync_replicas or 1)
-
-
-def _lines(commands: ServiceCommands, topic: Topic, setting: Setting) -> Iterator[ShellLine]:
-    line = commands.change(topic.name, setting)
-    if line is not None:
-        yield line
 
 
 def _changing(planned: PlannedChanges) -> list[Topic]:

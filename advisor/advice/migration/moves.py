@@ -48,16 +48,10 @@ def plan_moves(
     counted: Sequence[Topic] | None = None,
     avoided: Collection[int] = (),
 ) -> tuple[Move, ...]:
-    """Return the moves that give each named topic its replication factor and spread its racks.
+    """Return the moves that give topics the replication factors and spread them over the racks.
 
-    topics: topics to change; those that `factors` does not name stay unchanged.
-    brokers: broker id to rack. If a rack is unknown, only the number of replicas changes.
-    factors: topic name to the least number of replicas that each partition gets, at most the number
-        of brokers.
     counted: topics whose replicas count as load on the brokers. Default: `topics`.
-    avoided: brokers that get replicas only where no other is left: nothing can be copied to one
-        that is down.
-    Returns the partitions that change, in the order of the topics.
+    avoided: brokers that get replicas only where no other is left, being down.
     """
     load: Counter[int] = Counter()
     for topic in topics if counted is None else counted:
@@ -88,8 +82,7 @@ def _respread(
 ) -> tuple[int, ...]:
     """Return `factor` replicas, at most `most_in_rack` in a rack, with as few new ones as possible.
 
-    Replicas that stay keep their order, so the preferred leader changes only if its rack holds too
-    many.
+    Replicas that stay keep their order, and so the preferred leader.
     """
     held: Counter[str | None] = Counter()
     placed: list[int] = []
@@ -171,10 +164,7 @@ class _Lightest:
 
 
 def reassignment_json(moves: Sequence[Move], back: bool = False) -> Json:
-    """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`.
-
-    back: whether to reverse the moves.
-    """
+    """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`."""
     rows = [
         {
             "topic": move.topic,
@@ -201,9 +191,7 @@ def copy_comments(
 ) -> Iterator[str]:
     """Yield how many bytes are copied and the least time that takes, for a comment.
 
-    `replica_bytes` has the bytes of a replica, by topic, measured or from the load. Internal topics
-    are small and not part of the load. The time is that of the broker that receives most; records
-    written meanwhile come on top.
+    Without internal topics, and by the broker that receives most; what is written meanwhile adds.
     """
     copied, copies = dict[int, float](), Counter[int]()
     for move in moves:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.advice.migration.maintenance import maintenance_files
+from advisor.advice.migration.maintenance import maintenance_files, rack_loss_files
 from advisor.advice.migration.managed_plan import (
     COMMANDS,
     ServiceCommands,
@@ -25,13 +25,18 @@ from advisor.advice.migration.managed_plan import (
 from advisor.advice.migration.moves import Move, copy_comments
 from advisor.advice.migration.other_clients import other_client_files
 from advisor.advice.migration.planned_changes import (
+    MIN_ISR,
     MOST_MOVES,
     UNCLEAN,
     UNCLEAN_OPTION,
     OptionChange,
     PlannedChanges,
     batches,
-    replicas_needed,
+    crowded_broker_words,
+    held_back_words,
+    in_words,
+    topics_after,
+    with_usual_floor,
 )
 from advisor.advice.migration.properties import (
     FLUSH_EVERY_SECOND,
@@ -40,20 +45,13 @@ from advisor.advice.migration.properties import (
     producer_files,
     strimzi_topics,
 )
-from advisor.advice.migration.rack_loss import rack_loss_files
-from advisor.advice.migration.target_settings import (
-    MIN_ISR,
-    held_back_words,
-    in_words,
-    with_usual_floor,
-)
 from advisor.advice.migration.tools import Tools
-from advisor.advice.migration.topics_after_plan import crowded_broker_words, topics_after
 from advisor.advice.phrases import listed
-from advisor.advice.topic_settings import partition_bytes
+from advisor.advice.situation import Situation, partition_bytes
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
 from advisor.cluster.managed_services import SERVICES
+from advisor.decision import Action
 from advisor.formatting import counted
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default, parse_version
@@ -109,11 +107,8 @@ class MigrationPlan:
 
     shell: commands, and comments. If a line fails, the following ones must not run (the scripts use
         ``set -e``).
-    written: file name to content, without the scripts.
-    moves: replicas that are moved.
     lowered: what the plan makes less durable, such as "topic orders: min.insync.replicas from 2 to
         1".
-    held_back: what it leaves out until that is allowed, said in the same way.
     after: the selected topics as they are after the plan was carried out.
     crowded: which broker then holds a replica of every partition, in a sentence; "" for none.
     """
@@ -190,8 +185,8 @@ def make_plan(
 ) -> MigrationPlan:
     """Return the plan that brings a described cluster's topics to a configuration, or each to its.
 
-    bytes_per_second: throttle of each broker; topics: names of those to change, None for all and
-    the brokers' defaults; planned: what changes, topic by topic; held_back: what it leaves out.
+    topics: names of those to change; None for all and the brokers' defaults.
+    planned: what changes, topic by topic; held_back: what it leaves out.
     """
     tools = _tools(cluster, config)
     there = COMMANDS.get(cluster.managed or "")
@@ -221,7 +216,6 @@ def make_plan(
         steps=(
             *_steps(tools, planned, bytes_per_second, duration, held_back),
             *_default_for_new(tools, for_new, cluster.managed),
-            *_kept(planned.kept, planned.factors),
             *_by_rules(planned.by_rules, planned.targets),
         ),
         verify=tuple(_verification(tools, planned.topics)),
@@ -320,10 +314,7 @@ def _plan_for_new_topic(
 
 
 def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> MigrationPlan:
-    """Return the plan with comments that say how to flush every topic, or one, every second.
-
-    They are no commands: flushing needs a restart of every broker and costs throughput.
-    """
+    """Return the plan with comments on flushing every second, which needs a restart of brokers."""
     files = dict(plan.written)
     defaults = files.get(SERVER_PROPERTIES)
     if isinstance(defaults, Properties):
@@ -357,8 +348,10 @@ def _creation(
     yield shell_comment("A new topic; put its own name in place of my-topic:")
     if there is not None:
         setting = config.replication_factor or 1, config.min_insync_replicas or 1
-        line = there.create("my-topic", load.partitions, setting)
-        yield shell_comment("Create it as you do.") if line is None else line
+        if there.create is None:
+            yield shell_comment("Create it as you do.")
+        else:
+            yield there.create("my-topic", load.partitions, setting)
         return
     configs = {}
     if default(UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
@@ -536,14 +529,6 @@ def _default_rollback(tools: Tools, config: Config | None) -> Iterator[ShellLine
         yield shell_commented(line, "If you set the brokers' default, and it was Kafka's before: ")
 
 
-def _kept(topics: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[ShellLine]:
-    for topic in topics:
-        yield shell_comment(
-            f"{topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
-            f"settings; {factors[topic.name]} would be enough."
-        )
-
-
 def _by_rules(topics: Sequence[Topic], targets: Mapping[str, Config]) -> Iterator[ShellLine]:
     for topic in topics:
         target = targets[topic.name]
@@ -599,3 +584,36 @@ def _rollback(
             yield tools.reassign(batch.back, bytes_per_second, instead=True)
             yield tools.await_reassignment(batch.back, len(batch.moves))
             yield tools.elect_preferred(batch.election)
+
+
+# What is longer belongs into the plan's own files.
+_MOST_CHARACTERS = 10_000
+_END = "END_OF_FILE"
+
+
+def topic_command(
+    situation: Situation, action: Action, moves: tuple[Move, ...], bytes_per_second: int
+) -> str:
+    """Return the lines that make a topic's change; "" where nothing may be run, or too much."""
+    if action.set_to is None or action.held_back or not situation.topics:
+        return ""
+    config, cluster, name = action.set_to.config, situation.cluster, action.topic
+    planned = PlannedChanges.to(cluster, {name: config}, moves)
+    plan = make_plan(cluster, config, situation.load, bytes_per_second, [name], planned)
+    if not (planned.changes or planned.moves):
+        return ""
+    shell = plan.shell
+    lines = [
+        *(line.text for line in shell.variables),
+        *_files(plan.files, planned.moves),
+        *(line.text for line in shell.steps),
+    ]
+    command = "\n".join(lines) + "\n"
+    return command if len(command) <= _MOST_CHARACTERS else ""
+
+
+def _files(texts: dict[str, str], moves: Sequence[Move]) -> Iterator[str]:
+    """Yield what writes the files that the lines read."""
+    for batch in batches(moves) if moves else ():
+        for name in (batch.there, batch.election):
+            yield f"cat > {name} <<'{_END}'\n{texts[name].rstrip()}\n{_END}"

@@ -92,9 +92,7 @@ def java_settings(config: Config) -> dict[str, str]:
 def librdkafka_producer(config: Config) -> Properties:
     """Return the properties for librdkafka and clients built on it (Python, Go, .NET).
 
-    Its defaults differ from the Java producer's: no idempotence, a million requests in flight,
-    300 s to deliver, unlimited retries. delivery.timeout.ms 0 means no limit, and its ranges are
-    narrower (CONFIGURATION.md of 2.16).
+    Its defaults and ranges differ from the Java producer's (CONFIGURATION.md of 2.16).
     """
     settings: dict[str, object] = {"acks": config.acks}
     safe = idempotent(config)
@@ -207,7 +205,6 @@ def strimzi_topics(
     A name that Kubernetes refuses goes into `spec.topicName`. Strimzi changes `replicas` of an
     existing topic only through Cruise Control.
 
-    topics: name and number of partitions of each topic.
     settings: topic name to its options other than `min.insync.replicas`. Strimzi's topic operator
         removes options that a resource does not name (`BatchingTopicController`, 2026).
     """

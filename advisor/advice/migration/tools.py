@@ -73,9 +73,6 @@ out_of_sync() {
 class Tools:
     """Writes command lines for one version of Kafka.
 
-    kafka_version: such as "4.1" or "2.1".
-    bootstrap_servers: default of the shell variable BS.
-    command_config: path of the client properties for connecting.
     by_hand: whether a line is meant to be typed by itself: it names the addresses and the
         properties rather than the shell variables, which are set only in the scripts of a plan.
     has_observers: whether topics have Confluent's observers, which the tool lists as
@@ -114,10 +111,7 @@ class Tools:
 
     @property
     def variables(self) -> tuple[ShellLine, ...]:
-        """Lines that set the shell variables used; values already set in the shell are kept.
-
-        For 0.8.0, which lacks the tools, they stop the script.
-        """
+        """Lines that set the shell variables; for 0.8.0, without tools, they stop the script."""
         lines = [] if self._version >= (0, 8, 1) else list(_OTHER_TOOLS)
         if self._version >= (1, 1):
             lines.append(shell("BS=${{BS:-{}}}   # your brokers", self._servers))
@@ -157,10 +151,7 @@ class Tools:
         return shell("{} | (! grep .)", self.unhealthy("unavailable"))
 
     def unhealthy(self, kind: str) -> ShellLine:
-        """List partitions in trouble; before 2.3 (KIP-351) under-replicated ones for min ISR.
-
-        kind (one of "unavailable", "under-min-isr", "under-replicated").
-        """
+        """List partitions in trouble; before 2.3 (KIP-351) under-replicated ones for min ISR."""
         if kind == "under-min-isr" and self._version < (2, 3):
             kind = "under-replicated"
         return shell("{} --describe {}", self._topics(), shell_word(f"--{kind}-partitions"))
@@ -255,13 +246,7 @@ class Tools:
         )
 
     def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> ShellLine:
-        """Start moving replicas.
-
-        file: name of the reassignment JSON.
-        bytes_per_second: throttle per broker; before 0.10.1 there is none.
-        instead: whether to replace moves of these partitions that still run; before 2.6 the tool
-            refuses that.
-        """
+        """Start moving replicas, from 2.6 on also instead of moves of these that still run."""
         line = shell("{} --execute", self._reassign(file))
         if instead and self._version >= (2, 6):
             line = shell("{} --additional", line)
@@ -270,7 +255,6 @@ class Tools:
     def await_reassignment(self, file: str, moves: int) -> ShellLine:
         """Check every ten seconds whether the moves are done; the last check removes the throttle.
 
-        file: name of the reassignment JSON.
         moves: number of partitions in the file. The tool reports each finished one as "is
             completed" (3.3), "is complete" (2.6) or "completed successfully" (before).
         """

@@ -53,7 +53,6 @@ _UNDO = {"isolate": "heal", "lag": "catch-up", "limp": "recover"}
 class Story:
     """An example of a loss.
 
-    said: what happens, in one or two sentences.
     scenario: scenario text for `advisor play`; "" if none was found that loses a record.
     """
 
@@ -62,13 +61,7 @@ class Story:
 
 
 def tell(config: Config) -> Story:
-    """Search for the fewest crashes, power failures and destroyed disks that lose a record.
-
-    At most three faults, with one record written before the first. The search stops after 60,000
-    states, and its sentence says so.
-
-    config: settings of a partition with one replica on each simulated broker.
-    """
+    """Search for the fewest faults, at most three, that lose a record written before the first."""
     for faults in _FAULTS:
         result = shortest_loss(
             config, faults=faults, kinds=CRASHES, writes=1, max_states=_MOST_STATES
@@ -95,10 +88,7 @@ def how_it_fits(config: Config, faults: int) -> str:
 
 
 def with_brokers_back(scenario: str) -> str:
-    """Return the scenario with the brokers back before its first look, if it loses a record still.
-
-    So that it ends in a loss, and not in an outage.
-    """
+    """Return the scenario with all brokers back before it looks, if it loses a record still."""
     lines = [line for line in scenario.splitlines() if not line.startswith(">")]
     looks = next((i for i, line in enumerate(lines) if line.startswith("consume")), len(lines))
     played = _lost("\n".join([*lines[:looks], *_returns(lines[:looks]), *lines[looks:]]))
@@ -129,11 +119,7 @@ def _lost(scenario: str) -> str:
 
 
 def likeliest(result: Reliability) -> Story | None:
-    """Return the most probable path to a loss; None without any.
-
-    result: its chain has the path; the simulation replays it where a choice of brokers loses a
-        record.
-    """
+    """Return the most probable path to a loss, to be replayed if it can; None without any."""
     path = result.likeliest_loss()
     if path is None:
         return None

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 from advisor import plotting
-from advisor.advice.audits.current_state import CurrentState, current_state
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import CurrentState, current_state, state_lines
 from advisor.advice.candidate import Candidate, choose
-from advisor.advice.deciding import Decided, Decision
+from advisor.advice.deciding import Decided, Decision, Evaluate, evaluated_once
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import (
     check_cluster,
@@ -21,28 +21,32 @@ from advisor.advice.findings.checks import (
     check_producer,
     check_replacement,
 )
-from advisor.advice.findings.known_bugs import check_version
-from advisor.advice.findings.missing_brokers import check_missing
 from advisor.advice.goals import Goals
 from advisor.advice.migration.moves import Move
 from advisor.advice.migration.plan import DEFAULT_THROTTLE, MigrationPlan, make_plan, with_flush
-from advisor.advice.migration.planned_changes import PlannedChanges
-from advisor.advice.migration.target_settings import lowered_min_isr
+from advisor.advice.migration.planned_changes import PlannedChanges, lowered_min_isr
 from advisor.advice.phrases import count_in_words, sentence
 from advisor.advice.recommendations.loss_story import Story, likeliest, tell
-from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals
-from advisor.advice.recommendations.what_helps import what_helps
-from advisor.advice.situation import Situation
+from advisor.advice.recommendations.remedies import Remedy, cheapest, softer_goals, what_helps
+from advisor.advice.situation import (
+    Situation,
+    check_arguments,
+    partition_bytes,
+    retained_bytes,
+    usual_config,
+)
 from advisor.advice.tolerance import ToleranceRow, largest_share, rack_rule, tolerance_table
-from advisor.advice.topic_settings import partition_bytes, retained_bytes
+from advisor.arguments import Sources, cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.decision import Action, Setting
+from advisor.decision.settings import USUAL_REPLICAS
+from advisor.errors import expect
 from advisor.formatting import capital, significant
 from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, default
-from advisor.reliability.evaluate import evaluate
+from advisor.reliability.evaluate import evaluate, topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import is_large
 from advisor.reliability.results.cost import in_bytes
@@ -50,9 +54,6 @@ from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.workload import Workload
 from advisor.rendering import FileText, joined
 from advisor.tables import RowTable, html_folded, html_list, html_paragraphs, html_table
-
-USUAL_REPLICAS = 3
-"""Settings with up to that many replicas are shown in any case."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,7 +179,8 @@ class Recommendation(Decided, RowTable):
     @cached_property
     def choices(self) -> tuple[Candidate, ...]:
         """Settings beside each other: the best, then the others by what they cost."""
-        most_replicas = max(min(USUAL_REPLICAS, len(self.cluster.brokers)), self._factor)
+        factor = self.best.config.replication_factor or 1
+        most_replicas = max(min(USUAL_REPLICAS, len(self.cluster.brokers)), factor)
         usual = self._recommended.config
         configs = dict.fromkeys([usual, *_with_longer_delivery_timeout(usual)])
         for factor in range(1, most_replicas + 1):
@@ -187,12 +189,8 @@ class Recommendation(Decided, RowTable):
         price, others = self.goals.minutes_per_loss, map(self._candidate, configs)
         return (self.best, *sorted(others, key=lambda other: other.cost(price)))
 
-    @property
-    def _factor(self) -> int:
-        return self.best.config.replication_factor or 1
-
     def _candidate(self, config: Config) -> Candidate:
-        result = self.decision.evaluated(self.cluster, config, self.model, self.load)
+        result = self.decision.evaluate(config, self.load)
         share = largest_share(
             self.cluster.brokers, config.replication_factor or 1, str(config.mode)
         )
@@ -232,12 +230,7 @@ class Recommendation(Decided, RowTable):
         # Larger chains take minutes each.
         if self.best.meets_all or is_large(self.best.reliability.states):
             return None
-        question = (self.cluster, self.model, self.load, self.goals)
-        return cheapest(self.best, evaluate, *question)
-
-    @property
-    def _flush_advised(self) -> bool:
-        return self._remedy is not None and self._remedy.flushes
+        return cheapest(self.best, evaluate, self.cluster, self.model, self.load, self.goals)
 
     @property
     def tolerances(self) -> str:
@@ -285,26 +278,17 @@ class Recommendation(Decided, RowTable):
         """
         throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
         topics = None if self.whole_cluster else self.topics
-        if not self.topics:
-            return make_plan(self.cluster, self.best.config, self.load, throttle, topics)
-        planned, held_back = self._planned
-        return make_plan(
-            self.cluster, self.best.config, self.load, throttle, topics, planned, held_back
-        )
+        planned = self._planned if self.topics else ()
+        return make_plan(self.cluster, self.best.config, self.load, throttle, topics, *planned)
 
     @cached_property
     def _planned(self) -> tuple[PlannedChanges, tuple[str, ...]]:
         """What the plan changes, and what it leaves out until that is allowed."""
-        actions = {
-            action.topic: action
-            for action in self.quick_verdict.actions
-            if action.set_to is not None
-        }
         changed, held_back = [], []
         for topic in self.situation.topics:
-            if topic.name not in actions:
+            action = self.decision.action(topic.name)
+            if action.set_to is None:
                 continue
-            action = actions[topic.name]
             lowered = lowered_min_isr(topic, action.after.config)
             if lowered and action.today.guarded and not self.allow_lower_durability:
                 held_back.append(lowered)
@@ -388,7 +372,7 @@ class Recommendation(Decided, RowTable):
     @property
     def _with_remedy(self) -> MigrationPlan:
         """The plan, with comments that say how to flush where that is the remedy."""
-        if not self._flush_advised:
+        if self._remedy is None or not self._remedy.flushes:
             return self.plan
         return with_flush(self.plan, self.cluster, self.best.config)
 
@@ -408,13 +392,10 @@ class Recommendation(Decided, RowTable):
     def findings(self) -> tuple[Finding, ...]:
         """Findings about cluster, version, replaced brokers, producers, and what is recommended."""
         producer = self.current or self.best
-        stated, mode = self.situation.stated_version, self.situation.mode
         producing = tuple(check_producer(producer.config, self.model))
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
-            *check_missing(self.now.presence),
             *check_cluster(self.situation),
-            *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability, self.goals),
             *producing,
             *check_delivery_timeout(
@@ -653,11 +634,7 @@ def rendered_files(result: Recommendation) -> dict[str, FileText]:
 
 
 def cost_words(choice: Candidate, moves: Sequence[Move], replica_bytes: Mapping[str, float]) -> str:
-    """Return the cost of a setting in one sentence.
-
-    moves: what has to be copied to get there.
-    replica_bytes: bytes of a replica, by topic; those of Kafka's own topics are small.
-    """
+    """Return the cost of a setting in one sentence; `replica_bytes` by topic, Kafka's own aside."""
     cost = choice.reliability.cost
     copies = sum(move.copies for move in moves)
     of_users = [move for move in moves if move.topic not in INTERNAL_TOPICS]
@@ -676,3 +653,124 @@ def cost_words(choice: Candidate, moves: Sequence[Move], replica_bytes: Mapping[
         f"{in_bytes(cost.bytes_per_second_between_brokers)}/s to followers, "
         f"{cost.between_racks_text}; {waiting}{moved}."
     )
+
+
+_PRODUCER = (
+    "retries",
+    "delivery_timeout_ms",
+    "request_timeout_ms",
+    "linger_ms",
+    "enable_idempotence",
+    "max_in_flight_requests_per_connection",
+)
+
+
+@names_checked
+def recommend(
+    cluster: Cluster | Sources,
+    model: FailureModel | str | PathLike[str],
+    load: Workload | None = None,
+    goals: Goals | None = None,
+    current: Config | None = None,
+    kafka_version: str | None = None,
+    topics: Sequence[str] | None = None,
+    allow_lower_durability: bool = False,
+    evaluated: Evaluate | None = None,
+) -> Recommendation:
+    """Choose what every topic should be set to, and write the commands that get there.
+
+    Settings with as many replicas as today, at least three where there are brokers, are compared
+    on the same card: chosen is the one with the least minutes without writes and losses, a loss
+    counting as `Goals.minutes_per_loss`. More replicas are chosen only if a goal asks for them;
+    fewer than today never.
+
+    Parameters
+    ----------
+    cluster : Cluster, str, path or list
+        Brokers, racks and, if described, topics; texts or paths are read by `advisor.load_cluster`.
+    model : FailureModel, str or path
+        Failure and repair rates; a card's name or path is read by `advisor.load_model`.
+    load : Workload, optional
+        Traffic of all topics in question together. Default: 1,000 records per second for each
+        topic.
+    goals : Goals, optional
+        The price of a loss, and limits to meet. Default: no limits.
+    current : Config, optional
+        Settings of today's producers; without topics also those of today's topic. Default:
+        acks="all", and the settings that most partitions have.
+    kafka_version : str, optional
+        Kafka version, such as "4.1". Default: the cluster's, or the newest that fits its
+        description.
+    topics : sequence of str, optional
+        Names of the topics to change. Default: all, and the brokers' defaults.
+    allow_lower_durability : bool, default False
+        Whether commands and files may lower a topic's min ISR. Otherwise these changes are held
+        back, and the others are written.
+    evaluated : callable, optional
+        Replacement for `advisor.evaluate`, with the same arguments. Default: that, but for the
+        first losses of topics that are like many others, which are fitted to theirs.
+
+    Returns
+    -------
+    Recommendation
+        The verdict, the settings compared and the commands.
+
+    Raises
+    ------
+    AdvisorError
+        If a topic does not exist, if a goal needs racks that are unknown, or if Kafka refuses the
+        settings.
+
+    See Also
+    --------
+    audit : Judge the topics that exist.
+    evaluate : Evaluate one setting.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+    >>> advice.quick_verdict.headline
+    'Set RF 3, min ISR 2, acks=all.'
+    >>> advice.best.name
+    'RF 3, min.insync.replicas 2, acks=all'
+    """
+    cluster, model = cluster_of(cluster), model_of(model)
+    check_arguments(cluster, model, load, goals, kafka_version)
+    expect("current", current, Config | None, "a Config, or None")
+    expect("topics", topics, tuple | list | None, "a list of topics' names, or None")
+    expect("allow_lower_durability", allow_lower_durability, bool, "True or False")
+    goals = goals or Goals()
+    producer = _producer_of(current)
+    situation = Situation.read(cluster, load, kafka_version, producer, topics)
+    once = evaluated_once(evaluated or topic_evaluator())
+    if current is not None:
+        current = current.changed(**situation.controller)
+    decision = Decision(
+        *(situation, model, goals.requirements, allow_lower_durability, once),
+        new_topic=current,
+    )
+    usual = usual_config(situation.topics, situation.version)
+    if current is None and usual is not None:
+        current = usual.changed(**situation.settings)
+    return Recommendation(
+        situation=situation,
+        model=model,
+        goals=goals,
+        decision=decision,
+        today=current,
+        whole_cluster=topics is None,
+        allow_lower_durability=allow_lower_durability,
+    )
+
+
+def _producer_of(current: Config | None) -> dict[str, object] | None:
+    """The producers' settings in a configuration; None without any."""
+    if current is None:
+        return None
+    stated = {name: getattr(current, name) for name in _PRODUCER if name in current.explicit}
+    return {"acks": current.acks, **stated}

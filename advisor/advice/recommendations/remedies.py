@@ -1,25 +1,32 @@
-"""Remedies if no setting meets the goals: the cheapest change of the cluster, or softer goals.
+"""What helps beyond settings: the cheapest change that meets the goals, and what is left by cause.
 
-The recommended setting is evaluated again on a changed cluster or card.
+Remedies evaluate the recommended setting again on a changed cluster or card. What settings leave
+has causes of its own (people, power, a site): ``data/remedies.csv`` has what reduces them where the
+brokers stand; a tenant of a cloud is not told to buy a power feed.
 """
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from itertools import cycle
 
+from advisor import catalog
 from advisor.advice.candidate import Candidate, choose, measures_of
 from advisor.advice.goals import MOST, Goals, decades_short, goal_words, limit_words
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster
+from advisor.formatting import percent
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.kraft_quorum import fatal_zones
 from advisor.reliability import measure_table
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.mechanisms import PER_YEAR, BrokerEvent, Scope, table
+from advisor.reliability.failures.mechanisms import PER_YEAR, BrokerEvent, Scope, table, words
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
@@ -43,11 +50,7 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change with which the recommended setting meets every goal, or comes nearer to them.
-
-    what: the change, such as "spread the brokers over three racks".
-    before, after: the setting without and with it.
-    """
+    """A change with which the recommended setting meets every goal, or comes nearer to them."""
 
     what: str
     before: Candidate
@@ -188,3 +191,91 @@ def softer_goals(best: Candidate, goals: Goals) -> str:
         for goal, limit in met.items()
     ]
     return f"A softer goal that it meets: {listed(words)}."
+
+
+_FILE = "remedies.csv"
+_UNKNOWN = "unknown"
+# What makes less than that of a measure needs no sentence.
+_LEAST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Way:
+    """Something to do about a cause, and where it can be done.
+
+    hostings: kinds of cards that it is for; "unknown" stands for cards that do not say. Empty: any.
+    """
+
+    what: str
+    hostings: tuple[str, ...]
+    fewest_racks: float
+    most_racks: float
+
+    def fits(self, hosting: str, racks: int) -> bool:
+        """Whether it can be done there."""
+        suits = not self.hostings or (hosting or _UNKNOWN) in self.hostings
+        return suits and self.fewest_racks <= racks <= self.most_racks
+
+
+@cache
+def ways() -> Mapping[str, Mapping[str, tuple[Way, ...]]]:
+    """Measure to mechanism to what reduces it, in the order of ``data/remedies.csv``."""
+    table: dict[str, dict[str, tuple[Way, ...]]] = {
+        entry.name: {} for entry in measure_table.weighed()
+    }
+    with catalog.data_path(_FILE).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            way = Way(
+                row["what"],
+                tuple(row["hostings"].split()),
+                float(row["fewest_racks"] or 0),
+                float(row["most_racks"] or math.inf),
+            )
+            causes = table[row["measure"]]
+            causes[row["mechanism"]] = (*causes.get(row["mechanism"], ()), way)
+    return table
+
+
+@dataclass(frozen=True)
+class Help:
+    """What reduces the largest part of a measure that something can be done about.
+
+    causes: mechanisms that it reduces, the largest first.
+    share: their part of the measure, 0 to 1.
+    """
+
+    measure: str
+    what: str
+    causes: tuple[str, ...]
+    share: float
+
+    def __str__(self) -> str:
+        weighed = measure_table.measure(self.measure).weighed
+        return (
+            f"{percent(self.share)} of the remaining {weighed} come from "
+            f"{words(self.causes[0])}; what helps: {self.what}."
+        )
+
+
+def what_helps(result: Reliability) -> tuple[Help, ...]:
+    """Return what reduces most of the losses and of the time without writes that are left."""
+    racks = len(set(result.cluster.brokers.values()) - {None})
+    return tuple(_helps(result.causes, result.model.hosting, racks))
+
+
+def _helps(causes: Mapping[str, Mapping[str, float]], hosting: str, racks: int) -> Iterator[Help]:
+    for measure, ways_by_cause in ways().items():
+        whole = sum(causes[measure].values())
+        reduced: dict[str, dict[str, float]] = {}
+        for cause, amount in causes[measure].items():
+            fitting = (way for way in ways_by_cause.get(cause, ()) if way.fits(hosting, racks))
+            way = next(fitting, None)
+            if way is not None and amount > 0.0:
+                reduced.setdefault(way.what, {})[cause] = amount / whole
+        what = max(reduced, key=lambda order: sum(reduced[order].values()), default=None)
+        if what is None:
+            continue
+        shares = reduced[what]
+        if sum(shares.values()) >= _LEAST_SHARE:
+            ordered = tuple(sorted(shares, key=lambda cause: -shares[cause]))
+            yield Help(measure, what, ordered, sum(shares.values()))

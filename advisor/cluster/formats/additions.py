@@ -15,15 +15,69 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from advisor.cluster.formats.api_versions import mode_of_apis, version_of_apis
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import ELR_FEATURE, METADATA_FEATURE, REPLICATION_SETTINGS
 from advisor.cluster.racks import MAX_ID
-from advisor.cluster.topic import Partition, Topic
+from advisor.cluster.topic import Partition
 from advisor.errors import InputError
 from advisor.formatting import counted
 from advisor.parsing import read_json, whole_number
+
+_API = re.compile(r"\b([A-Za-z]+)\(\d+\): (?:\d+ to )?(\d+)\b")
+# The first release that takes a request in a version: `clients/src/main/resources/common/message`
+# of Apache Kafka, by release. LeaderAndIsr is not listed under KRaft, where 3.4 looks like 3.3.
+_FIRST_WITH = (
+    ("4.3", "DescribeLogDirs", 5),
+    ("4.2", "ListOffsets", 11),
+    ("4.1", "Produce", 13),
+    ("4.0", "ListOffsets", 10),
+    ("3.9", "Fetch", 17),
+    ("3.8", "Produce", 11),
+    ("3.7", "Fetch", 16),
+    ("3.6", "AddPartitionsToTxn", 4),
+    ("3.5", "Fetch", 15),
+    ("3.4", "LeaderAndIsr", 7),
+    ("3.3", "DescribeAcls", 3),
+    ("3.2", "JoinGroup", 9),
+    ("3.1", "Fetch", 13),
+    ("3.0", "ListOffsets", 7),
+    ("2.8", "Produce", 9),
+    ("2.7", "Fetch", 12),
+    ("2.6", "DescribeClientQuotas", 0),
+    ("2.5", "DescribeAcls", 2),
+    ("2.4", "Produce", 8),
+    ("2.3", "Fetch", 11),
+    ("2.2", "ListOffsets", 5),
+    ("2.1", "Fetch", 10),
+    ("2.0", "Fetch", 8),
+    ("1.1", "Fetch", 7),
+    ("1.0", "Metadata", 5),
+    ("0.11", "Metadata", 4),
+    ("0.10.2", "OffsetFetch", 2),
+    ("0.10.1", "Metadata", 2),
+)
+_LEAST_APIS = 10
+
+
+def version_of_apis(text: str) -> str | None:
+    """Return the Kafka version of a broker; None if its requests are not listed, or not all."""
+    newest = {name: int(version) for name, version in _API.findall(text)}
+    if len(newest) < _LEAST_APIS:
+        return None
+    for version, name, least in _FIRST_WITH:
+        if newest.get(name, -1) >= least:
+            return version
+    return None
+
+
+def mode_of_apis(text: str) -> str | None:
+    """Return the controller: ZooKeeper sends UpdateMetadata, KRaft answers DescribeQuorum."""
+    names = {name for name, _ in _API.findall(text)}
+    if "UpdateMetadata" in names:
+        return "zookeeper"
+    return "kraft" if "DescribeQuorum" in names else None
+
 
 TopicPartition = tuple[str, int]
 """Name of a topic, and number of one of its partitions."""
@@ -62,19 +116,12 @@ _BROKER = re.compile(r"^\S+:\d+ \(id: (\d+) rack: ([^()]*?)(?: isFenced: (\w+))?
 class Addition:
     """What one file adds.
 
-    source: name of the file.
-    topics, brokers: settings by topic, and by broker id.
     voters: nodes of the controller quorum; empty: not said.
     racks: every broker that answered, or was deployed, with its rack; None: not said.
     is_deployed: whether it says how brokers are started, and not which of them answer.
-    features: finalized levels; None: not said.
-    kafka_version: version of the brokers; None: not said.
-    mode (one of "kraft", "zookeeper"): None: not said.
     bytes_of: bytes of each replica that was listed, by partition.
     held_by: of each broker with a failed log directory, the partitions in its directories that
         work.
-    moving: partitions that are being reassigned.
-    moves: replicas of those, and which are being added and removed.
     """
 
     source: str
@@ -93,10 +140,7 @@ class Addition:
 
 
 def read_configs(text: str, source: str) -> Addition:
-    """Return the settings that `kafka-configs.sh --describe` prints, with `--all` or without.
-
-    Raises InputError if a line is no setting.
-    """
+    """Return the settings that `kafka-configs.sh --describe` prints, with `--all` or without."""
     settings: dict[str, dict[str, dict[str, str]]] = {"topic": {}, "broker": {}}
     current: dict[str, str] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -113,10 +157,7 @@ def read_configs(text: str, source: str) -> Addition:
 
 
 def read_quorum(text: str, source: str) -> Addition:
-    """Return the voters that `kafka-metadata-quorum.sh describe` prints, in either form.
-
-    Raises InputError if there are none.
-    """
+    """Return the voters that `kafka-metadata-quorum.sh describe` prints, in either form."""
     status = _VOTERS.search(text)
     if status is not None:
         ids = re.findall(r'"id":\s*(\d+)', status[1]) if "{" in status[1] else status[1].split(",")
@@ -142,10 +183,7 @@ def read_features(text: str, source: str) -> Addition:
 
 
 def read_api_versions(text: str, source: str) -> Addition:
-    """Return the brokers that answered `kafka-broker-api-versions.sh`: racks, and the version.
-
-    The oldest, where they differ. Often only the lines with the brokers are kept: then none.
-    """
+    """Return the brokers that answered `kafka-broker-api-versions.sh`, and the oldest version."""
     racks: dict[int, str | None] = {}
     apis: list[list[str]] = []
     for line in text.splitlines():
@@ -161,10 +199,7 @@ def read_api_versions(text: str, source: str) -> Addition:
 
 
 def read_log_dirs(text: str, source: str) -> Addition:
-    """Return the bytes of replicas and the failed directories that `kafka-log-dirs.sh` prints.
-
-    Raises InputError if its JSON is cut.
-    """
+    """Return the bytes of replicas and the failed directories that `kafka-log-dirs.sh` prints."""
     begin = _LOG_DIRS.search(text)
     try:
         if begin is None:
@@ -200,10 +235,7 @@ def _of_log_dirs(brokers: Sequence[Mapping[str, Any]], source: str) -> Addition:
 
 
 def read_moves(text: str, source: str) -> Addition:
-    """Return what is being moved, as `kafka-reassign-partitions.sh` says it.
-
-    Raises InputError if it says nothing of that.
-    """
+    """Return what is being moved, as `kafka-reassign-partitions.sh` says it."""
     names = [*_UNDER_WAY.findall(text)]
     for started in _STARTED.findall(text):
         names += started.split(",")
@@ -243,11 +275,7 @@ def of_deployment(cluster: Cluster) -> Addition:
 
 
 def added(cluster: Cluster, additions: Sequence[Addition]) -> Cluster:
-    """Return the cluster with what further files say, and a note on each.
-
-    cluster: with the partitions.
-    Raises InputError if a file says that the cluster has KRaft and another that it has ZooKeeper.
-    """
+    """Return the cluster with what further files say, and a note on each."""
     for addition in additions:
         for add in (
             *(_with_mode, _with_version, _with_settings, _with_broker_settings, _with_racks),
@@ -306,8 +334,7 @@ def _with_broker_settings(cluster: Cluster, addition: Addition) -> Cluster:
 def _inherited(cluster: Cluster) -> Cluster:
     """Give topics what their brokers have, where neither file has a value of their own.
 
-    Where kafka-topics.sh has asked the brokers, which the ids of topics show, it prints every value
-    but Kafka's default: a missing one is that.
+    Where kafka-topics.sh has asked the brokers, which topic ids show, a missing value is Kafka's.
     """
     values = {key: v for key, v in cluster.broker_settings.items() if key in _FOLLOWED}
     if not values:
@@ -374,7 +401,7 @@ def _with_elr(cluster: Cluster, addition: Addition) -> Cluster:
     notes = [
         f"Eligible leader replicas are {'on' if is_on else 'off'}, as {addition.source} has it."
     ]
-    if not is_on and any(map(_shows_elr, cluster.topics)):
+    if not is_on and any(p.elr for topic in cluster.topics for p in topic.partitions):
         notes.append(
             f"{cluster.source} shows eligible leader replicas all the same: the files may be of "
             "two clusters, or of two times."
@@ -424,10 +451,7 @@ def _with_bytes(cluster: Cluster, addition: Addition) -> Cluster:
 
 
 def _with_failed_directories(cluster: Cluster, addition: Addition) -> Cluster:
-    """Mark the replicas that are in no directory that works, on brokers where one has failed.
-
-    Only partitions that the file lists somewhere: it may be about some topics.
-    """
+    """Mark the replicas that are listed somewhere, but in no directory that works."""
     if not addition.held_by:
         return cluster
 
@@ -474,7 +498,3 @@ def _with_partitions(cluster: Cluster, change: Callable[[str, Partition], Partit
         for topic in (*cluster.topics, *cluster.set_aside)
     )
     return replace(cluster, topics=topics, set_aside=())
-
-
-def _shows_elr(topic: Topic) -> bool:
-    return any(partition.elr for partition in topic.partitions)

@@ -44,11 +44,7 @@ def is_confluent_table(beginning: str) -> bool:
 
 
 def parse_confluent_cli(text: str, source: str) -> Cluster:
-    """Return the cluster of the Confluent CLI's tables.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if a line is cut, or a topic has more or fewer partitions than it says.
-    """
+    """Return the cluster of the Confluent CLI's tables."""
     rows = Rows("the Confluent CLI")
     replicas: dict[tuple[str, str], list[_Line]] = {}
     for topic, count, line in _table_lines(text, source):

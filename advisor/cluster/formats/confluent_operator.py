@@ -9,16 +9,16 @@ the resources, so that a setting that does not stand there is not known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from advisor.cluster.formats.kubernetes import (
-    cut_note,
+    cluster_in,
     integer,
     name_of,
     nested,
     node_count,
-    resources_in,
+    of_kind,
     settings_of,
     version_of_image,
 )
@@ -33,27 +33,9 @@ _API = "platform.confluent.io/"
 _OFFSET = "platform.confluent.io/broker-id-offset"
 
 
-def parse_confluent_operator(
-    text: str, source: str, racks: Mapping[int, str | None] | None = None
-) -> Cluster:
-    """Return the cluster that resources of Confluent for Kubernetes describe.
-
-    text: YAML or JSON, several documents or a `List`.
-    source: name for error messages, usually the file name.
-    racks: racks by broker id; they affect replica placement.
-    Raises InputError if it is neither, has no brokers or two clusters, or a topic is invalid.
-    """
-    resources = [
-        resource
-        for resource in resources_in(text, source)
-        if str(resource.get("apiVersion", "")).startswith(_API)
-    ]
-    try:
-        cluster = _cluster(resources, source, racks or {})
-        return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
-    except InputError as error:
-        prefix = "" if str(error).startswith(source) else f"{source}: "
-        raise InputError(f"{prefix}{error}") from None
+def parse_confluent_operator(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
+    """Return the cluster that resources of Confluent for Kubernetes describe."""
+    return cluster_in(text, source, _API, partial(_cluster, racks=racks))
 
 
 def _cluster(
@@ -78,7 +60,7 @@ def _cluster(
     if set(brokers.values()) == {None}:
         notes.append("Where brokers are is unknown; give racks.")
     topics = []
-    for order, resource in enumerate(_of_kind(resources, "KafkaTopic")):
+    for order, resource in enumerate(of_kind(resources, "KafkaTopic")):
         owner = nested(resource, "spec", "kafkaClusterRef").get("name")
         if owner in (None, name_of(kafka)):
             topics.append(place(_counted(resource, configs), brokers, order))
@@ -142,12 +124,8 @@ def _overrides(spec: Mapping[str, Any]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _of_kind(resources: list[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
-    return [resource for resource in resources if resource["kind"] == kind]
-
-
 def _only(resources: list[Mapping[str, Any]], kind: str) -> Mapping[str, Any] | None:
-    matching = _of_kind(resources, kind)
+    matching = of_kind(resources, kind)
     if len(matching) > 1:
         names = " and ".join(map(name_of, matching))
         raise InputError(f"there are several resources {kind}, {names}; keep one cluster in a file")

@@ -36,11 +36,7 @@ def is_cluster_state(beginning: str) -> bool:
 
 
 def parse_cluster_state(text: str, source: str) -> Cluster:
-    """Return the cluster of a verbose `kafka_cluster_state`.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if it is not verbose, is cut, or has other counts of replicas than it says.
-    """
+    """Return the cluster of a verbose `kafka_cluster_state`."""
     rows = Rows("Cruise Control")
     partitions, counts = (
         _from_json(text, source) if text.lstrip().startswith("{") else _from_text(text, source)

@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import yaml
 
 from advisor.cluster.formats.kubernetes import (
     cut_note,
-    documents_in,
     node_count,
     settings_of,
     version_of_image,
+    yaml_in,
 )
 from advisor.cluster.formats.topics_as_code import topics_in
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS
 from advisor.cluster.other_systems import REDPANDA
-from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
+from advisor.cluster.placing import place_all
 from advisor.cluster.racks import broker_id, is_rack, moved
-from advisor.cluster.topic import check_partitions
 from advisor.errors import InputError
 
 _KAFKA_IMAGE = re.compile(r"(^|/)(cp-)?(kafka|server|enterprise-kafka|kafka-native)(:|@|$)")
@@ -51,11 +49,7 @@ _FIRST_BROKER = 100
 
 
 def parse_compose(text: str, source: str) -> Cluster:
-    """Return the brokers that a file of docker compose starts.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if it is no YAML, starts no broker of Kafka, or two with one id.
-    """
+    """Return the brokers that a file of docker compose starts."""
     document = _document(text, source)
     services = document.get("services")
     nodes, notes = [], []
@@ -154,42 +148,26 @@ def _options(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_helm(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
-    """Return the brokers and topics that values of a Helm chart ask for.
-
-    source: name for error messages, usually the file name.
-    racks: racks by broker id.
-    Raises InputError if it is no YAML, does not say how many brokers there are, or a topic is not
-        valid.
-    """
+    """Return the brokers and topics that values of a Helm chart ask for."""
     values = _document(text, source)
     chart = _chart(values)
     ids, voters, notes = _nodes(chart, source)
     settings = _settings(chart)
     brokers, controllers = moved(dict.fromkeys(ids), dict.fromkeys(voters) or None, racks)
-    topics = []
-    for order, topic in enumerate(topics_in(_provisioned(chart, settings), source)):
-        inherited = {key: settings[key] for key in _FOLLOWED if key in settings}
-        own = CountedTopic(
-            topic.name,
-            topic.partitions,
-            topic.replication_factor,
-            {**inherited, **topic.configs},
-        )
-        topics.append(place(own, brokers, order))
-        check_partitions(sum(len(placed.partitions) for placed in topics))
-    if topics:
-        notes.append(PLACEMENT_NOTE.format(", ".join(topic.name for topic in topics)))
-    notes += cut_note(text)
+    inherited = {key: settings[key] for key in _FOLLOWED if key in settings}
+    described = topics_in(_provisioned(chart, settings), source)
+    with_inherited = (replace(t, configs={**inherited, **t.configs}) for t in described)
+    topics, placed = place_all(with_inherited, brokers)
     image = chart.get("image")
     tag = (
         str(image.get("tag", "")) if isinstance(image, Mapping) else str(chart.get("imageTag", ""))
     )
     return Cluster(
         brokers=brokers,
-        topics=tuple(topics),
+        topics=topics,
         kafka_version=version_of_image(f"/{'cp-' if 'brokers' in chart else ''}kafka:{tag}"),
         source=source,
-        notes=tuple(notes),
+        notes=(*notes, *placed, *cut_note(text)),
         controllers=controllers,
         mode="kraft" if voters else None,
         broker_settings={key: v for key, v in settings.items() if key in REPLICATION_SETTINGS},
@@ -271,12 +249,7 @@ def _provisioned(chart: Mapping[str, Any], settings: Mapping[str, str]) -> list[
 
 
 def _document(text: str, source: str) -> Mapping[str, Any]:
-    try:
-        documents = [
-            table for table in documents_in(text, aliases=True) if isinstance(table, Mapping)
-        ]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
+    documents = [table for table in yaml_in(text, source) if isinstance(table, Mapping)]
     if not documents:
         raise InputError(f"{source}: there is no table in it; {_NOT_ALL}")
     return documents[0]

@@ -94,10 +94,7 @@ def looks_like_describe(text: str) -> bool:
 
 
 def read_describe(text: str, source: str) -> Cluster:
-    """Return the cluster of a describe output: its topics, the brokers in them, and the layout.
-
-    Raises InputError as of `parse_describe`.
-    """
+    """Return the cluster of a describe output: its topics, the brokers in them, and the layout."""
     is_ended = text.endswith(("\n", "\r"))
     text = rejoined(text)
     described = _described(text, source)
@@ -141,20 +138,6 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
             if partition.index == index and not {*partition.isr} >= {*partition.held}:
                 return (f"The text ends without a line end: the ISR of {name}-{index} may be cut.",)
     return ()
-
-
-def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
-    """Return the topics of a describe output, in order of first appearance.
-
-    text: the output of `kafka-topics.sh --describe` (0.8.0: `kafka-list-topic.sh`).
-    source: name for error messages, usually the file name.
-    The topics' `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all
-        settings that differ from Kafka's defaults at any level, with `--zookeeper` only topic
-        overrides.
-    Raises InputError if there is no topic, or a line is incomplete or contradicts itself or its
-        header.
-    """
-    return _described(text, source).topics
 
 
 class _Described(NamedTuple):
@@ -215,10 +198,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 
 
 def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Append a line that begins with a label to the line it was wrapped from.
-
-    Yields the number of the first line, the text, and the number of the last line; no blank lines.
-    """
+    """Yield whole lines, none blank, each with the numbers of its first and last line."""
     first, parts, last = 0, [""], 0
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
@@ -555,10 +535,7 @@ def _optional_ids(line: _Line, label: str) -> tuple[int, ...] | None:
 
 
 def parse_configs(text: str, where: str) -> dict[str, str]:
-    """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not.
-
-    Raises InputError if the text does not start with `key=`.
-    """
+    """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not."""
     configs: dict[str, str] = {}
     for pair in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
         key, equals, value = pair.partition("=")

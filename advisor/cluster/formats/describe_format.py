@@ -16,11 +16,8 @@ from advisor.errors import InputError, shown
 def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
     """Return the output of `kafka-topics.sh --describe` of a Kafka version.
 
-    described: all topics of a cluster in its order, or one topic.
     version: such as "0.8.0", "2.1" or "4.1". Columns that the version lacks are left out: 0.8.0 has
         no header line; reassignments were added in 2.6, topic ids in 2.8, the ELR in 3.8.
-    Returns lines, each ending in a newline; "" for a cluster without topics.
-    Raises InputError if the version is not of the form "4.1".
 
     >>> topic = Topic("t", (Partition(0, 1, (1, 2), (1, 2)),))
     >>> print(format_describe(topic, "0.8.0").expandtabs(1), end="")
@@ -31,7 +28,11 @@ def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
     lines: list[str] = []
     for topic in topics:
         if numbers < (0, 8, 1):
-            lines.extend(_line_of_0_8_0(topic, partition) for partition in topic.partitions)
+            lines.extend(
+                f"topic: {topic.name}\tpartition: {p.index}\tleader: {_leader(p)}"
+                f"\treplicas: {_ids(p.replicas)}\tisr: {_ids(p.isr)}"
+                for p in topic.partitions
+            )
         else:
             lines.append(_header(topic, numbers))
             lines.extend(_line(topic, partition, numbers) for partition in topic.partitions)
@@ -39,10 +40,7 @@ def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
-    """Convert "4.1" to (4, 1).
-
-    Raises InputError if the version is not two to four numbers separated by dots.
-    """
+    """Convert "4.1" to (4, 1)."""
     if not isinstance(version, str) or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){1,3}", version):
         raise InputError(
             f'{shown(version)} is not a Kafka version (kafka_version); write it like "4.1"'
@@ -56,13 +54,6 @@ def _ids(brokers: tuple[int, ...]) -> str:
 
 def _leader(partition: Partition) -> str:
     return "none" if partition.leader is None else str(partition.leader)
-
-
-def _line_of_0_8_0(topic: Topic, partition: Partition) -> str:
-    return (
-        f"topic: {topic.name}\tpartition: {partition.index}\tleader: {_leader(partition)}"
-        f"\treplicas: {_ids(partition.replicas)}\tisr: {_ids(partition.isr)}"
-    )
 
 
 def _header(topic: Topic, numbers: tuple[int, ...]) -> str:

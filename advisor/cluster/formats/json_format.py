@@ -1,18 +1,25 @@
-"""Parse JSON: `Cluster.to_dict`, and plans of `kafka-reassign-partitions.sh`."""
+"""Parse JSON: `Cluster.to_dict`, and plans of `kafka-reassign-partitions.sh`.
+
+Of the two plans that its `--generate` prints, the current assignment is the cluster. `--execute`
+prints the assignment before, `--verify` and `--list` none of all partitions: these are declined.
+"""
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Mapping
 from typing import Any
 
 from advisor.cluster.formats.describe_format import version_numbers
+from advisor.cluster.formats.literals import LiteralError, read_literal
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import Observed
 from advisor.cluster.placing import healthy_partition
 from advisor.cluster.racks import broker_id, rack_mapping
 from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, shown
+from advisor.formatting import counted
 from advisor.parsing import read_json
 
 PLAN_NOTE = (
@@ -22,13 +29,7 @@ PLAN_NOTE = (
 
 
 def parse_json(text: str, source: str) -> Cluster:
-    """Parse a cluster from `Cluster.to_dict` data or a reassignment plan.
-
-    text: the JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
-        (`org.apache.kafka.tools.reassign.ReassignPartitionsCommand`).
-    source: name for error messages, usually the file name.
-    Raises InputError if it is not JSON, of neither form, or invalid.
-    """
+    """Parse a cluster from `Cluster.to_dict` data or a plan of `kafka-reassign-partitions.sh`."""
     try:
         document = read_json(text)
     except ValueError as error:
@@ -47,11 +48,8 @@ def parse_json(text: str, source: str) -> Cluster:
 
 
 def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
-    """Build a cluster from `Cluster.to_dict` data.
-
-    Raises InputError if a field is missing, of the wrong type or invalid.
-    """
-    version = _text_or_none(document, "kafka_version")
+    """Build a cluster from `Cluster.to_dict` data."""
+    version, voters = _text_or_none(document, "kafka_version"), document.get("controllers")
     if version is not None:
         version_numbers(version)
     return Cluster(
@@ -61,7 +59,9 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         source=source or str(document.get("source", "")),
         notes=tuple(str(note) for note in _list(document, "notes")),
         observed=_observed(document.get("observed")),
-        controllers=_controllers(document.get("controllers")),
+        controllers=None
+        if voters is None
+        else rack_mapping(_mapping(voters, "controllers"), "controllers", "controller"),
         mode=_text_or_none(document, "mode"),
         eligible_leader_replicas=document.get("eligible_leader_replicas"),
         layout=_text_or_none(document, "layout"),
@@ -70,12 +70,6 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         broker_settings=_mapping(document.get("broker_settings", {}), "broker_settings"),
         replica_bytes=_mapping(document.get("replica_bytes", {}), "replica_bytes"),
     )
-
-
-def _controllers(value: object) -> dict[int, str | None] | None:
-    if value is None:
-        return None
-    return rack_mapping(_mapping(value, "controllers"), "controllers", "controller")
 
 
 def _observed(value: object) -> Observed | None:
@@ -175,3 +169,66 @@ def _text_or_none(table: Mapping[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(f"{key} is {reprlib.repr(value)}, which is not text")
     return value
+
+
+_CURRENT = re.compile(r"Current partition replica assignment\s*")
+_PROPOSED = re.compile(r"Proposed partition reassignment configuration\s*")
+_EXECUTED = re.compile(
+    r"Save this to use as the --reassignment-json-file|Successfully started (partition )?reassign"
+)
+
+
+def is_generated_plan(beginning: str) -> bool:
+    """Whether a text is what `--generate` prints, and not what `--execute` prints."""
+    return _CURRENT.search(beginning) is not None and not _EXECUTED.search(beginning)
+
+
+def parse_generated_plan(text: str, source: str) -> Cluster:
+    """Return the cluster as the current assignment of `--generate` has it."""
+    current = _plan_after(_CURRENT, text, source)
+    if current is None:
+        raise InputError(f"{source}: the current assignment is not in it; run --generate again")
+    note = "The proposed assignment is not in it."
+    proposed = _plan_after(_PROPOSED, text, source)
+    if proposed is not None:
+        replicas = _replicas(proposed)
+        moves = sum(replicas.get(key, own) != own for key, own in _replicas(current).items())
+        note = (
+            f"The current assignment was read; the proposed one would change "
+            f"{counted(moves, 'partition')} of {len(_replicas(current))} and was not taken into "
+            "account."
+        )
+    brokers = {*current.brokers, *(proposed.brokers if proposed is not None else ())}
+    return Cluster(
+        brokers=dict.fromkeys(sorted(brokers)),
+        topics=current.topics,
+        source=source,
+        notes=(*current.notes, note),
+    )
+
+
+def _plan_after(heading: re.Pattern[str], text: str, source: str) -> Cluster | None:
+    """Return the assignment below a heading; None if the heading is not there."""
+    begin = heading.search(text)
+    if begin is None:
+        return None
+    line = text.count("\n", 0, begin.end()) + 1
+    start = text.find("{", begin.end())
+    try:
+        if start < 0 or text[begin.end() : start].strip():
+            raise LiteralError("it is not there", begin.end())
+        _, end = read_literal(text, start)
+    except LiteralError as error:
+        raise InputError(
+            f"{source}:{line}: the assignment that should follow here cannot be read ({error}); "
+            "run --generate again and save all of it"
+        ) from None
+    return parse_json(text[start:end], f"{source}:{line}")
+
+
+def _replicas(cluster: Cluster) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {
+        (topic.name, partition.index): partition.replicas
+        for topic in cluster.topics
+        for partition in topic.partitions
+    }

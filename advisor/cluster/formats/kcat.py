@@ -40,11 +40,7 @@ _REST = re.compile(r"^[\d,\s\]]+$|^\W*\w*[\s:,]*(replicas|isrs|leader|icas|srs|r
 
 
 def parse_kcat(text: str, source: str) -> Cluster:
-    """Return the cluster that `kcat -L` prints.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if a line is cut, or there are more or fewer of them than the text says.
-    """
+    """Return the cluster that `kcat -L` prints."""
     rows = Rows("kcat -L", brokers={})
     said: dict[str, int] = {}
     topic, topics = "", 0

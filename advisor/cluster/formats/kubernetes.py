@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import yaml
 
+from advisor.cluster.model import Cluster
 from advisor.errors import InputError
 from advisor.parsing import MOST_DEPTH, check_document, read_json, without_duplicates
 
@@ -23,12 +25,7 @@ _MOST_CHARACTERS = 4_000_000
 
 
 def resources_in(text: str, source: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the resources of a text, also those inside of lists.
-
-    text: YAML, or JSON as of `kubectl get -o json`.
-    source: name for error messages, usually the file name.
-    Raises InputError if it is neither, or something has no kind.
-    """
+    """Yield the resources of a text, also those inside of lists."""
     try:
         documents = _of_json(text) if _is_json(text) else list(documents_in(text))
     except yaml.MarkedYAMLError as error:
@@ -51,12 +48,37 @@ def resources_in(text: str, source: str) -> Iterator[Mapping[str, Any]]:
             yield item
 
 
-def documents_in(text: str, aliases: bool = False) -> Iterator[Any]:
-    """Yield the documents with scalars as text.
+def cluster_in(
+    text: str,
+    source: str,
+    api: str,
+    read: Callable[[list[Mapping[str, Any]], str], Cluster],
+) -> Cluster:
+    """Return the cluster of the resources of an API; what `read` refuses names the source."""
+    resources = [r for r in resources_in(text, source) if str(r.get("apiVersion")).startswith(api)]
+    try:
+        cluster = read(resources, source)
+        return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
+    except InputError as error:
+        prefix = "" if str(error).startswith(source) else f"{source}: "
+        raise InputError(f"{prefix}{error}") from None
 
-    Without aliases, which can grow without end; or with as many as a file written by hand has, and
-    then tables take the keys that stand under `<<`.
-    """
+
+def of_kind(resources: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    """Return the resources of a kind."""
+    return [resource for resource in resources if resource["kind"] == kind]
+
+
+def yaml_in(text: str, source: str, aliases: bool = True) -> list[Any]:
+    """Return the documents of YAML, as `documents_in` reads them."""
+    try:
+        return list(documents_in(text, aliases))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
+
+
+def documents_in(text: str, aliases: bool = False) -> Iterator[Any]:
+    """Yield the documents with scalars as text; aliases (&, *, <<) could grow without end."""
     if len(text) > _MOST_CHARACTERS:
         raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
     # libyaml is ten times faster.
@@ -198,10 +220,7 @@ def node_count(value: object, where: str) -> int:
 
 
 def version_of_image(image: str) -> str | None:
-    """Return the Kafka version that the tag of an image states; None if it does not.
-
-    Confluent Platform 7.9 has Kafka 3.9, and 8.0 has 4.0; others are tagged with Kafka's.
-    """
+    """Return the Kafka version of an image's tag, if any; Confluent Platform 7.9 has Kafka 3.9."""
     match = _IMAGE.search(image)
     if match is None:
         return None

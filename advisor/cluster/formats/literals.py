@@ -47,14 +47,7 @@ class LiteralError(ValueError):
 
 
 def read_literal(text: str, start: int = 0) -> tuple[Any, int]:
-    """Return the value that begins at a position, and the position after it.
-
-    Raises LiteralError if there is none, it is not closed, has a key twice, or is longer than
-        4,000,000 characters or nested more than 32 levels deep.
-
-    >>> read_literal("{'t': (leader=1, isr=[1, 2])} and more")
-    ({'t': {'leader': 1, 'isr': [1, 2]}}, 29)
-    """
+    """Return the value that begins at a position, and the position after it."""
     if len(text) - start > MOST_CHARACTERS:
         raise LiteralError(f"it has more than {MOST_CHARACTERS:,} characters", start)
     reader = _Reader(text, start)

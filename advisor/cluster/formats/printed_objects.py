@@ -71,13 +71,7 @@ def parse_kcat_json(text: str, source: str) -> Cluster:
 
 
 def parse_objects(text: str, source: str, tool: str = "the client") -> Cluster:
-    """Return the cluster of a value that a program has printed.
-
-    text: one value, or several; prose before, between and after them is skipped.
-    source: name for error messages, usually the file name.
-    tool: who has printed it, for notes.
-    Raises InputError if a value is cut or abbreviated, or no topic is in it.
-    """
+    """Return the cluster of a value that a program has printed."""
     try:
         return _parsed(text, source, tool)
     except InputError:
@@ -105,10 +99,7 @@ def _parsed(text: str, source: str, tool: str) -> Cluster:
 
 
 def _java_nodes_as_ids(text: str, rows: Rows, source: str) -> str:
-    """Rewrite Java's partitions and nodes with plain ids, and note the racks of the nodes.
-
-    Raises InputError if a partition cannot be read.
-    """
+    """Rewrite Java's partitions and nodes with plain ids, and note the racks of the nodes."""
 
     def node(match: re.Match[str]) -> str:
         number, rack, _ = match.groups()
@@ -137,10 +128,7 @@ def _java_nodes_as_ids(text: str, rows: Rows, source: str) -> str:
 
 
 def _values(text: str, source: str) -> Iterator[tuple[Any, str]]:
-    """Yield the values in a text that name replicas, each with its place.
-
-    Raises InputError if one is not closed, or cannot be.
-    """
+    """Yield the values in a text that name replicas, each with its place."""
     if text.lstrip().startswith(("{", "[")):
         try:
             yield read_json(text), source

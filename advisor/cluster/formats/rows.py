@@ -36,8 +36,6 @@ class Rows:
     tool: who printed it, for notes ("kcat").
     brokers: the brokers that the tool lists, with their racks: those that run. None: it lists none.
     racks: racks that are known of brokers without a list of those that run.
-    stated: number of partitions that a topic is said to have.
-    configs: settings of topics.
     """
 
     tool: str
@@ -50,11 +48,7 @@ class Rows:
     kafka_version: str | None = None
 
     def cluster(self, source: str) -> Cluster:
-        """Return the cluster of the rows.
-
-        Raises InputError if there is no row, a partition is described in two ways, or a topic has
-            more partitions than is said of it.
-        """
+        """Return the cluster of the rows."""
         by_topic = self._by_topic()
         if not by_topic:
             raise InputError(
@@ -130,10 +124,7 @@ def partition_of(
     observers: tuple[int, ...] = (),
     offline: tuple[int, ...] = (),
 ) -> Partition:
-    """Return a partition from numbers, digits or lists of them; a leader of -1 or None is none.
-
-    Raises InputError if something is no broker id, or the partition cannot be.
-    """
+    """Return a partition from numbers, digits or lists of them; a leader of -1 or None is none."""
     absent = leader in (None, -1, "-1", "none", "null", "None")
     try:
         partition = Partition(
@@ -165,10 +156,7 @@ def may_be_cut(row: Row) -> list[str]:
 
 
 def number_of(value: object, what: str) -> int:
-    """Return a whole number from a number or its digits.
-
-    Raises InputError if it is something else.
-    """
+    """Return a whole number from a number or its digits."""
     number = value if isinstance(value, int) else whole_number(str(value).strip(), MAX_ID)
     if number is None or isinstance(value, bool) or not 0 <= number <= MAX_ID:
         raise InputError(f"{what} {shown(value)} is not a whole number from 0")
@@ -176,10 +164,7 @@ def number_of(value: object, what: str) -> int:
 
 
 def ids_of(value: object, what: str) -> tuple[int, ...]:
-    """Return broker ids from a list, or from a text of numbers and commas or spaces.
-
-    Raises InputError if it is something else.
-    """
+    """Return broker ids from a list, or from a text of numbers and commas or spaces."""
     if isinstance(value, str):
         value = value.replace(",", " ").split()
     if not isinstance(value, list | tuple):

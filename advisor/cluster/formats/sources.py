@@ -27,7 +27,7 @@ from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
 from advisor.cluster.formats.deployments import parse_compose, parse_helm
 from advisor.cluster.formats.describe import looks_like_describe, read_describe
-from advisor.cluster.formats.json_format import parse_json
+from advisor.cluster.formats.json_format import is_generated_plan, parse_generated_plan, parse_json
 from advisor.cluster.formats.kcat import HEADING, parse_kcat
 from advisor.cluster.formats.pasted import LINE_PREFIX
 from advisor.cluster.formats.printed_objects import (
@@ -35,7 +35,6 @@ from advisor.cluster.formats.printed_objects import (
     parse_kcat_json,
     parse_objects,
 )
-from advisor.cluster.formats.reassignment import is_generated_plan, parse_generated_plan
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.formats.topics_as_code import (
@@ -59,7 +58,6 @@ _WIDTH = 500
 class Source:
     """One kind of text that may describe a cluster.
 
-    name: what it is, in the words that a user knows it by ("the output of kcat -L").
     recognise: whether a text is of this kind, from its first `BEGINNING` characters. It must not
         fail.
     carries: what it has, of brokers, leaders, replicas, ISR, racks and settings; "" if it is
@@ -71,7 +69,6 @@ class Source:
     instead: for a declined one: why, and what to run instead, as the end of a sentence.
     add: for a declined one that can stand beside a description of the same cluster: what it says of
         the cluster, from the text and its name.
-    example: a short text of this kind, which a test takes through all doors.
     joins: whether what it says of brokers is added to another file of the same cluster that has the
         partitions.
     needs_racks: whether it says nothing of brokers, so that they are those of the racks that the
@@ -93,11 +90,7 @@ class Source:
     suffix: tuple[str, ...] = ()
 
     def cluster_in(self, text: str, name: str, rack_of: RackOf) -> Cluster:
-        """Read the cluster that a text of this kind describes.
-
-        Raises InputError if this source is declined, with what to run instead; or as the reader
-            says.
-        """
+        """Read the cluster of a text of this kind; a declined one says what to run instead."""
         if self.read is not None:
             return self.read(text, name)
         if self.needs_racks and not rack_of:
@@ -112,10 +105,7 @@ class Source:
 
 
 def has(pattern: str) -> Callable[[str], bool]:
-    """Return a recogniser: whether a pattern occurs in the first `_WIDTH` characters of lines.
-
-    `^` is the beginning of any line.
-    """
+    """Return a recogniser: whether a pattern occurs in the first `_WIDTH` characters of lines."""
     compiled = re.compile(pattern, re.MULTILINE)
     return lambda beginning: compiled.search(_narrow(beginning)) is not None
 
@@ -534,10 +524,7 @@ def not_read(text: str, source: Source) -> str:
 
 
 def source_of(text: str, suffix: str = "") -> Source | None:
-    """Return what a text is; None if no entry recognises it.
-
-    suffix: end of the file's name, such as ".toml"; "" if there is none.
-    """
+    """Return what a text is, by its beginning and the end of its file's name; None if unknown."""
     beginning = text[:BEGINNING]
     candidates = [source for source in SOURCES if source.recognise(beginning)]
     if not candidates and looks_like_describe(text[BEGINNING:]):

@@ -10,24 +10,24 @@ numbered as the operator numbers a new cluster.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.formats.kubernetes import (
-    cut_note,
+    cluster_in,
     integer,
     name_of,
     nested,
     node_count,
-    resources_in,
+    of_kind,
     settings_of,
 )
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS
-from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
+from advisor.cluster.placing import CountedTopic, place_all
 from advisor.cluster.racks import broker_id, moved
-from advisor.cluster.topic import INTERNAL_TOPICS, Topic, check_partitions
+from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.errors import InputError
 
 _DEFAULTS = {"num.partitions": "1", "default.replication.factor": "1"}
@@ -39,35 +39,22 @@ _DISKLESS_BY_DEFAULT = ("log.diskless.enable", "log.inkless.enable")
 _LABEL = "strimzi.io/cluster"
 
 
-def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
-    """Parse the cluster that Strimzi resources describe.
-
-    text: YAML or JSON, several documents or a `List`.
-    source: name for error messages, usually the file name.
-    racks: racks by node id, which the resources do not contain; they affect replica placement.
-    The cluster's `notes` have the assumptions on racks, node ids and replica placement.
-    Raises InputError if it is not YAML, has no brokers or two clusters, or a topic is invalid.
-    """
-    resources = list(resources_in(text, source))
-    try:
-        cluster = _cluster(resources, source, racks or {})
-        return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
-    except InputError as error:
-        prefix = "" if str(error).startswith(source) else f"{source}: "
-        raise InputError(f"{prefix}{error}") from None
+def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
+    """Parse the cluster that Strimzi resources describe, replicas placed by the racks given."""
+    return cluster_in(text, source, "kafka.strimzi.io/", partial(_cluster, racks=racks))
 
 
 def _cluster(
     resources: list[Mapping[str, Any]], source: str, racks: Mapping[int, str | None]
 ) -> Cluster:
-    kafkas = _of_kind(resources, "Kafka")
+    kafkas = of_kind(resources, "Kafka")
     if len(kafkas) > 1:
         names = " and ".join(name_of(kafka) for kafka in kafkas)
         raise InputError(f"there are several clusters, {names}; keep one in a file")
     kafka = kafkas[0] if kafkas else {}
     cluster_name = name_of(kafka) if kafkas else None
     spec = nested(kafka, "spec", "kafka")
-    pools = _of_cluster(_of_kind(resources, "KafkaNodePool"), cluster_name)
+    pools = _of_cluster(of_kind(resources, "KafkaNodePool"), cluster_name)
     brokers, voters, notes = _nodes(spec, pools)
     mode = None if voters is None else "kraft"
     if voters is None:
@@ -87,30 +74,20 @@ def _cluster(
     if version is not None:
         version_numbers(version)
     configs = {**_DEFAULTS, **settings_of(nested(spec, "config"))}
-    topics: list[Topic] = []
-    partitions = 0
-    for order, resource in enumerate(_of_cluster(_of_kind(resources, "KafkaTopic"), cluster_name)):
-        topics.append(place(_counted(resource, configs), brokers, order))
-        partitions += len(topics[-1].partitions)
-        check_partitions(partitions)
-    if topics:
-        notes.append(PLACEMENT_NOTE.format(", ".join(topic.name for topic in topics)))
+    described = _of_cluster(of_kind(resources, "KafkaTopic"), cluster_name)
+    topics, placed = place_all((_counted(resource, configs) for resource in described), brokers)
+    # What brokers state, or Kafka has by default, of topics that Kafka creates.
+    settings = {**_OTHER_DEFAULTS, **configs} if kafkas else {}
     return Cluster(
         brokers=brokers,
-        topics=tuple(topics),
+        topics=topics,
         kafka_version=version,
         source=source,
-        notes=tuple(notes),
+        notes=(*notes, *placed),
         controllers=voters,
         mode=mode,
-        broker_settings=_replication_settings(configs) if kafkas else {},
+        broker_settings={key: settings[key] for key in settings if key in REPLICATION_SETTINGS},
     )
-
-
-def _replication_settings(configs: Mapping[str, str]) -> dict[str, str]:
-    """Return what the brokers state, or Kafka has by default, of topics that Kafka creates."""
-    settings = {**_OTHER_DEFAULTS, **configs}
-    return {key: value for key, value in settings.items() if key in REPLICATION_SETTINGS}
 
 
 def _nodes(
@@ -205,15 +182,6 @@ def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> Counted
         replication_factor=integer(counts[1], f"KafkaTopic {name}: replicas"),
         configs=own,
     )
-
-
-def _of_kind(resources: list[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
-    return [
-        resource
-        for resource in resources
-        if resource["kind"] == kind
-        and str(resource.get("apiVersion", "")).startswith("kafka.strimzi.io/")
-    ]
 
 
 def _of_cluster(resources: list[Mapping[str, Any]], cluster: str | None) -> list[Mapping[str, Any]]:

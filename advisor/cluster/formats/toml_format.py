@@ -64,12 +64,7 @@ _TOPIC = _DEFAULTS | {"name", "replicas", "leaders", "isr", "configs"}
 
 
 def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
-    """Parse a cluster from TOML in the format of this module.
-
-    source: name for error messages, usually the file name.
-    racks: racks that override those of the file, as in `Cluster.with_racks`.
-    Raises InputError if it is not TOML, has an unknown key, no brokers, or an invalid topic.
-    """
+    """Parse a cluster from TOML in the format of this module."""
     try:
         document = read_toml(text)
     except ValueError as error:

@@ -13,12 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import yaml
-
-from advisor.cluster.formats.kubernetes import cut_note, documents_in, integer, nested
+from advisor.cluster.formats.kubernetes import cut_note, integer, nested, yaml_in
 from advisor.cluster.model import Cluster
-from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
-from advisor.cluster.topic import check_partitions
+from advisor.cluster.placing import CountedTopic, place_all
 from advisor.errors import InputError, shown
 
 _RESOURCE = re.compile(r'resource\s+"kafka_topic"\s+"([^"]*)"\s*\{')
@@ -32,11 +29,7 @@ _LONGEST_BLOCK = 20_000
 
 
 def parse_terraform(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
-    """Return the topics of Terraform's resources `kafka_topic`, placed on the brokers of the racks.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if a resource is computed, cut or not valid.
-    """
+    """Return the topics of Terraform's `kafka_topic`, placed on the brokers of the racks."""
     plain = _COMMENT.sub(lambda match: match[1] or "", text)
     return _placed(_terraform_topics(plain, source), source, racks)
 
@@ -48,7 +41,8 @@ def _terraform_topics(text: str, source: str) -> Iterator[CountedTopic]:
         if _COMPUTED.search(body):
             raise InputError(f"{where}: it is computed (for_each or count); {_INSTEAD}")
         config = _CONFIG.search(body)
-        configs = _literals(config[1], where) if config is not None else {}
+        stated = {} if config is None else dict(_ATTRIBUTE.findall(config[1]))
+        configs = {key: _literal(stated, (key,), where) for key in stated}
         outside = body if config is None else body[: config.start()] + body[config.end() :]
         attributes = dict(_ATTRIBUTE.findall(outside))
         name, partitions, factor = (
@@ -79,11 +73,6 @@ def _block(text: str, start: int, where: str) -> str:
     raise InputError(f"{where}: it is not closed; give the whole file")
 
 
-def _literals(text: str, where: str) -> dict[str, str]:
-    pairs = dict(_ATTRIBUTE.findall(text))
-    return {key: _literal(pairs, (key,), where) for key in pairs}
-
-
 def _literal(attributes: Mapping[str, str], names: tuple[str, ...], where: str) -> str:
     for name in names:
         value = attributes.get(name)
@@ -99,15 +88,8 @@ def _literal(attributes: Mapping[str, str], names: tuple[str, ...], where: str) 
 
 
 def parse_julie(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
-    """Return the topics of a topology of JulieOps, placed on the brokers of the racks.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if it is no YAML, or a topic lacks its counts.
-    """
-    try:
-        topologies = list(documents_in(text))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
+    """Return the topics of a topology of JulieOps, placed on the brokers of the racks."""
+    topologies = yaml_in(text, source, aliases=False)
     topics = [topic for topology in topologies for topic in _julie_topics(topology, source)]
     return _placed(iter(topics), source, racks)
 
@@ -143,16 +125,8 @@ def _julie_topics(topology: Any, source: str) -> Iterator[CountedTopic]:
 
 
 def parse_topic_lists(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
-    """Return the topics of a list or table in YAML, placed on the brokers of the racks.
-
-    source: name for error messages, usually the file name.
-    Raises InputError if it is no YAML, or a topic lacks its counts.
-    """
-    try:
-        documents = list(documents_in(text, aliases=True))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
-    rows = [row for document in documents for row in _rows(document)]
+    """Return the topics of a list or table in YAML, placed on the brokers of the racks."""
+    rows = [row for document in yaml_in(text, source) for row in _rows(document)]
     cluster = _placed(topics_in(rows, source), source, racks)
     return replace(cluster, notes=(*cluster.notes, *cut_note(text)))
 
@@ -188,10 +162,7 @@ _CONFIGS = ("config", "configs", "configuration", "settings", "configEntries", "
 
 
 def topics_in(rows: list[Any], source: str) -> Iterator[CountedTopic]:
-    """Yield topics of tables that have a name, counts and settings under the usual names.
-
-    Raises InputError if a name or a count is missing, or no plain value.
-    """
+    """Yield topics of tables that have a name, counts and settings under the usual names."""
     for place_in_list, row in enumerate(rows, start=1):
         table = row if isinstance(row, Mapping) else {}
         name = _first(table, _NAMES)
@@ -225,18 +196,10 @@ def _tables(value: Any) -> list[Mapping[str, Any]]:
 def _placed(
     topics: Iterator[CountedTopic], source: str, racks: Mapping[int, str | None]
 ) -> Cluster:
-    placed = []
-    for order, topic in enumerate(topics):
-        placed.append(place(topic, racks, order))
-        check_partitions(sum(len(topic.partitions) for topic in placed))
+    placed, notes = place_all(topics, racks)
     if not placed:
         raise InputError(f"{source}: no topic can be read from it; {_INSTEAD}")
-    return Cluster(
-        brokers=racks,
-        topics=tuple(placed),
-        source=source,
-        notes=(PLACEMENT_NOTE.format(", ".join(topic.name for topic in placed)),),
-    )
+    return Cluster(brokers=racks, topics=placed, source=source, notes=notes)
 
 
 _INSTEAD = "run kafka-topics.sh --describe on the cluster"

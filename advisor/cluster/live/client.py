@@ -49,11 +49,8 @@ class Answers:
     """Responses of a cluster, and the requests that failed.
 
     topics: from DescribeTopicPartitions responses or, if `elr_reported` is False, Metadata.
-    racks: rack of every registered broker.
-    fenced: brokers that are registered but fenced.
     settings: (TOPIC or BROKER, name) to settings by name.
     settings_errors: (TOPIC or BROKER, name) to the reason why its settings are unknown.
-    missing: other information that could not be read, and the error name.
     """
 
     topics: list[dict[str, Any]] = field(default_factory=list)
@@ -80,14 +77,7 @@ def query_cluster(
     context: ssl.SSLContext | None,
     deadline: float,
 ) -> Answers:
-    """Send all requests to a cluster and return the responses.
-
-    address: a broker that answers.
-    properties: client settings and credentials.
-    context: TLS context; None for plaintext.
-    deadline: time limit, in seconds of `time.monotonic`.
-    Raises InputError if authentication fails, or the broker stops answering before topics are read.
-    """
+    """Send all requests and return the responses; `deadline` in seconds of `time.monotonic`."""
     config = {
         "bootstrap_servers": [str(address)],
         "client_id": properties.client_id,

@@ -55,6 +55,7 @@ _OAUTH_HANDLER = re.compile(
 _JAAS = re.compile(
     r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"'=;]+)|([=;]))""", re.DOTALL
 )
+_JAAS_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -84,9 +85,6 @@ class Store:
     """A key store or trust store: a file, or inline PEM text.
 
     name: the property that has it, with the name of the properties file, for messages.
-    location, password: path of the file and its password, or "".
-    key, certificates: inline PEM text, or "".
-    key_password: password of the private key, or "".
     """
 
     name: str = field(default="", compare=False)
@@ -104,19 +102,10 @@ class Store:
 class ClientProperties:
     """Connection settings and credentials of a client.
 
-    source: file name for messages, or "".
-    security_protocol (one of "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"): Kafka's
-        `security.protocol`.
     sasl_mechanism: one of `MECHANISMS`; "" without SASL.
-    login: options of `sasl.jaas.config`, such as username and password.
     token_endpoint_url: where OAUTHBEARER gets its token: an `https:` address, or `file:`.
-    truststore, keystore: TLS stores.
-    check_hostname: whether the broker certificate must match the host name.
     tls_versions: `ssl.enabled.protocols`, such as "TLSv1.3"; empty for 1.2 and newer.
-    request_timeout_ms, connection_setup_timeout_ms: limits of one request and of one connection
-        attempt.
     default_api_timeout_ms: total time limit, if set in the file.
-    client_id: Kafka's `client.id`.
     """
 
     source: str = ""
@@ -145,11 +134,7 @@ class ClientProperties:
 
 
 def load_properties(path: str | os.PathLike[str]) -> ClientProperties:
-    """Read a client properties file.
-
-    Raises InputError if it cannot be read, or has an unknown, unsupported or malformed property.
-    Raises MissingExtraError if the extra `live` is not installed.
-    """
+    """Read a client properties file."""
     name = os.fspath(path)
     try:
         content = read_input(name, MOST_BYTES)
@@ -187,13 +172,7 @@ def _read_pairs(content: bytes, name: str) -> tuple[dict[str, str], dict[str, in
 def parse_properties(
     pairs: Mapping[str, str], source: str, lines: Mapping[str, int] | None = None
 ) -> ClientProperties:
-    """Interpret property names and values.
-
-    pairs: value by name.
-    source: file name for error messages.
-    lines: line of each name, for error messages.
-    Raises InputError as `load_properties`.
-    """
+    """Interpret property names and values."""
     properties = {key: value.strip() for key, value in pairs.items()}
     _check_keys(properties, source, lines or {})
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
@@ -273,12 +252,7 @@ def _sasl(properties: Mapping[str, str], source: str) -> tuple[str, dict[str, Se
 
 
 def parse_jaas(text: str, source: str) -> dict[str, Secret]:
-    """Parse the options of a JAAS line like `JaasConfig` of Kafka's clients.
-
-    text: `org.example.LoginModule required username="alice" password="..." ;`.
-    source: file name for error messages, which never show the line itself.
-    Raises InputError if it is malformed or has two login modules.
-    """
+    """Parse the options of a JAAS line like `JaasConfig` of Kafka's clients."""
     broken = InputError(
         f"{source}: sasl.jaas.config is broken; it reads "
         'org.example.LoginModule required username="..." password="...";'
@@ -292,7 +266,7 @@ def parse_jaas(text: str, source: str) -> dict[str, Secret]:
             raise broken
         quoted = match[1] if match[1] is not None else match[2]
         if quoted is not None:
-            tokens.append((re.sub(r"\\(.)", _unescaped, quoted, flags=re.DOTALL), False))
+            tokens.append((_JAAS_ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), quoted), False))
         else:
             tokens.append((match[3] or match[4], match[4] is not None))
         position = match.end()
@@ -308,10 +282,6 @@ def parse_jaas(text: str, source: str) -> dict[str, Secret]:
     if any(sign != "=" for _, (sign, _), _ in triples):
         raise broken
     return {name: Secret(value) for (name, _), _, (value, _) in triples}
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    return _ESCAPED.get(match[1], match[1])
 
 
 def _store(pairs: Mapping[str, str], kind: str, certificates: str, source: str) -> Store:

@@ -37,15 +37,7 @@ def first_reachable(
     limit_ms: float,
     deadline: float,
 ) -> Address:
-    """Return the first address at which a Kafka broker answers.
-
-    addresses: tried in order.
-    context: TLS context; None for plaintext.
-    mechanism: SASL mechanism that the broker must support; "" without SASL.
-    limit_ms: time limit per address, in milliseconds.
-    deadline: time limit for all, in seconds of `time.monotonic`.
-    Raises InputError if none answers; the message has the reason for each.
-    """
+    """Return the first address with a Kafka broker; `deadline` in seconds of `time.monotonic`."""
     reasons: dict[Address, str] = {}
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
         share = (deadline - time.monotonic()) / left

@@ -38,15 +38,7 @@ def read_live(
     client_properties: str | os.PathLike[str] | None = None,
     timeout_ms: int | None = None,
 ) -> Cluster:
-    """Read a running cluster without changing it.
-
-    addresses: `host:9092`, or several separated by commas; the first that answers is used.
-    client_properties: a Java client's properties file.
-    timeout_ms: total time limit in milliseconds. Default: `default.api.timeout.ms` of the
-        properties file, or 30 000.
-    Raises InputError if no broker answers, or authentication fails.
-    Raises MissingExtraError if the extra `live` is not installed.
-    """
+    """Read a running cluster without changing it; its properties file may set the time limit."""
     try:
         from advisor.cluster.live import client
     except ModuleNotFoundError as error:
@@ -77,12 +69,7 @@ def read_live(
 def cluster_from_answers(
     answers: Answers, source: str, client_properties: str | os.PathLike[str] | None = None
 ) -> Cluster:
-    """Convert responses to a cluster, with a note for each part that is missing.
-
-    source: bootstrap addresses as given by the user.
-    client_properties: the properties file that was used.
-    Raises InputError if the responses contain no broker, or show that it is not Apache Kafka.
-    """
+    """Convert responses to a cluster, with a note for each part that is missing."""
     refuse_other_systems(
         (key for rows in answers.settings.values() for key in rows),
         (str(topic["name"]) for topic in answers.topics),
@@ -189,11 +176,7 @@ def _observed(answers: Answers) -> Observed:
 
 
 def _broker_id(name: str) -> int:
-    """Return the id of a broker that a response names in text.
-
-    Raises InputError if it is not an id: whatever answers there is not to be believed in the rest
-        either.
-    """
+    """Return a broker id; what answers with another is not to be believed in the rest either."""
     number = whole_number(name, MAX_ID)
     if number is None:
         raise InputError(

@@ -26,10 +26,7 @@ _CLAIM = "unsecuredLoginStringClaim_"
 
 
 def login_options(properties: ClientProperties, deadline: float) -> dict[str, Any]:
-    """Return the `sasl_*` options of kafka-python; empty without SASL.
-
-    Raises InputError if a token is needed and cannot be obtained.
-    """
+    """Return the `sasl_*` options of kafka-python; empty without SASL."""
     if not properties.sasl:
         return {}
     options: dict[str, Any] = {"sasl_mechanism": properties.sasl_mechanism}

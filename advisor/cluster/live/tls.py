@@ -29,12 +29,7 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 def tls_context(properties: ClientProperties) -> ssl.SSLContext:
-    """Return the TLS context for brokers; the system trust store is the default.
-
-    Raises InputError if a store cannot be read or its password is wrong; the message names the
-        file.
-    Raises MissingExtraError if a PKCS12 store is given and the extra `live` is not installed.
-    """
+    """Return the TLS context for brokers; the system trust store is the default."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     versions = [_VERSIONS[version] for version in properties.tls_versions]
     context.minimum_version = min(versions, default=ssl.TLSVersion.TLSv1_2)

@@ -1,6 +1,5 @@
-"""Kafka's binary formats: segment files, KRaft metadata records, requests.
+"""Kafka's binary formats on disk: segment files and KRaft metadata records.
 
-In: files of a broker or a host and port. Out: decoded batches, records and responses.
-`record_batches` reads segments; `log_directory` and `metadata_records` build on it; `requests`
-sends one request over one connection.
+In: files of a broker. Out: decoded batches and records. `log_directory` reads and truncates logs,
+`metadata_records` decodes those of the controller.
 """

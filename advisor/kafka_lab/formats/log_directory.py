@@ -2,24 +2,74 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.errors import MissingExtraError
 from advisor.files import write_file
-from advisor.kafka_lab.formats.record_batches import Batch, batches, segments
 from advisor.rendering import file_lines
+
+_LENGTH_AT, _HEADER = 8, 12  # baseOffset (8 bytes), batchLength (4 bytes), then batchLength bytes.
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch of records, with its place in the segment file; a control batch has no values."""
+
+    at_byte: int
+    size_bytes: int
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    timestamp_ms: int
+    control: bool
+    values: tuple[bytes, ...]
+
+
+def segments(folder: Path) -> list[Path]:
+    """Return the segment files of a replica's directory, oldest first."""
+    return sorted(folder.glob("*.log"))
+
+
+def batches(segment: Path, from_byte: int = 0) -> Iterator[Batch]:
+    """Yield the complete batches of a segment file; a partly written one is skipped."""
+    try:
+        from kafka.record.default_records import DefaultRecordBatch
+    except ImportError:
+        raise MissingExtraError("reading the logs of a broker", "live") from None
+    with segment.open("rb") as file:
+        file.seek(from_byte)
+        data = file.read()
+    position = 0
+    while position + _HEADER <= len(data):
+        (length,) = struct.unpack_from(">i", data, position + _LENGTH_AT)
+        size = _HEADER + length
+        # A segment of a running broker may end in preallocated zeros.
+        if length <= 0 or position + size > len(data):
+            return
+        batch = DefaultRecordBatch(data[position : position + size])
+        control = bool(batch.is_control_batch)
+        yield Batch(
+            from_byte + position,
+            size,
+            batch.base_offset,
+            batch.last_offset,
+            batch.leader_epoch,
+            batch.max_timestamp,
+            control,
+            () if control else tuple(bytes(record.value or b"") for record in batch),
+        )
+        position += size
+
 
 _EPOCHS = "leader-epoch-checkpoint"
 
 
 @dataclass(frozen=True)
 class DiskLog:
-    """The log of one replica on disk.
-
-    leo: log end offset.
-    epochs: leader epochs and their start offsets, from the checkpoint file.
-    values: values of the records, in order.
-    """
+    """The log of one replica on disk, with each leader epoch and its start offset."""
 
     leo: int = 0
     epochs: tuple[tuple[int, int], ...] = ()
@@ -32,10 +82,7 @@ def replica_folder(data: Path, topic: str, partition: int) -> Path:
 
 
 def read_log(folder: Path) -> DiskLog:
-    """Read the log of a running or stopped broker's replica; empty if there is none.
-
-    Appends are visible immediately, through the shared page cache.
-    """
+    """Read the log of a running or stopped broker's replica; appends show at once."""
     all_batches = [batch for segment in segments(folder) for batch in batches(segment)]
     if all_batches:
         leo = all_batches[-1].last_offset + 1
@@ -47,13 +94,10 @@ def read_log(folder: Path) -> DiskLog:
 
 
 def drop_unflushed(folder: Path, records: int) -> None:
-    """Truncate a stopped broker's log, as if the tail had never reached the disk.
+    """Truncate a stopped broker's log to some records, as if the tail had never reached the disk.
 
-    Whole batches are removed; a batch that contains the cut is left torn, and log recovery drops
-    it as after a real power failure.
-
-    folder: directory of the replica.
-    records: offset of the first lost record.
+    A batch that contains the cut is left torn, and log recovery drops it as after a real power
+    failure.
     """
     for number, segment in enumerate(segments(folder)):
         if number > 0 and int(segment.stem) >= records:

@@ -11,7 +11,6 @@ from types import TracebackType
 from advisor.files import write_file
 from advisor.kafka_lab.nodes import node_properties
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars, jars_for
-from advisor.kafka_lab.nodes.log4j_settings import LogSettings, log_settings
 from advisor.kafka_lab.nodes.network import (
     BROKER_PORT,
     CLIENT_PORT,
@@ -20,7 +19,13 @@ from advisor.kafka_lab.nodes.network import (
     Network,
     network_for,
 )
-from advisor.kafka_lab.nodes.node_properties import CLUSTER_ID, CONTROLLER, ClusterSpec
+from advisor.kafka_lab.nodes.node_properties import (
+    CLUSTER_ID,
+    CONTROLLER,
+    ClusterSpec,
+    LogSettings,
+    log_settings,
+)
 from advisor.kafka_lab.nodes.processes import JavaProcess
 from advisor.rendering import properties
 
@@ -33,12 +38,8 @@ Exemptions = Mapping[int, frozenset[int]]
 class RealCluster:
     """Brokers and a KRaft controller or ZooKeeper; a context manager that starts and stops them.
 
-    spec: version, mode, racks and settings.
     folder: directory for the node directories. Default: a temporary one, deleted on close.
-    brokers: brokers of the specification that run at first. Default: all.
-    jars: the Kafka release that runs.
-    network: connections between the nodes.
-    brokers: ids of the brokers in use, ascending.
+    brokers: ids of the brokers in use, ascending; by default all of the specification.
     not_reusable: whether deleting all topics does not restore the initial state; see `recreate`.
     """
 
@@ -332,7 +333,6 @@ def blocked_requests(
 ) -> set[tuple[int, int]]:
     """Return whose requests to whom are blocked: those of these brokers, and to limping ones.
 
-    brokers: all brokers of the cluster.
     lagging, limping: brokers whose requests are blocked, and the others that this does not concern.
     """
     pairs = [(one, to) for one in brokers for to in brokers if one != to]

@@ -45,11 +45,7 @@ class BrokersUnavailableError(AdvisorError):
 
 @dataclass(frozen=True)
 class Jars:
-    """Java and class path of a Kafka release.
-
-    release: such as ``3.9.2``.
-    archive: class-data-sharing archive of a broker, which speeds up startup.
-    """
+    """Java, class path and class-data-sharing archive of a Kafka release, such as ``3.9.2``."""
 
     release: str
     java: str
@@ -63,10 +59,7 @@ class Jars:
 
 
 def release_of(version: str) -> str:
-    """Return the release for a version: 3.9.2 for ``3.9``; a full version is returned as is.
-
-    Raises BrokersUnavailableError if the version is not supported.
-    """
+    """Return the release for a version: 3.9.2 for ``3.9``; a full version is returned as is."""
     if re.fullmatch(r"\d+\.\d+\.\d+", version) and _line(version) in RELEASES:
         return version
     if version not in RELEASES:
@@ -79,10 +72,7 @@ def release_of(version: str) -> str:
 
 @lru_cache
 def jars_for(version: str) -> Jars:
-    """Return the jars of a version, downloading them if needed.
-
-    Raises BrokersUnavailableError without Java 17 or Maven, or if the download fails.
-    """
+    """Return the jars of a version, downloading them if needed."""
     release = release_of(version)
     java = _java()
     folder = cache_folder(release)
@@ -95,9 +85,7 @@ def class_path_of(what: str, pom: Path, options: Sequence[str], folder: Path) ->
     """Return the class path of a Maven project, downloading its jars if needed.
 
     what: what it brings, for the error.
-    options: its properties and profile.
     folder: keeps the class path in a file.
-    Raises BrokersUnavailableError without Maven, or if the download fails.
     """
     cached = folder / "class-path.txt"
     class_path = _cached_class_path(cached)
@@ -164,10 +152,7 @@ def _resolve_class_path(what: str, pom: Path, options: Sequence[str]) -> str:
 
 
 def run_maven(what: str, pom: Path, goal: str, options: Sequence[str]) -> None:
-    """Run a goal of Maven's dependency plugin on a project.
-
-    Raises BrokersUnavailableError without Maven, or if it fails or takes more than 15 minutes.
-    """
+    """Run a goal of Maven's dependency plugin on a project, for 15 minutes at most."""
     maven = shutil.which("mvn")
     if maven is None:
         raise BrokersUnavailableError(

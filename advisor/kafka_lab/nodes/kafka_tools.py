@@ -26,11 +26,7 @@ _TOOL_TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class ToolResult:
-    """Result of a tool.
-
-    code: exit code.
-    output, errors: what it wrote to stdout and stderr.
-    """
+    """Exit code of a tool, and what it wrote to stdout and stderr."""
 
     code: int
     output: str
@@ -38,10 +34,7 @@ class ToolResult:
 
 
 def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
-    """Return the command behind a script, to be followed by its arguments.
-
-    Raises BrokersUnavailableError if there is no such script.
-    """
+    """Return the command behind a script, to be followed by its arguments."""
     if script not in MAIN_CLASSES:
         raise BrokersUnavailableError(f"no class is known for {script}")
     main = MAIN_CLASSES[script]
@@ -55,13 +48,7 @@ def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
 
 
 def run_tool(jars: Jars, script: str, arguments: Sequence[str]) -> ToolResult:
-    """Run a script of Kafka's ``bin``.
-
-    jars: Kafka release of the tool.
-    script: such as ``kafka-topics.sh``.
-    arguments: command-line arguments.
-    Raises BrokersUnavailableError if there is no such script, or it times out.
-    """
+    """Run a script of Kafka's ``bin``, such as ``kafka-topics.sh``."""
     parts = [*tool_command(jars, script), *arguments]
     try:
         done = subprocess.run(

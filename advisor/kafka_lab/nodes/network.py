@@ -12,7 +12,6 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Sequence
-from typing import Protocol
 
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 
@@ -22,39 +21,6 @@ CONTROLLER_PORT = 9094
 ZOOKEEPER_PORT = 2181
 _SOURCE_OFFSET = 100  # Offset from a node's address to the source address of its requests.
 _MAX_CLUSTERS = 200
-
-
-class Network(Protocol):
-    """Addresses of the nodes, and network faults between them.
-
-    can_partition: whether nodes can be isolated.
-    """
-
-    can_partition: bool
-
-    def peer(self, node: int, port: int, /) -> tuple[str, int]:
-        """Return host and port of a node for the other nodes."""
-
-    def client(self, node: int, port: int, /) -> tuple[str, int]:
-        """Return host and port of a node for clients."""
-
-    def prefix(self, node: int, /) -> Sequence[str]:
-        """Return the command prefix that runs a process in this node's namespace."""
-
-    def isolate(self, node: int, /) -> None:
-        """Disconnect a node from the other nodes, not from clients."""
-
-    def heal(self, node: int, /) -> None:
-        """Reconnect a node."""
-
-    def block_requests(self, node: int, to: Sequence[int], /) -> None:
-        """Block requests of this node to others; it still answers theirs."""
-
-    def unblock_requests(self, node: int, to: Sequence[int], /) -> None:
-        """Unblock requests of this node."""
-
-    def close(self) -> None:
-        """Remove all network devices."""
 
 
 def network_for(nodes: Sequence[int]) -> Network:
@@ -83,40 +49,40 @@ class Loopback:
     def __init__(self) -> None:
         self._ports: dict[tuple[int, int], int] = {}
 
-    def peer(self, node: int, port: int, /) -> tuple[str, int]:
-        """See `Network`."""
+    def peer(self, node: int, port: int) -> tuple[str, int]:
+        """See `Namespaces`."""
         if (node, port) not in self._ports:
             self._ports[node, port] = _free_port(set(self._ports.values()))
         return "127.0.0.1", self._ports[node, port]
 
-    def client(self, node: int, port: int, /) -> tuple[str, int]:
-        """See `Network`."""
+    def client(self, node: int, port: int) -> tuple[str, int]:
+        """See `Namespaces`."""
         return self.peer(node, port)
 
-    def prefix(self, _node: int, /) -> Sequence[str]:
-        """See `Network`."""
+    def prefix(self, _node: int) -> Sequence[str]:
+        """See `Namespaces`."""
         return ()
 
-    def isolate(self, _node: int, /) -> None:
-        """See `Network`."""
+    def isolate(self, _node: int) -> None:
+        """See `Namespaces`."""
         raise _not_supported()
 
-    def heal(self, _node: int, /) -> None:
-        """See `Network`."""
+    def heal(self, _node: int) -> None:
+        """See `Namespaces`."""
         raise _not_supported()
 
-    def block_requests(self, _node: int, to: Sequence[int], /) -> None:
-        """See `Network`."""
+    def block_requests(self, _node: int, to: Sequence[int]) -> None:
+        """See `Namespaces`."""
         if to:
             raise _not_supported()
 
-    def unblock_requests(self, _node: int, to: Sequence[int], /) -> None:
-        """See `Network`."""
+    def unblock_requests(self, _node: int, to: Sequence[int]) -> None:
+        """See `Namespaces`."""
         if to:
             raise _not_supported()
 
     def close(self) -> None:
-        """See `Network`."""
+        """See `Namespaces`."""
 
 
 class Namespaces:
@@ -125,9 +91,6 @@ class Namespaces:
     The bridge between nodes is in a namespace of its own, the one to clients on this host. In the
     node network each node has two addresses: one to listen on and one as the source of its
     requests, so that its requests can be dropped while its responses pass.
-
-    nodes: node ids, 0 to 99.
-    Raises OSError if the system does not permit it.
     """
 
     can_partition = True
@@ -200,35 +163,35 @@ class Namespaces:
             _ip("-n", name, "addr", "add", f"{address}/24", "dev", device)
         _ip("-n", name, "link", "set", device, "up")
 
-    def peer(self, node: int, port: int, /) -> tuple[str, int]:
-        """See `Network`."""
+    def peer(self, node: int, port: int) -> tuple[str, int]:
+        """Return host and port of a node for the other nodes."""
         return self._peer_address(node), port
 
-    def client(self, node: int, port: int, /) -> tuple[str, int]:
-        """See `Network`."""
+    def client(self, node: int, port: int) -> tuple[str, int]:
+        """Return host and port of a node for clients."""
         return self._client_address(node), port
 
-    def prefix(self, node: int, /) -> Sequence[str]:
-        """See `Network`."""
+    def prefix(self, node: int) -> Sequence[str]:
+        """Return the command prefix that runs a process in this node's namespace."""
         return ("ip", "netns", "exec", self._name(node))
 
-    def isolate(self, node: int, /) -> None:
-        """See `Network`."""
+    def isolate(self, node: int) -> None:
+        """Disconnect a node from the other nodes, not from clients."""
         _ip("-n", self._switch, "link", "set", f"kap{self._number}-{node}", "down")
 
-    def heal(self, node: int, /) -> None:
-        """See `Network`."""
+    def heal(self, node: int) -> None:
+        """Reconnect a node."""
         _ip("-n", self._switch, "link", "set", f"kap{self._number}-{node}", "up")
 
-    def block_requests(self, node: int, to: Sequence[int], /) -> None:
-        """See `Network`."""
+    def block_requests(self, node: int, to: Sequence[int]) -> None:
+        """Block requests of this node to others; it still answers theirs."""
         for other in to:
             if other != node:
                 address = self._peer_address(other)
                 _ip("-n", self._name(node), "route", "replace", "blackhole", f"{address}/32")
 
-    def unblock_requests(self, node: int, to: Sequence[int], /) -> None:
-        """See `Network`."""
+    def unblock_requests(self, node: int, to: Sequence[int]) -> None:
+        """Unblock requests of this node."""
         for other in to:
             if other != node:
                 address = f"{self._peer_address(other)}/32"
@@ -238,9 +201,12 @@ class Namespaces:
                 _ip("-n", self._name(node), "route", "add", address, "dev", "peer", *source)
 
     def close(self) -> None:
-        """See `Network`."""
+        """Remove all network devices."""
         while self._created:
             _try_ip(*self._created.pop())
+
+
+Network = Loopback | Namespaces
 
 
 def _not_supported() -> BrokersUnavailableError:

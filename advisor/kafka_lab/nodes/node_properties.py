@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from advisor.rendering import FileLines, file_lines
 
 CONTROLLER = 99
 _WAIT_FOR_QUORUM_MS = "3600000"
@@ -12,11 +15,7 @@ CLUSTER_ID = "YWR2aXNvci1vZi1rYWZrYQ"  # 16 bytes in base64, like Kafka's ids.
 
 @dataclass(frozen=True)
 class ClusterTimeouts:
-    """Timeouts of a cluster, much shorter than Kafka's defaults.
-
-    session_timeout_ms: ``broker.session.timeout.ms`` or ``zookeeper.session.timeout.ms``.
-    replica_lag_time_max_ms: ``replica.lag.time.max.ms``.
-    """
+    """Timeouts of a cluster, much shorter than Kafka's defaults."""
 
     session_timeout_ms: int = 2_500
     replica_lag_time_max_ms: int = 2_000
@@ -31,12 +30,8 @@ class ClusterTimeouts:
 class ClusterSpec:
     """Specification of a cluster.
 
-    version: a version such as ``3.9``, or a full release.
-    mode: ``kraft`` or ``zookeeper``.
-    racks: broker ids and racks.
     eligible_leader_replicas: whether KIP-966 is enabled; None for the default of the version.
     brokers_configs: additional settings of all brokers and controllers.
-    timeouts: session and lag timeouts.
     java_options: additional JVM options, such as ``-Xmx1g`` for thousands of partitions.
     log_files: whether nodes also write Kafka's usual log files, in ``logs``.
     """
@@ -56,8 +51,6 @@ def broker(
 ) -> dict[str, str]:
     """Return the properties of a broker.
 
-    spec: the cluster.
-    node: broker id.
     peer, client: its addresses for the other nodes and for clients.
     quorum: ``id@host:port`` of the KRaft controller, or ``host:port`` of ZooKeeper.
     """
@@ -155,3 +148,73 @@ def _kraft(spec: ClusterSpec, quorum: str) -> dict[str, str]:
         "controller.quorum.fetch.timeout.ms": "1000",
         "controller.quorum.request.timeout.ms": "1000",
     }
+
+
+_PATTERN = "[%d] %p %m (%c)%n"
+# Loggers with a file of their own in Kafka's defaults; the rest goes to server.log.
+_LOG_FILES = {
+    "controller": (("org.apache.kafka.controller", "INFO"), ("kafka.controller", "TRACE")),
+    "state-change": (("state.change.logger", "INFO"),),
+}
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """A configuration file of reload4j or log4j 2, and the JVM option to prepend to its path."""
+
+    name: str
+    lines: FileLines
+    option: str
+
+
+def log_settings(major: int, files: Path | None) -> LogSettings:
+    """Return the logging configuration for a release, with reload4j for 3 and log4j 2 for 4.
+
+    files: directory for log files as in Kafka's own configuration. None: everything to stdout.
+    """
+    lines = _reload4j(files) if major == 3 else _log4j2(files)
+    name = "log4j.properties" if major == 3 else "log4j2.properties"
+    option = "-Dlog4j.configuration=file:" if major == 3 else "-Dlog4j2.configurationFile="
+    return LogSettings(name, file_lines(lines), option)
+
+
+def _reload4j(files: Path | None) -> list[str]:
+    def appender(name: str, kind: str) -> list[str]:
+        base = f"log4j.appender.{name}"
+        layout = f"{base}.layout=org.apache.log4j.PatternLayout"
+        return [f"{base}={kind}", layout, f"{base}.layout.ConversionPattern={_PATTERN}"]
+
+    lines = appender("out", "org.apache.log4j.ConsoleAppender")
+    if files is None:
+        return ["log4j.rootLogger=INFO, out", *lines]
+    for name in ("server", *_LOG_FILES):
+        lines += appender(name, "org.apache.log4j.FileAppender")
+        lines.append(f"log4j.appender.{name}.File={files / f'{name}.log'}")
+    for name, loggers in _LOG_FILES.items():
+        for logger, level in loggers:
+            lines.append(f"log4j.logger.{logger}={level}, {name}")
+            lines.append(f"log4j.additivity.{logger}=false")
+    return ["log4j.rootLogger=INFO, out, server", *lines]
+
+
+def _log4j2(files: Path | None) -> list[str]:
+    def appender(name: str, kind: str) -> list[str]:
+        base = f"appender.{name}"
+        layout = [f"{base}.layout.type=PatternLayout", f"{base}.layout.pattern={_PATTERN}"]
+        return [f"{base}.type={kind}", f"{base}.name={name}", *layout]
+
+    lines = [*appender("out", "Console"), "rootLogger.level=INFO"]
+    lines.append("rootLogger.appenderRef.out.ref=out")
+    if files is None:
+        return lines
+    lines.append("rootLogger.appenderRef.server.ref=server")
+    for name in ("server", *_LOG_FILES):
+        lines += [*appender(name, "File"), f"appender.{name}.fileName={files / f'{name}.log'}"]
+    number = 0
+    for name, loggers in _LOG_FILES.items():
+        for logger, level in loggers:
+            base = f"logger.l{number}"
+            number += 1
+            lines += [f"{base}.name={logger}", f"{base}.level={level}", f"{base}.additivity=false"]
+            lines.append(f"{base}.appenderRef.own.ref={name}")
+    return lines

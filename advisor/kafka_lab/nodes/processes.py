@@ -20,13 +20,7 @@ _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.h
 
 
 class JavaProcess:
-    """A JVM process that runs one main class.
-
-    jars: Kafka release.
-    command: main class and arguments.
-    log: file to append its output to.
-    prefix: command prefix, such as ``ip netns exec``.
-    """
+    """A JVM process that runs one main class, behind a prefix such as ``ip netns exec``."""
 
     def __init__(
         self,
@@ -66,11 +60,7 @@ class JavaProcess:
             return log.read().decode(errors="replace")
 
     def wait_for(self, pattern: str, timeout_s: float) -> None:
-        """Wait until its output matches a regular expression.
-
-        Raises BrokersUnavailableError if it exits or times out before; the message has the last
-            lines of its output.
-        """
+        """Wait until its output matches a regular expression."""
         deadline = time.monotonic() + timeout_s
         while True:
             ended = not self.running

@@ -2,5 +2,5 @@
 
 In: a `RealCluster`. Out: a `Snapshot`, converted to a protocol `State`. `controller_state` reads
 partition registrations, `snapshot` combines them with logs and high watermarks, `quiescence` waits
-until nothing is pending, `flushed_offsets` tracks what survives a power failure.
+until nothing is pending.
 """

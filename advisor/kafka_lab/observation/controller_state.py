@@ -9,9 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from advisor.errors import MissingExtraError
+from advisor.kafka_lab.formats.log_directory import batches, segments
 from advisor.kafka_lab.formats.metadata_records import (
     BrokerFencing,
     ElrClear,
@@ -22,7 +23,6 @@ from advisor.kafka_lab.formats.metadata_records import (
     TopicRemoval,
     decode,
 )
-from advisor.kafka_lab.formats.record_batches import batches, segments
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 from advisor.protocol.rules.partition_registration import Registration
@@ -35,34 +35,10 @@ _CONNECTION_ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class ControllerState:
-    """The controller's state at one moment.
-
-    registrations: leader, ISR, ELR and epochs of every partition.
-    serving: unfenced brokers; under ZooKeeper, those with a session.
-    """
+    """Registrations of all partitions, and the brokers that are unfenced or have a session."""
 
     registrations: Mapping[PartitionKey, Registration]
     serving: frozenset[int]
-
-
-class ControllerReader(Protocol):
-    """Reads the state of a cluster's controller."""
-
-    def read(self) -> ControllerState:
-        """Return the current state."""
-
-    def fencings(self) -> Sequence[int]:
-        """Return every broker that was fenced, in order; under ZooKeeper they are not recorded."""
-
-    def close(self) -> None:
-        """Close connections."""
-
-
-def open_controller_reader(cluster: RealCluster) -> ControllerReader:
-    """Return a reader for a running cluster."""
-    if cluster.spec.mode == "zookeeper":
-        return _ZooKeeperReader(cluster.zookeeper_address)
-    return MetadataLog(cluster.data(CONTROLLER) / _METADATA)
 
 
 class MetadataLog:
@@ -71,7 +47,6 @@ class MetadataLog:
     For a quorum of one, in which everything appended is committed. Snapshots are not read; a
     controller writes none in its first hour.
 
-    folder: ``__cluster_metadata-0`` in the controller's log directory.
     history: every record read so far, with its timestamp in milliseconds since 1970.
     """
 
@@ -84,7 +59,7 @@ class MetadataLog:
         self.history: list[tuple[int, Record]] = []
 
     def read(self) -> ControllerState:
-        """See `ControllerReader`."""
+        """Return the current state."""
         for segment in segments(self._folder):
             for batch in batches(segment, self._next_byte.get(segment, 0)):
                 self._next_byte[segment] = batch.at_byte + batch.size_bytes
@@ -96,12 +71,12 @@ class MetadataLog:
         return ControllerState(dict(self._partitions), frozenset(self._serving))
 
     def fencings(self) -> Sequence[int]:
-        """See `ControllerReader`."""
+        """Return every broker that was fenced, in order."""
         changes = [record for _, record in self.history if isinstance(record, BrokerFencing)]
         return [change.broker for change in changes if change.fenced]
 
     def close(self) -> None:
-        """See `ControllerReader`."""
+        """No connection is open."""
 
     def name_of(self, topic_id: bytes) -> str:
         """Return the name of a topic by its id."""
@@ -159,18 +134,18 @@ class _ZooKeeperReader:
                 return
 
     def read(self) -> ControllerState:
-        """See `ControllerReader`."""
+        """Return the current state."""
         found = {}
         for topic in self._children("/brokers/topics"):
             found.update(self._topic(topic))
         return ControllerState(found, frozenset(int(b) for b in self._children("/brokers/ids")))
 
     def fencings(self) -> Sequence[int]:
-        """See `ControllerReader`."""
+        """ZooKeeper does not record them."""
         return ()
 
     def close(self) -> None:
-        """See `ControllerReader`."""
+        """Close the connection."""
         self._client.stop()
         self._client.close()
 
@@ -212,3 +187,13 @@ class _ZooKeeperReader:
         except NoNodeError:
             return None, 0
         return json.loads(data), int(stat.version)
+
+
+ControllerReader = MetadataLog | _ZooKeeperReader
+
+
+def open_controller_reader(cluster: RealCluster) -> ControllerReader:
+    """Return a reader for a running cluster."""
+    if cluster.spec.mode == "zookeeper":
+        return _ZooKeeperReader(cluster.zookeeper_address)
+    return MetadataLog(cluster.data(CONTROLLER) / _METADATA)

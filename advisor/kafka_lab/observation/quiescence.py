@@ -53,9 +53,7 @@ class OpenFaults:
 def pending_work(snapshot: Snapshot, faults: OpenFaults) -> list[str]:
     """Return the changes that are still to come without further events, one sentence each.
 
-    Empty if every live broker serves, every other one is fenced, and every live replica of a
-    partition with a leader equals the leader's log and is in the ISR. Without a controller only
-    copying goes on.
+    Without a controller only copying goes on.
     """
     live = snapshot.running - faults.isolated
     serving = snapshot.controller.serving
@@ -128,14 +126,7 @@ def wait_until_quiescent(
     timeouts: ClusterTimeouts,
     max_wait_s: float = _MAX_WAIT_S,
 ) -> Snapshot:
-    """Take snapshots until the cluster is quiescent, and return the last one.
-
-    read: takes a snapshot.
-    faults: returns the faults in effect.
-    max_wait_s: time limit in seconds.
-    Raises BrokersUnavailableError if it does not become quiescent; the message lists the pending
-        changes.
-    """
+    """Take snapshots until the cluster is quiescent, and return the last one."""
     began = since = time.monotonic()
     last = read()
     while True:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.kafka_lab.formats import log_directory
-from advisor.kafka_lab.formats.record_batches import batches, segments
+from advisor.kafka_lab.formats.log_directory import batches, segments
 from advisor.kafka_lab.observation.controller_state import ControllerState, PartitionKey
 from advisor.protocol.log import replica_log as logs
 from advisor.protocol.log.leader_epoch_cache import EpochStart
@@ -36,10 +36,8 @@ ReplicaKey = tuple[int, str, int]
 class Snapshot:
     """A cluster at one moment.
 
-    controller: registrations and unfenced brokers.
     logs: every replica on disk, also of stopped brokers.
     high_watermarks: from the registered leader; None if it does not answer as leader.
-    running: brokers with a running process.
     """
 
     controller: ControllerState
@@ -67,7 +65,6 @@ def read_replica_log(folder: Path) -> Log:
 def state_from_snapshot(snapshot: Snapshot, before: State) -> State:
     """Convert a snapshot to a protocol state.
 
-    snapshot: what was read from the cluster.
     before: previous state, for topic settings and the acknowledged and committed records; records
         below the current high watermark are added to the latter.
     """

@@ -1,7 +1,6 @@
 """Outcome of every record an application sends: acknowledged, failed, lost, duplicated, reordered.
 
-Runs the Java producer against a scripted leader in virtual time. The leader reads a request as soon
-as it is sent and the previous one is answered; network latency is part of the round trip.
+The leader reads a request as soon as it is sent and the previous one is answered.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ from advisor.lessons.clients.scripted_broker import (
 )
 from advisor.protocol.rules.config import Config
 
+_END_MS = 3_600_000.0
+
 
 @dataclass(frozen=True, slots=True)
 class RecordOutcome:
@@ -38,13 +39,7 @@ class RecordOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Result of a run.
-
-    sent: records passed to ``send``, in order.
-    outcomes: in the order in which futures completed.
-    log: records by offset in the final log.
-    requests: produce requests sent.
-    """
+    """Records sent, what the application was told in order of time, and the log by offset."""
 
     sent: tuple[int, ...]
     outcomes: tuple[RecordOutcome, ...]
@@ -60,12 +55,6 @@ class Delivery:
     def refused(self) -> tuple[int, ...]:
         """Records whose ``send`` failed with an error."""
         return tuple(outcome.record for outcome in self.outcomes if outcome.error is not None)
-
-    @property
-    def open(self) -> tuple[int, ...]:
-        """Records without an outcome when the run ended."""
-        completed = {outcome.record for outcome in self.outcomes}
-        return tuple(record for record in self.sent if record not in completed)
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -98,57 +87,29 @@ def deliver(
     *,
     every_ms: float = 0.0,
     round_trip_ms: float = 1.0,
-    wait_for_each: bool = False,
-    stop_at_error: bool = False,
-    until_ms: float = 3_600_000.0,
 ) -> Delivery:
-    """Send records 0, 1, ... with the Java producer.
+    """Send records 0, 1, ... with the Java producer, in virtual time, for an hour at most.
 
-    config: producer settings and Kafka version.
-    records: number of records.
-    script: response of the leader to each request; see `Script`. Default: success.
     every_ms: time between two ``send`` calls.
-    round_trip_ms: time from reading a request to its response, above 0; the ``delay_ms`` of an
-        `Answer` is added.
-    wait_for_each: synchronous sending, ``send(...).get()``: one record at a time.
-    until_ms: end of the run.
-    Returns the outcome of every record, and the final log.
-    Raises InputError if a count is negative or a time is out of range.
-
-    The response to the first request is lost; without idempotence the retry is a duplicate:
-
-    >>> from advisor.lessons.clients.scripted_broker import ANSWER_LOST
-    >>> deliver(Config(enable_idempotence=False), 1, in_turn(ANSWER_LOST)).duplicates
-    (0,)
-    >>> deliver(Config(enable_idempotence=True), 1, in_turn(ANSWER_LOST)).duplicates
-    ()
+    round_trip_ms: time from reading a request to its response, to which an `Answer` may add.
     """
     if records < 0:
         raise InputError(f"records={records} must not be negative")
-    if not 0.0 <= every_ms < math.inf or not 0.0 <= until_ms < math.inf:
-        raise InputError(f"every_ms={every_ms} and until_ms={until_ms} must be finite, 0 or more")
+    if not 0.0 <= every_ms < math.inf:
+        raise InputError(f"every_ms={every_ms} must be finite, 0 or more")
     if not 0.0 < round_trip_ms < math.inf:
         raise InputError(f"round_trip_ms={round_trip_ms} must be finite and above 0")
-    sending = _Sending(records, every_ms, round_trip_ms, wait_for_each, stop_at_error)
-    return _Run(config, script or in_turn(), sending).play(until_ms)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sending:
-    records: int
-    every_ms: float
-    round_trip_ms: float
-    wait_for_each: bool
-    stop_at_error: bool
+    return _Run(config, script or in_turn(), records, every_ms, round_trip_ms).play()
 
 
 class _Run:
     """State of one run: application, producer, connection, leader."""
 
-    def __init__(self, config: Config, script: Script, sending: _Sending) -> None:
-        self.config = config
-        self.script = script
-        self.sending = sending
+    def __init__(
+        self, config: Config, script: Script, records: int, every_ms: float, round_trip_ms: float
+    ) -> None:
+        self.config, self.script = config, script
+        self.records, self.every_ms, self.round_trip_ms = records, every_ms, round_trip_ms
         self.sequence_rules = sequence_rules(config.kafka_version)
         self.state = producer.Producer()
         self.now_ms = 0.0
@@ -161,11 +122,11 @@ class _Run:
         self.reply: tuple[float, producer.Event] | None = None
         self.hangs = False
 
-    def play(self, until_ms: float) -> Delivery:
+    def play(self) -> Delivery:
         """Process events until none is left."""
         while True:
             at_ms, event = self._next()
-            if at_ms > until_ms:
+            if at_ms > _END_MS:
                 break
             self.now_ms = at_ms
             if event is None:
@@ -186,20 +147,13 @@ class _Run:
             choices.append((self.reply[0], 0, self.reply[1]))
         elif self.unread and not self.hangs:
             choices.append((max(self.now_ms, self.free_ms), 1, None))
-        if self._sends_more():
-            send_ms = len(self.sent) * self.sending.every_ms
+        if len(self.sent) < self.records:
+            send_ms = len(self.sent) * self.every_ms
             choices.append((max(self.now_ms, send_ms), 2, producer.Send(len(self.sent))))
         wake_ms = producer.next_wake_ms(self.state, self.now_ms, self.config)
         choices.append((wake_ms, 3, producer.Wake()))
         at_ms, _, event = min(choices, key=lambda choice: choice[:2])
         return at_ms, event
-
-    def _sends_more(self) -> bool:
-        if len(self.sent) >= self.sending.records:
-            return False
-        if self.sending.stop_at_error and any(outcome.error for outcome in self.outcomes):
-            return False
-        return not self.sending.wait_for_each or len(self.outcomes) == len(self.sent)
 
     def _step(self, event: producer.Event) -> None:
         if isinstance(event, producer.Send):
@@ -231,7 +185,7 @@ class _Run:
         write = Written(request.record, request.epoch, request.sequence)
         handled = handle(self.log, write, answer, self.config.acks or 0, self.sequence_rules)
         self.log = handled.log
-        self.free_ms = self.now_ms + self.sending.round_trip_ms + answer.delay_ms
+        self.free_ms = self.now_ms + self.round_trip_ms + answer.delay_ms
         if handled.reply == ANSWER:
             self.reply = (self.free_ms, producer.Response(request.number, handled.error))
         elif handled.reply == DISCONNECT:

@@ -1,16 +1,8 @@
 """State machine of the Java producer for one partition: sending, retries, timeouts, idempotence.
 
-``step(state, now_ms, event, config) -> (state, effects)``, with batches of one record. Time is
-virtual, backoff has no jitter, and timeouts are exact to the millisecond.
-
-Idempotence follows 2.5 (KIP-360): after a gap in the sequence numbers the epoch is bumped, where
-earlier releases requested a new producer id. Not modelled: metadata and reconnect backoff,
-batching, compression, throttling, transactions, and the retry without backoff after a leader
-change (KIP-951).
-
+Batches of one record, exact virtual time, backoff without jitter; no metadata, no transactions.
 Sources: ``Sender``, ``RecordAccumulator``, ``TransactionManager``, ``TxnPartitionEntry`` at 3.9;
-KIP-98, KIP-360; for a batch's linger, backoff and expiry ``ProducerBatch``, ``ExponentialBackoff``,
-KIP-19 (0.9), KIP-91 (2.1), KIP-580 (3.7).
+KIP-19, KIP-91, KIP-98, KIP-360 (the epoch is bumped after a gap, as since 2.5).
 """
 
 from __future__ import annotations
@@ -29,6 +21,7 @@ from advisor.lessons.clients.scripted_broker import (
 )
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.isr import NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND
+from advisor.protocol.rules.retry_budget import backoff_ms
 from advisor.protocol.rules.versions import parse_version
 
 TIMEOUT_EXCEPTION = "TimeoutException"
@@ -52,10 +45,6 @@ RETRIABLE = frozenset(
 class Batch:
     """One record that is queued or in flight.
 
-    attempts: failed attempts that were retriable.
-    last_attempt_ms: time of the last failed attempt.
-    epoch, sequence: producer epoch and sequence number; ``NO_EPOCH`` and ``NO_SEQUENCE`` if not
-        assigned.
     reset: its sequence number was reassigned after an epoch bump.
     done: its future has completed, although a request may still be in flight.
     """
@@ -70,29 +59,8 @@ class Batch:
     done: bool = False
 
 
-def backoff_ms(config: Config, failures: int) -> float:
-    """Backoff after the n-th failed attempt (1, 2, ...), in milliseconds.
-
-    Constant before 3.7; since then it doubles each time up to ``retry_backoff_max_ms`` (KIP-580),
-    which also caps the first backoff.
-    """
-    assert config.retry_backoff_ms is not None
-    first, most = float(config.retry_backoff_ms), config.retry_backoff_max_ms
-    if most is None:
-        return first
-    if most <= first or first == 0.0:
-        return min(first, float(most))
-    doublings = min(failures - 1, math.ceil(math.log2(most / first)))
-    return min(first * 2.0**doublings, float(most))
-
-
 def expires_ms(batch: Batch, in_flight: bool, config: Config) -> float:
-    """Time at which a batch expires; infinity for never.
-
-    Since 2.1: ``delivery_timeout_ms`` after creation, queued or in flight (KIP-91). Before, a
-    batch expired only in the queue, ``request_timeout_ms`` after the end of its linger or backoff
-    (KIP-19, 0.9; as of 2.0).
-    """
+    """Time at which a batch expires (KIP-91); before 2.1 only in the queue, after its wait."""
     if config.delivery_timeout_ms is not None:
         return batch.created_ms + config.delivery_timeout_ms
     assert config.request_timeout_ms is not None
@@ -119,13 +87,8 @@ class InFlight(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """State of the producer.
+    """State of the producer; requests in flight are in order, oldest first.
 
-    queue: batches to send, in order.
-    in_flight: requests without a response, oldest first.
-    epoch, next_sequence, last_acked: producer epoch, next sequence number and last acknowledged
-        sequence number of an idempotent producer; ``last_acked`` is ``NO_SEQUENCE`` before the
-        first success.
     unresolved: sequence number after a batch that expired in an unknown state (Kafka's
         ``unresolvedSequences``).
     bump_epoch: the epoch must be bumped before the next request.

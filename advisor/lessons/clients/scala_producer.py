@@ -37,8 +37,6 @@ class ScalaDelivery:
     raised: messages whose ``send`` threw an exception.
     logged: messages that failed with only a line in the producer's own log.
     unsent: messages that the application did not send after an error.
-    log: messages by offset.
-    took_ms: virtual time until the last outcome.
     """
 
     raised: tuple[int, ...]
@@ -64,17 +62,10 @@ def deliver_scala(
     stop_at_error: bool = False,
     round_trip_ms: float = 1.0,
 ) -> ScalaDelivery:
-    """Send messages 0, 1, ... with the Scala producer of 0.8.
+    """Send messages 0, 1, ... with ``message.send.max.retries`` as Scala's producer of 0.8 did.
 
-    messages: number of messages.
-    script: response of the leader to each request; see `Script`. Default: success.
-    mode (one of "sync", "async").
-    acks (one of 0, 1, "all"): ``request.required.acks``; with 0, the default of 0.8, no error is
-        ever reported.
-    retries: ``message.send.max.retries``.
+    acks (one of 0, 1, "all"): with 0, the default of 0.8, no error is ever reported.
     stop_at_error: with ``mode="sync"``: stop after an exception, or continue with the next message.
-    round_trip_ms: time of one request and its response.
-    Raises InputError if the mode is unknown or a count is negative.
     """
     if mode not in ("sync", "async"):
         raise InputError(f"mode={mode!r} is not a producer.type; write 'sync' or 'async'")

@@ -1,8 +1,4 @@
-"""A scripted partition leader for producer tests, with a log and sequence number checks.
-
-One producer, one partition, one connection. The leader reads the next request of a connection only
-after it has answered the previous one (``SocketServer`` mutes the channel), and detects duplicate
-batches by sequence number.
+"""A scripted partition leader, which detects duplicate batches by their sequence numbers.
 
 Sources: ``ProducerAppendInfo.checkSequence``, ``ProducerStateEntry``, ``UnifiedLog`` (KIP-98,
 KAFKA-5494, KIP-360, KAFKA-15591), ``KafkaApis.handleProduceRequest``.
@@ -36,7 +32,6 @@ class Answer:
     """What the leader does with one produce request.
 
     appended: the record is appended (unless its sequence number check fails).
-    error: error code of the response, by Kafka's name; None is success.
     reply (one of "answer", "silence", "disconnect"): a response, no response (the broker hangs), or
         a closed connection.
     delay_ms: additional time until the reply.
@@ -89,10 +84,7 @@ def outage(start_ms: float, end_ms: float, answer: Answer = NOT_LEADER) -> Scrip
 
 
 def fail_over(keep: int, answered: bool = False) -> Answer:
-    """The leader appends and crashes; the next leader's log has only the first ``keep`` records.
-
-    With ``answered`` it acknowledged the record before the crash, as acks=1 allows.
-    """
+    """The leader appends and crashes; the log of the next one has the first ``keep`` records."""
     return Answer(reply=ANSWER if answered else DISCONNECT, keep=keep)
 
 
@@ -136,12 +128,7 @@ class Verdict(NamedTuple):
 
 
 def check_sequence(log: Writes, epoch: int, sequence: int, rules: SequenceRules) -> Verdict:
-    """Check the sequence number of a request.
-
-    log: records of this producer; the producer state is derived from them.
-    epoch, sequence: of the request; ``NO_SEQUENCE`` without idempotence.
-    Returns a duplicate is a success without an append.
-    """
+    """Check the sequence number of a request; a duplicate is a success without an append."""
     if sequence == NO_SEQUENCE:
         return Verdict(True, None)
     current = log[-1].epoch if log else NO_EPOCH
@@ -169,13 +156,7 @@ class Handled(NamedTuple):
 def handle(
     log: Writes, write: Written, answer: Answer, acks: str | int, rules: SequenceRules
 ) -> Handled:
-    """Process one request at the leader.
-
-    answer: what the script says.
-    acks (one of "all", 0, 1).
-    Raises InputError if a script answers acks=1 or acks=0 with NOT_ENOUGH_REPLICAS, which Kafka
-        never does.
-    """
+    """Process one request at the leader, as the script says."""
     if acks != "all" and answer.error in (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND):
         raise InputError(
             f"{answer.error} in a script with acks={acks}: only acks=all looks at the ISR; "

@@ -7,17 +7,20 @@ lost records are computed in the same way: log gaps are followed until they exce
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from advisor.lessons.scheme_reliability.quorum_rules import Quorums
-from advisor.lessons.scheme_reliability.state_space import SchemeChain, explored
+from advisor.lessons.scheme_reliability.state_space import explored
 from advisor.reliability.case import Case, ProducerTimeouts
 from advisor.reliability.common_cause.outage_class import outage_classes
-from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
-from advisor.reliability.failures import transition_rates
+from advisor.reliability.common_cause.set_losses import (
+    FirstOfSet,
+    Rates,
+    SetLosses,
+    YearlyLosses,
+    losses_of_chain,
+)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.measures import records_lost, struck_alone
@@ -28,37 +31,13 @@ from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
 
-# Of the harm of states, which decides which of them are left out.
-_PRECISION_OF_HARM = 1e-2
-
-
-class SchemeMeasures(NamedTuple):
-    """Measures of one partition.
-
-    amounts: events and records a year, and fractions of time.
-    """
-
-    losses: SetLosses
-    amounts: dict[str, float]
-
 
 class SchemeSolution:
-    """The CTMC of one replica set with the numbers of a case, solved.
+    """The CTMC of one replica set with the numbers of a case, solved."""
 
-    pattern: rack number of each replica.
-    chain: default: that of all states.
-    """
-
-    def __init__(
-        self,
-        scheme: Quorums,
-        pattern: tuple[int, ...],
-        case: Case,
-        chain: SchemeChain | None = None,
-    ) -> None:
+    def __init__(self, scheme: Quorums, pattern: tuple[int, ...], case: Case) -> None:
         self.case, self.parameters, self.pattern = case, case.chain, pattern
-        if chain is None:
-            chain = explored(scheme, case.chain.environment(pattern).without_controller)
+        chain = explored(scheme, case.chain.environment(pattern).without_controller)
         self.chain = chain
         rates = dict(case.chain.rates_per_hour)
         self.rates_per_hour: Vector = np.array([rates[name] for name in chain.rate_names])
@@ -98,9 +77,8 @@ class SchemeSolution:
             new_gap=chain.unflushed,
             new_gap_hours=self.flux * self.unflushed_hours,
         )
-        rough = self.parameters.precision > generator.EXACT
         retention_hours = self.parameters.retention_hours
-        self.gap_hours = gaps.mean_hours(self.pi, retention_hours, rough)
+        self.gap_hours = gaps.mean_hours(self.pi, retention_hours)
         return RecordsAtRisk(
             chain=chain,
             losses=chain.losses,
@@ -116,7 +94,7 @@ class SchemeSolution:
             retention_hours=retention_hours,
             totals_per_hour=float(self.flux[chain.total].sum()),
             written=float(self.pi @ chain.writable),
-            rough=rough,
+            rough=False,
         )
 
     def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
@@ -124,33 +102,31 @@ class SchemeSolution:
         source, target = self.chain.source[moves], self.chain.target[moves]
         return generator.Generator.of(source, target, rate[moves], absorbed)
 
-    def measures(self) -> SchemeMeasures:
-        """Every measure of one partition."""
+    @property
+    def amounts(self) -> dict[str, float]:
+        """Events and records a year, and fractions of time, of one partition."""
         chain = self.chain
         records = self.parameters.records_per_hour * HOURS_PER_YEAR
         dropped = float(self.flux @ self.dropping) * self.tail_records * HOURS_PER_YEAR
         losing = self._chances(1.0).probability
-        events = float((self.flux * losing).sum()) * HOURS_PER_YEAR
-        return SchemeMeasures(
-            self._losses(),
-            {
-                "loss_events_per_year": events,
-                "acked_records_lost_per_year": float(self._lost_hours.sum()) * records + dropped,
-                "write_unavailability": math.fsum(self.pi[~chain.writable].tolist())
-                + float(self._failovers(self.outage_hours, writing=True).sum()),
-                "read_unavailability": math.fsum(self.pi[~chain.readable].tolist())
-                + float(self._failovers(self.outage_hours, writing=False).sum()),
-                "records_refused_per_year": float(sum(refused.sum() for refused in self._refused))
-                * records,
-            },
-        )
+        return {
+            "loss_events_per_year": float((self.flux * losing).sum()) * HOURS_PER_YEAR,
+            "acked_records_lost_per_year": float(self._lost_hours.sum()) * records + dropped,
+            "write_unavailability": math.fsum(self.pi[~chain.writable].tolist())
+            + float(self._failovers(self.outage_hours, writing=True).sum()),
+            "read_unavailability": math.fsum(self.pi[~chain.readable].tolist())
+            + float(self._failovers(self.outage_hours, writing=False).sum()),
+            "records_refused_per_year": float(sum(refused.sum() for refused in self._refused()))
+            * records,
+        }
 
     def _chances(self, partitions: float) -> LossChances:
         """Probabilities of a loss event of ``partitions`` that lose as one."""
         records_per_hour = self.parameters.records_per_hour * partitions
         return self.at_risk.chances(records_per_hour, self.tail_records * partitions)
 
-    def _losses(self) -> SetLosses:
+    @property
+    def losses(self) -> SetLosses:
         """Losses for combining replica sets."""
         chain, flux = self.chain, self.flux
         chances = self._chances(self.case.losing_together(Exchangeable.ALL, self.tails))
@@ -164,45 +140,44 @@ class SchemeSolution:
         per_year = flux * HOURS_PER_YEAR
         uncertain = per_year * (1.0 - chances.at_once)
         classes = outage_classes(chain.own, np.broadcast_to(self.pattern, chain.own.shape))
-        return SetLosses(
-            first,
-            self._by_mechanism(per_year * losing),
-            tails=self._by_mechanism(uncertain * chances.any_tail),
-        ).of_transitions(
+        names, rates = chain.rate_names, self.rates_per_hour[:, None]
+        # One card is one draw: an axis of length 1 comes last.
+        return losses_of_chain(
             chain,
             classes,
             classes,
-            dict(self.parameters.rates_per_hour),
-            self.destruction,
-            YearlyLosses(
-                per_year,
-                per_year * chances.at_once,
-                uncertain * chances.window,
-                uncertain * chances.any_tail,
-                struck_alone.not_known(len(self.pi)),
-                float(self.pi[0]),
-                generator.sums(chain.rate, per_year, len(chain.rate_names)),
+            FirstOfSet(np.array([first.mean_hours]), np.array([first.probability]), first.method),
+            (
+                generator.sums(chain.rate, per_year * losing, len(names))[:, None],
+                generator.sums(chain.rate, uncertain * chances.any_tail, len(names))[:, None],
             ),
+            YearlyLosses(
+                lossy=np.arange(len(per_year)),
+                flux=per_year[:, None],
+                at_once=(per_year * chances.at_once)[:, None],
+                early=(uncertain * chances.window)[:, None],
+                any_tail=(uncertain * chances.any_tail)[:, None],
+                alone=struck_alone.not_known(len(self.pi))[..., None],
+                out=np.array([1.0 - float(self.pi[0])]),
+                by_name=generator.sums(chain.rate, per_year, len(names))[:, None],
+            ),
+            Rates.of(rates, [dict(self.parameters.rates_per_hour)], [self.destruction]),
         )
 
     def _failovers(self, hours: Vector, writing: bool) -> Vector:
         """Fraction of time until a new leader serves, where service continues, by transition.
 
         hours (transitions, 2): after a failure of the leader, and after a handover.
-        writing: writes rather than reads.
         """
         chain = self.chain
         before, after = (chain.writable, chain.writes) if writing else (chain.readable, chain.reads)
         changes = self.flux * (chain.failed * hours[:, 0] + chain.moved * hours[:, 1])
         return np.where(before[chain.source] & after, changes, 0.0)
 
-    @cached_property
     def _refused(self) -> tuple[Vector, Vector]:
         """Fraction of records whose producer gives up: by state and by transition.
 
-        By the distribution of outages. Unlike Kafka, no scheme waits for a follower to leave the
-        ISR before an outage: a synchronous scheme stops at once, the others do not wait for it.
-        Where retries are limited, no response counts as an error response.
+        Unlike Kafka, no scheme waits for a follower to leave the ISR before an outage.
         """
         # A scheme responds to its producers, which retry on errors.
         config = self.case.config
@@ -214,12 +189,9 @@ class SchemeSolution:
         beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
         return self.pi * refused, self._failovers(beyond, writing=True)
 
-    @cached_property
+    @property
     def _lost_hours(self) -> Vector:
-        """Hours of writing lost per hour, except tails, by transition.
-
-        No record counts twice, and none beyond the retention.
-        """
+        """Hours of writing lost per hour, except tails, by transition; no record counts twice."""
         chain, flux = self.chain, self.flux
         gone = (chain.gap_map == GAP_LOST) & ~chain.total[:, None]
         in_gaps = (self.gap_hours[chain.source] * gone).sum(axis=1) * self.rate
@@ -230,47 +202,3 @@ class SchemeSolution:
         at_once = chain.total * whole + cached * self.unflushed_hours + self.early_lost_hours
         lost: Vector = in_gaps + flux * at_once
         return lost
-
-    def part(self, share: float) -> SchemeChain:
-        """The chain of the states that matter with these rates.
-
-        The harm of a state to a measure is what its visits add, and what follows from them until
-        every replica is healthy again. All states that are left out together add at most a share
-        to any measure.
-        """
-        chain, states = self.chain, len(self.pi)
-        tails = self.flux * self.dropping * self.tail_records
-        by_move = (
-            self.flux * self._chances(1.0).probability,
-            self._lost_hours * self.parameters.records_per_hour + tails,
-            self._failovers(self.outage_hours, writing=True),
-            self._failovers(self.outage_hours, writing=False),
-            self._refused[1],
-        )
-        none: Vector = np.zeros(states)
-        unwritable, unreadable = self.pi * ~chain.writable, self.pi * ~chain.readable
-        by_state = none, none, unwritable, unreadable, self._refused[0]
-        gained = np.stack(
-            [
-                generator.sums(chain.source, moves, states) + stays
-                for moves, stays in zip(by_move, by_state, strict=True)
-            ],
-            axis=1,
-        )
-        per_hour = gained / np.maximum(self.pi, 1e-300)[:, None]
-        cycles = regenerative.RegenerativeCycles(self.generator, _PRECISION_OF_HARM)
-        entered = generator.sums(chain.target, self.flux, states)
-        harm = entered[:, None] * cycles.backward(per_hour)
-        # Losses within the flush window count where they lead to, too.
-        harm[:, :2] += np.stack([generator.sums(chain.target, m, states) for m in by_move[:2]], 1)
-        whole = gained.sum(axis=0)
-        most = (harm / np.where(whole > 0.0, whole, 1.0)).max(axis=1)
-        most[0] = math.inf
-        order = np.argsort(most)
-        left_out = int(np.searchsorted(np.cumsum(most[order]), share))
-        return chain.part(np.sort(order[left_out:]))
-
-    def _by_mechanism(self, amounts: Vector) -> dict[str, float]:
-        names = self.chain.rate_names
-        by_rate = generator.sums(self.chain.rate, amounts, len(names)).tolist()
-        return transition_rates.sum_by_mechanism(names, by_rate, self.destruction)

@@ -16,8 +16,7 @@ only from a replica with the longest log that exists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from advisor.lessons.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
@@ -59,7 +58,6 @@ class Quorums(NamedTuple):
     elect: of how many that are up the longest log leads; 0: only a complete replica leads.
     tail: the leader may hold acknowledged records that no other replica has yet.
     page_cache: records are acknowledged before they are on disk.
-    copying: an empty replica takes time to copy the log.
     """
 
     rule: str
@@ -86,9 +84,7 @@ class Quorums(NamedTuple):
 class View(NamedTuple):
     """A quiescent partition.
 
-    levels: log completeness of each replica.
     members: slots that receive new records; empty without a leader.
-    writable: records are acknowledged.
     lost: the new leader lacked acknowledged records.
     gap_map: what became of the gaps between the previous levels.
     """
@@ -106,11 +102,7 @@ class View(NamedTuple):
 
 
 def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels) -> View:
-    """Elect, replicate and write until the partition is quiescent.
-
-    own: condition of each slot's broker.
-    levels: log completeness of each replica.
-    """
+    """Elect, replicate and write until the partition is quiescent."""
     held = list(levels)
     running = [slot for slot, condition in enumerate(own) if is_running(condition)]
     nothing_left = min(held) == EMPTY
@@ -221,22 +213,16 @@ def early_end(
     change: fault_processes.Change,
     environment: fault_processes.FaultEnvironment,
     outages: Outages[Outage],
-    following: Callable[[View, fault_processes.Change, bool], Step] | None = None,
 ) -> int:
     """What a power failure loses within the flush window, but would not lose later.
 
-    before: without writes.
-    environment: racks of the replicas.
-    outages: filled as needed.
-    following: what `follow` gives for a view, a transition, and whether power fails early.
     Returns CERTAIN_LOSS if no log has the newest records; NO_LOSS; or the number of an outage in
         which the order of recovery decides whether the next leader has them.
     """
-    following = following or partial(follow, scheme)
-    late = following(before, change, False)
+    late = follow(scheme, before, change)
     if late.losses:
         return NO_LOSS
-    soon = following(before, change, True)
+    soon = follow(scheme, before, change, early=True)
     if soon.losses:
         return CERTAIN_LOSS
     if soon.unflushed != 0 or soon.view.readable:

@@ -2,6 +2,5 @@
 
 In: a scheme (synchronous, asynchronous, majority, ISR), replicas and crashes. Out: what is lost,
 readable and writable; the replicas needed for f failures; when a record is readable at each
-replica. ``comparison`` sets the schemes side by side, ``follower_fetching`` and ``write_paths``
-stand alone. Open ``rules`` first.
+replica. Open ``rules`` first; ``follower_fetching`` and ``write_paths`` stand alone.
 """

@@ -3,14 +3,8 @@
 Consumers read below the high watermark, and a follower learns the high watermark from its fetch
 responses. So a record is readable later at a follower than at the leader, on an idle partition by
 up to ``replica.fetch.wait.max.ms``, and a consumer that switches replicas may see the end of the
-log move back. Consumers can read from followers since 2.4 (KIP-392).
-
-The model has one partition with every replica in sync. A request or response takes ``one_way_ms``;
-processing takes no time. A real follower fetches many partitions in one request, and a record in
-any of them completes the fetch.
-
-Sources: ``ReplicaManager.fetchMessages``, ``DelayedFetch``, ``Partition.updateFollowerFetchState``
-(2.4 to 3.9); since KAFKA-9952 (2.6) an advancing high watermark no longer completes a fetch.
+log move back. The model has one partition with every replica in sync, as since 2.6 (KAFKA-9952).
+Sources: ``ReplicaManager.fetchMessages``, ``DelayedFetch``, ``Partition.updateFollowerFetchState``.
 """
 
 from __future__ import annotations
@@ -24,18 +18,16 @@ from itertools import pairwise
 
 from advisor.errors import InputError
 from advisor.protocol.rules.isr import next_high_watermark
-from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version, rules_for
+from advisor.protocol.rules.versions import NEWEST_KNOWN, rules_for
 
 LEADER = 0
+
+_RULES = rules_for(NEWEST_KNOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Times at which records are appended and become readable.
-
-    appended_ms: time of the append, by offset.
-    readable_ms: replica (0 is the leader) -> time at which each offset becomes readable.
-    """
+    """Times at which each offset is appended, and becomes readable, by replica (0 leads)."""
 
     appended_ms: tuple[float, ...]
     readable_ms: Mapping[int, tuple[float, ...]]
@@ -59,28 +51,13 @@ def visibility(
     appended_ms: Sequence[float],
     one_way_ms: Mapping[int, float],
     *,
-    kafka_version: str = NEWEST_KNOWN,
     fetch_wait_max_ms: float = 500.0,
 ) -> Visibility:
     """Simulate when records become readable at every replica.
 
-    appended_ms: time at which the leader appends each record, ascending, from 0.
-    one_way_ms: follower (1, 2, ...) -> one-way network latency to the leader, above 0.
-    fetch_wait_max_ms: ``replica.fetch.wait.max.ms``: longest time that a fetch without new records
-        waits.
-    Raises InputError if a time is out of range, or the version does not support reads from
-        followers.
-
-    On an idle partition the high watermark reaches the follower with its next fetch response:
-
-    >>> visibility([0.0], {1: 1.0}).readable_ms
-    {0: (2.0,), 1: (503.0,)}
+    one_way_ms: follower (1, 2, ...) -> one-way network latency to the leader.
+    fetch_wait_max_ms: ``replica.fetch.wait.max.ms``.
     """
-    version = parse_version(kafka_version)
-    if version < (2, 4):
-        raise InputError(
-            f"Kafka {kafka_version} serves all reads at the leader; followers from 2.4"
-        )
     if list(appended_ms) != sorted(appended_ms) or not all(
         0.0 <= ms < math.inf for ms in appended_ms
     ):
@@ -89,8 +66,7 @@ def visibility(
         raise InputError("one_way_ms must name followers other than 0, with times above 0")
     if not 0.0 < fetch_wait_max_ms < math.inf:
         raise InputError(f"fetch_wait_max_ms={fetch_wait_max_ms} must be finite and above 0")
-    run = _Run(dict(one_way_ms), fetch_wait_max_ms, version < (2, 6), kafka_version)
-    return run.play(tuple(appended_ms))
+    return _Run(dict(one_way_ms), fetch_wait_max_ms).play(tuple(appended_ms))
 
 
 @dataclass(slots=True)
@@ -98,7 +74,6 @@ class _Fetch:
     """A follower's fetch request: waiting at the leader or in transit."""
 
     leo: int = 0
-    high_watermark: int = 0
     waiting: bool = False
     number: int = 0
 
@@ -112,8 +87,6 @@ class _Run:
 
     one_way_ms: dict[int, float]
     wait_ms: float
-    completes_on_hw: bool
-    kafka_version: str
     leo: int = 0
     high_watermark: int = 0
     leos: dict[int, int] = field(default_factory=dict)
@@ -149,8 +122,7 @@ class _Run:
     def _on_request(self, at_ms: float, follower: int, offset: int) -> None:
         """A fetch arrives with the follower's LEO; respond with records or wait for some."""
         self.leos[follower] = offset
-        has_records = offset < self.leo
-        if has_records:
+        if offset < self.leo:
             self._respond(at_ms, follower)
         else:
             self._wait(at_ms, follower)
@@ -164,20 +136,14 @@ class _Run:
 
     def _advance_high_watermark(self, at_ms: float) -> None:
         replicas = len(self.one_way_ms) + 1
-        before = self.high_watermark
         self.high_watermark = next_high_watermark(
-            before, self.leo, self.leos.values(), replicas, 1, rules_for(self.kafka_version)
+            self.high_watermark, self.leo, self.leos.values(), replicas, 1, _RULES
         )
         self._show(LEADER, self.high_watermark, at_ms)
-        if self.completes_on_hw and self.high_watermark > before:
-            self._complete_waiting(at_ms)
 
     def _complete_waiting(self, at_ms: float) -> None:
         for follower, fetch in self.fetches.items():
-            is_complete = fetch.leo < self.leo or (
-                self.completes_on_hw and fetch.high_watermark < self.high_watermark
-            )
-            if fetch.waiting and is_complete:
+            if fetch.waiting and fetch.leo < self.leo:
                 self._respond(at_ms, follower)
 
     def _respond(self, at_ms: float, follower: int) -> None:
@@ -186,8 +152,7 @@ class _Run:
         heapq.heappush(self.due, (arrives_ms, _RESPONSE, follower, self.leo, self.high_watermark))
 
     def _on_response(self, at_ms: float, follower: int, leo: int, high_watermark: int) -> None:
-        fetch = self.fetches[follower]
-        fetch.leo, fetch.high_watermark = leo, high_watermark
+        self.fetches[follower].leo = leo
         self._show(follower, min(leo, high_watermark), at_ms)
         arrives_ms = at_ms + self.one_way_ms[follower]
         heapq.heappush(self.due, (arrives_ms, _REQUEST, follower, leo, 0))

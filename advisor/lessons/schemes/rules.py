@@ -1,21 +1,19 @@
 """Acknowledgement and election rules of four replication schemes, Kafka's ISR among them.
 
-Each scheme is two rules: which replicas must have a record before it is acknowledged, and which
-replica may lead after a crash. All results come from enumerating all cases.
-
 - synchronous: all live replicas have the record; any of them may lead.
 - asynchronous: the leader has it; the replica with the longest remaining log leads.
 - majority: f+1 of 2f+1 replicas have it; the longest log among any f+1 responding ones leads.
 - isr: all in-sync replicas have it, at least min.insync.replicas; an in-sync replica leads.
 
-A crash is permanent: records held only by crashed replicas are gone. Sources: Kafka's
-documentation, "Replicated Logs: Quorums, ISRs, and State Machines"; for the ISR
+A crash is permanent: records held only by crashed replicas are gone. All cases are tried. Sources:
+Kafka's documentation, "Replicated Logs: Quorums, ISRs, and State Machines"; for the ISR
 ``advisor.protocol.rules.election``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 
@@ -35,6 +33,7 @@ NAMES = (SYNCHRONOUS, ASYNCHRONOUS, MAJORITY, ISR)
 
 LEADER = 0
 MAX_REPLICAS = 7
+MAX_FAILURES = 2
 
 _RULES = rules_for("3.9", "zookeeper")
 _BEFORE = append(EMPTY, [Run(0, 0, 1)], with_epochs=True)
@@ -46,11 +45,9 @@ Replicas = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A replication scheme and its number of replicas.
+    """A replication scheme and its number of replicas, of which replica 0 leads.
 
-    name (one of "synchronous", "asynchronous", "majority", "isr").
-    replicas: number of replicas, 1 to ``MAX_REPLICAS``; replica 0 is the leader.
-    unclean: unclean.leader.election.enable; for ``"isr"`` only.
+    min_isr, unclean: as Kafka's settings; for "isr" only.
     """
 
     name: str
@@ -76,11 +73,7 @@ class Scheme:
 
 @dataclass(frozen=True, slots=True)
 class CrashOutcome:
-    """Worst case of a crash for an acknowledged record and its partition.
-
-    lost: the record can never be read again.
-    unreadable: no replica may lead.
-    """
+    """Worst case of a crash for an acknowledged record and its partition."""
 
     lost: bool
     unreadable: bool
@@ -94,10 +87,7 @@ def _subsets(items: Iterable[int], least: int = 0) -> Iterator[Replicas]:
 
 
 def members_at(scheme: Scheme, missing: int) -> Iterator[Replicas]:
-    """Sets of in-sync replicas with ``missing`` followers down or lagging.
-
-    Empty if the scheme does not acknowledge records in that state.
-    """
+    """Sets of in-sync replicas with ``missing`` followers down, where records are acknowledged."""
     followers = range(1, scheme.replicas)
     for absent in combinations(followers, missing):
         members = frozenset(range(scheme.replicas)) - set(absent)
@@ -150,15 +140,7 @@ def _longest(logs: Mapping[int, Log], among: Collection[int]) -> int:
 def after_crash(scheme: Scheme, crashed: Collection[int], missing: int = 0) -> CrashOutcome:
     """Worst case of the permanent crash of these replicas.
 
-    crashed: replicas that crash together; replica 0 is the leader.
-    missing: followers not in sync when the record was acknowledged; the worst choice of them
-        counts.
-    Raises InputError if no record is acknowledged with this number of followers missing.
-
-    The leader and the only other in-sync replica crash:
-
-    >>> after_crash(Scheme("isr", 3, min_isr=2), {0, 1}, missing=1)
-    CrashOutcome(lost=True, unreadable=True, unwritable=True)
+    missing: number of followers not in sync when the record was acknowledged.
     """
     replicas = frozenset(range(scheme.replicas))
     live = replicas - set(crashed)
@@ -199,21 +181,116 @@ def crash_sets(scheme: Scheme, most: int | None = None) -> Iterator[Replicas]:
     return (crashed for crashed in sets if most is None or len(crashed) <= most)
 
 
+def withstands(scheme: Scheme, failures: int, missing: Iterable[int] = (0,)) -> bool:
+    """Whether no crash of up to ``failures`` replicas loses a record or blocks writes.
+
+    missing: numbers of followers absent at the acknowledgement for which no record may be lost.
+    """
+    crashes = list(crash_sets(scheme, failures))
+    if any(after_crash(scheme, crashed).unwritable for crashed in crashes):
+        return False
+    return not any(
+        after_crash(scheme, crashed, absent).lost for absent in missing for crashed in crashes
+    )
+
+
+def replicas_needed(name: str, failures: int) -> int | None:
+    """Fewest replicas that lose nothing and stay writable; None if ``MAX_REPLICAS`` are not enough.
+
+    All are in sync when the record is acknowledged, and min ISR is 1: the usual comparison, f+1
+    replicas for the ISR and 2f+1 for a majority.
+    """
+    _check_failures(failures)
+    for count in range(failures + 1, MAX_REPLICAS + 1):
+        if withstands(Scheme(name, count), failures):
+            return count
+    return None
+
+
+def replicas_needed_at_any_time(name: str, failures: int) -> int | None:
+    """The same for a record acknowledged with as many followers absent as the scheme allows.
+
+    With the best min ISR, f+1, an ISR needs 2f+1 replicas, like a majority.
+    """
+    _check_failures(failures)
+    for count in range(failures + 1, MAX_REPLICAS + 1):
+        for min_isr in range(1, count + 1 if name == ISR else 2):
+            scheme = Scheme(name, count, min_isr)
+            missing = [n for n in range(count) if may_acknowledge(scheme, count - n)]
+            if withstands(scheme, failures, missing):
+                return count
+    return None
+
+
+def _check_failures(failures: int) -> None:
+    if not 0 <= failures <= MAX_FAILURES:
+        raise InputError(f"failures={failures} must lie between 0 and {MAX_FAILURES}")
+
+
+def copies_waited_for(scheme: Scheme) -> int:
+    """Replicas, including the leader, that hold an acknowledged record if all are in sync."""
+    replicas = frozenset(range(scheme.replicas))
+    return min(len(held) for held in holders(scheme, replicas))
+
+
+def acknowledgement_ms(
+    scheme: Scheme,
+    leader_ms: float,
+    followers_ms: Sequence[float],
+    in_sync: Collection[int] | None = None,
+) -> float:
+    """Milliseconds until a record is acknowledged; infinity if it is not.
+
+    leader_ms: time until the leader has written it.
+    followers_ms: time until the leader knows that follower 1, 2, ... has it; infinity for one that
+        is down.
+    in_sync: the ISR; by default every replica.
+    """
+    if len(followers_ms) != scheme.replicas - 1:
+        raise InputError(
+            f"{len(followers_ms)} follower latencies for {scheme.replicas} replicas: "
+            f"{scheme.replicas - 1} are needed"
+        )
+    times = [leader_ms, *followers_ms]
+    if not all(time >= 0.0 for time in times):
+        raise InputError(f"latencies must be numbers that are not negative: {times}")
+    if scheme.name == ASYNCHRONOUS:
+        return leader_ms
+    if scheme.name == MAJORITY:
+        return (
+            max(leader_ms, sorted(followers_ms)[scheme.quorum - 2]) if followers_ms else leader_ms
+        )
+    if scheme.name == SYNCHRONOUS:
+        return max(time for time in times if time < math.inf or time == leader_ms)
+    members = set(range(scheme.replicas) if in_sync is None else in_sync) | {LEADER}
+    if not members <= set(range(scheme.replicas)):
+        raise InputError(f"in_sync={sorted(members)} names replicas that do not exist")
+    if not may_acknowledge(scheme, len(members)):
+        return math.inf
+    return max(times[member] for member in members)
+
+
 @dataclass(frozen=True, slots=True)
-class Tolerance:
-    """Numbers of crashes tolerated, for any choice of the crashed replicas."""
+class Comparison:
+    """One scheme, sized for a number of failures.
 
-    without_loss: int
-    while_readable: int
-    while_writable: int
+    replicas: fewest replicas that withstand the failures if all are in sync at the acknowledgement.
+    copies: copies of a record at its acknowledgement, with this number of replicas.
+    replicas_at_any_time: fewest replicas if the record may be acknowledged with followers absent.
+    """
+
+    name: str
+    replicas: int | None
+    copies: int | None
+    replicas_at_any_time: int | None
 
 
-def tolerance(scheme: Scheme, missing: int = 0) -> Tolerance:
-    """Largest number of crashes without loss, while readable, and while writable."""
-    outcomes = {crashed: after_crash(scheme, crashed, missing) for crashed in crash_sets(scheme)}
-
-    def tolerated(effect: str) -> int:
-        sizes = (len(crashed) for crashed, outcome in outcomes.items() if getattr(outcome, effect))
-        return min(sizes, default=scheme.replicas + 1) - 1
-
-    return Tolerance(tolerated("lost"), tolerated("unreadable"), tolerated("unwritable"))
+def compare(failures: int) -> tuple[Comparison, ...]:
+    """Compare all schemes, each sized for a number of failures, 0 to ``MAX_FAILURES``."""
+    rows = []
+    for name in NAMES:
+        count = replicas_needed(name, failures)
+        copies = None if count is None else copies_waited_for(Scheme(name, count))
+        any_time = replicas_needed_at_any_time(name, failures)
+        rows.append(Comparison(name, count, copies, any_time))
+    return tuple(rows)

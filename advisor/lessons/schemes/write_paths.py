@@ -20,31 +20,19 @@ Path = tuple[int, int]
 
 
 def leader_paths(replicas: int) -> list[Path]:
-    """Paths (from, to) along which records travel with one leader: to each follower.
-
-    >>> leader_paths(3)
-    [(0, 1), (0, 2)]
-    """
+    """Paths (from, to) along which records travel with one leader: to each follower."""
     return [(LEADER, follower) for follower in range(1, replicas)]
 
 
 def all_write_paths(replicas: int) -> list[Path]:
-    """Paths where every replica takes writes: from each to each other.
-
-    >>> len(all_write_paths(3))
-    6
-    """
+    """Paths where every replica takes writes: from each to each other."""
     nodes = range(replicas)
     return [(source, target) for source in nodes for target in nodes if source != target]
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Outcomes of all orders of arrival.
-
-    outcomes: orders of arrival tried, over all replicas.
-    equal: those after which all logs are the same.
-    """
+    """Orders of arrival that were tried, and those after which all logs are the same."""
 
     outcomes: int
     equal: int
@@ -53,12 +41,8 @@ class Orders:
 def orders(replicas: int, one_leader: bool) -> Orders:
     """Try every order in which one record from each replica's clients reaches the logs.
 
-    one_leader: whether clients send to the leader and followers fetch from it in its order.
-        Otherwise each replica appends its own client's record first, and the others as they arrive.
-    Raises InputError: for another number of replicas.
-
-    >>> orders(2, one_leader=True), orders(2, one_leader=False)
-    (Orders(outcomes=2, equal=2), Orders(outcomes=1, equal=0))
+    Without a leader each replica appends its own client's record first, and the others as they
+    arrive.
     """
     if not 2 <= replicas <= MAX_REPLICAS:
         raise InputError(f"replicas={replicas} must lie between 2 and {MAX_REPLICAS}")

@@ -1,10 +1,7 @@
 """Model checker for the public TLA+ specification of Kafka replication.
 
-``check`` returns the numbers that TLC prints: distinct states without symmetry or constraints, and
-the length of a shortest violation of each invariant. Agreement with TLC validates the search in
-``exploration.search``, and shows which truncation defects KIP-101, KIP-279 and KIP-320 fixed.
-
-Source: hachikuji/kafka-specification.
+``check`` returns the numbers that TLC prints, and so shows which truncation defects KIP-101,
+KIP-279 and KIP-320 fixed. Source: hachikuji/kafka-specification.
 """
 
 from __future__ import annotations
@@ -20,11 +17,9 @@ from advisor.lessons.specification.packed_states import (
     TYPE_OK,
     WEAK_ISR,
     Space,
-    State,
-    actions,
 )
 from advisor.lessons.specification.transcription import VARIANTS, Constants, Variant
-from advisor.protocol.exploration.search import Violation, explore, retrace, survey
+from advisor.protocol.exploration.search import survey
 
 INVARIANTS: Mapping[str, int] = MappingProxyType(
     {
@@ -41,7 +36,6 @@ INVARIANTS: Mapping[str, int] = MappingProxyType(
 class Result:
     """Result of an exhaustive search of one variant.
 
-    variant: name of the specification's module.
     distinct_states: as counted by TLC, the initial state included.
     depth: transitions to the furthest state. TLC prints one more, since it counts states.
     shortest: invariant name -> transitions of a shortest violation; None if the invariant holds.
@@ -62,26 +56,8 @@ def check(
 ) -> Result:
     """Visit every reachable state of a variant and check all invariants.
 
-    variant: ``"TruncateToHighWatermark"``, ``"Kip101"``, ``"Kip279"``, ``"Kip320FirstTry"`` or
-        ``"Kip320"``. ``"TruncateToHW"`` and ``"KafkaTruncateToHighWatermark"`` are aliases of the
-        first.
-    replicas: number of replicas, at least 1.
-    log_size: largest number of records in a log.
-    max_records: largest number of records written.
-    max_leader_epoch: highest leader epoch; epochs start at 0.
-    Returns state count, depth and the shortest violation of each invariant.
-    Raises InputError: for an unknown variant or constants out of range.
-
-    Truncation to the high watermark (before 0.11) loses committed records; KIP-101 fixes this
-    case:
-
-    >>> check("TruncateToHighWatermark", 2, 1, 1, 1).shortest["StrongIsr"]
-    9
-    >>> result = check("Kip101", 2, 1, 1, 1)
-    >>> result.shortest["StrongIsr"] is None
-    True
-    >>> result.distinct_states
-    341
+    log_size, max_records, max_leader_epoch: longest log, most records written, and highest leader
+        epoch, from 0.
     """
     space = _space(variant, replicas, log_size, max_records, max_leader_epoch)
     result = survey(
@@ -100,45 +76,6 @@ def check(
         shortest=MappingProxyType(shortest),
         visited=result.visited,
     )
-
-
-def shortest_violation(
-    variant: str,
-    replicas: int,
-    log_size: int,
-    max_records: int,
-    max_leader_epoch: int,
-    *,
-    invariant: str = "StrongIsr",
-) -> tuple[tuple[str, State], ...] | None:
-    """Find the actions of a shortest violation of an invariant, each with the state after it.
-
-    invariant (one of "TypeOk", "LeaderInIsr", "WeakIsr", "StrongIsr").
-    Returns label of each action and the state after it; None if the invariant holds.
-    Raises InputError: for an unknown variant or invariant, or constants out of range.
-
-    >>> steps = shortest_violation("TruncateToHighWatermark", 2, 1, 1, 1)
-    >>> print(steps[-1][0])
-    BecomeFollower(1 of 0, epoch 1)
-    """
-    if invariant not in INVARIANTS:
-        raise InputError(f"unknown invariant {invariant!r}; one of {', '.join(INVARIANTS)}")
-    space = _space(variant, replicas, log_size, max_records, max_leader_epoch)
-    bit = INVARIANTS[invariant]
-    outcome = explore(
-        space.initial, space.successors, violates=lambda packed: bool(space.broken(packed) & bit)
-    )
-    if not isinstance(outcome, Violation):
-        return None
-    steps = retrace(
-        outcome.path,
-        lambda packed: (
-            (label, space.pack(after))
-            for label, after in actions(space.variant, space.constants, space.unpack(packed))
-        ),
-        space.canonical,
-    )
-    return tuple((label, space.unpack(packed)) for label, packed in steps)
 
 
 def _space(

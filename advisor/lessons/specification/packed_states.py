@@ -208,7 +208,7 @@ class Space:
     def _control_contribution(self, key: int) -> _Contribution:
         control = self._controls[key]
         control_steps = tuple(
-            self._to_control(key, after) for _, after in controller_actions(control, self.constants)
+            self._to_control(key, after) for after in controller_actions(control, self.constants)
         )
         broken = 0 if control_type_ok(control, self.constants) else TYPE_OK
         if control.leader not in control.isr:
@@ -220,7 +220,7 @@ class Space:
             control, replica = self._controls[key & _CONTROL_MASK], self._replica_at(key, place)
             steps = tuple(
                 self._to_control(key, written) + self._to_replica(place, replica, after)
-                for _, written, after in leader_actions(control, replica, self.constants)
+                for written, after in leader_actions(control, replica, self.constants)
             )
             raises: tuple[tuple[int, int], ...] = ()
             if may_raise_high_watermark(replica):
@@ -244,13 +244,13 @@ class Space:
                 leader, follower = self._replica_at(key, at), self._replica_at(key, by)
                 steps += (
                     self._to_replica(by, follower, after)
-                    for _, after in follower_actions(
+                    for after in follower_actions(
                         self.variant, control, leader, follower, self.constants
                     )
                 )
                 control_steps += (
                     self._to_control(key, written) + self._to_replica(at, leader, after)
-                    for _, written, after in isr_actions(self.variant, control, leader, follower)
+                    for written, after in isr_actions(self.variant, control, leader, follower)
                 )
                 if self.variant.acknowledges(leader, follower):
                     acknowledged |= self._bit(at, by)
@@ -274,33 +274,6 @@ class Space:
 
     def _to_replica(self, place: int, before: Replica, after: Replica) -> int:
         return (self._replica_id(after) - self._replica_id(before)) << _shift(place)
-
-
-def actions(variant: Variant, constants: Constants, state: State) -> Iterator[tuple[str, State]]:
-    """``Next``: every (label, next state) of an unpacked state."""
-    control, replicas = state
-    for label, after in controller_actions(control, constants):
-        yield label, State(after, replicas)
-    for replica in replicas:
-        for label, written, changed in leader_actions(control, replica, constants):
-            yield label, _with(state, written, changed)
-        members = (replicas[member] for member in replica.isr)
-        if may_raise_high_watermark(replica) and all(
-            variant.acknowledges(replica, member) for member in members
-        ):
-            raised = replica._replace(hw=replica.hw + 1)
-            yield f"LeaderIncHighWatermark({replica.me})", _with(state, control, raised)
-    for leader, follower in permutations(replicas, 2):
-        for label, changed in follower_actions(variant, control, leader, follower, constants):
-            yield label, _with(state, control, changed)
-        for label, written, changed in isr_actions(variant, control, leader, follower):
-            yield label, _with(state, written, changed)
-
-
-def _with(state: State, control: Control, replica: Replica) -> State:
-    replicas = list(state.replicas)
-    replicas[replica.me] = replica
-    return State(control, tuple(replicas))
 
 
 def _shift(place: int) -> int:

@@ -1,13 +1,10 @@
 """How brokers learn of new leaders: a queue of nodes in ZooKeeper, or requests in batches.
 
-When a broker dies, the controller tells every live replica of each changed partition. Through a
-queue in ZooKeeper that is a node for each partition and replica, which the broker lists, reads and
-deletes. Kafka's controller works in two batches: new leaders first, then the ISRs of what the dead
-broker followed. A batch is one LeaderAndIsr request to each broker with a replica of what changed,
-and one UpdateMetadata request to each live broker, with all partitions in them.
-
-Sources: Kafka's replication design (0.8): "the controller ... sends the decision ... through RPC";
-``KafkaController.onReplicasBecomeOffline``, ``ControllerBrokerRequestBatch``.
+When a broker dies, the controller tells every live replica of each changed partition. A queue has a
+node for each, which the broker lists, reads and deletes. Kafka's controller sends two batches: new
+leaders first, then the ISRs of what the dead broker followed; each is one LeaderAndIsr request to
+each broker with a replica of what changed, and one UpdateMetadata request to each live broker.
+Sources: ``KafkaController.onReplicasBecomeOffline``, ``ControllerBrokerRequestBatch``.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.lessons.zookeeper import service
-from advisor.lessons.zookeeper.requests import (
+from advisor.lessons.zookeeper.service import (
     Connect,
     Create,
     Delete,
@@ -25,8 +22,8 @@ from advisor.lessons.zookeeper.requests import (
     GetData,
     Notification,
     Reply,
+    ZooKeeper,
 )
-from advisor.lessons.zookeeper.service import ZooKeeper
 from advisor.protocol.rules import controller
 from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.partition_registration import Registration
@@ -40,12 +37,7 @@ Assignment = Mapping[int, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class NoticeLoad:
-    """Messages that tell the live brokers of one broker's death.
-
-    requests: requests sent: to ZooKeeper, or from the controller to brokers.
-    writes: of them, writes of ZooKeeper, which its majority has to put on disk.
-    notifications: watch notifications sent.
-    """
+    """Requests to ZooKeeper or to brokers, those that write to ZooKeeper, and notifications."""
 
     requests: int
     writes: int
@@ -53,11 +45,7 @@ class NoticeLoad:
 
 
 def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]:
-    """Partitions whose leader or ISR changes, by live broker with a replica of them.
-
-    >>> changed_by_broker({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
-    {1: [0], 2: [2]}
-    """
+    """Partitions whose leader or ISR changes, by live broker with a replica of them."""
     live = frozenset({broker for replicas in assignment.values() for broker in replicas} - {dead})
     notices: dict[int, list[int]] = {}
     for partition, replicas in sorted(assignment.items()):
@@ -69,11 +57,7 @@ def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]
 
 
 def rpc_load(assignment: Assignment, dead: int) -> NoticeLoad:
-    """Load of Kafka's own way: at most four requests for each broker, whatever the partitions.
-
-    >>> rpc_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
-    NoticeLoad(requests=6, writes=0, notifications=0)
-    """
+    """Load of Kafka's own way: at most four requests for each broker, whatever the partitions."""
     brokers = {broker for replicas in assignment.values() for broker in replicas}
     requests = 0
     for leads in (True, False):
@@ -84,14 +68,7 @@ def rpc_load(assignment: Assignment, dead: int) -> NoticeLoad:
 
 
 def queue_load(assignment: Assignment, dead: int) -> NoticeLoad:
-    """Load of a queue of nodes for each broker, counted on a simulated ZooKeeper.
-
-    Each broker watches its queue. The controller creates a sequential node for each changed
-    partition and live replica; the broker lists its queue, reads each node and deletes it.
-
-    >>> queue_load({0: [0, 1], 1: [1, 2], 2: [2, 0]}, dead=0)
-    NoticeLoad(requests=8, writes=4, notifications=4)
-    """
+    """Load of a queue of nodes for each broker, counted on a simulated ZooKeeper."""
     notices = changed_by_broker(assignment, dead)
     server = service.with_paths(f"{QUEUE}/{broker}" for broker in notices)
     session = {broker: place + 2 for place, broker in enumerate(notices)}

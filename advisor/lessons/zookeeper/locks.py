@@ -5,13 +5,10 @@
 * ``SEQUENCE``: each client creates an ephemeral sequential node. The lowest number holds the lock,
   every other client watches the next lower node; a deletion wakes one client.
 
-With both, at most one client holds the lock *on the server*. A client that has not yet read that
-its session expired still believes that it holds the lock (split brain); no lock recipe prevents
-this. Fencing does: the protected resource rejects any token lower than the highest it has seen.
-Kafka's leader epoch and controller epoch are such tokens.
-
-Messages wait in each client's inbox until ``Deliver``, so the caller controls the interleaving.
-
+With both, one client at most holds the lock *on the server*; one that has not yet read that its
+session expired believes that it holds it, too (split brain). Fencing rejects its writes: Kafka's
+leader epoch and controller epoch are such tokens. Messages wait in each client's inbox until
+``Deliver``, so the caller controls the interleaving.
 Source: ZooKeeper's recipes for locks and leader election.
 """
 
@@ -21,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from advisor.lessons.zookeeper import service
-from advisor.lessons.zookeeper.requests import (
+from advisor.lessons.zookeeper.service import (
     Connect,
     Create,
     Delete,
@@ -35,8 +32,9 @@ from advisor.lessons.zookeeper.requests import (
     Reply,
     Request,
     SessionExpired,
+    ZooKeeper,
+    parent_of,
 )
-from advisor.lessons.zookeeper.service import ZooKeeper, parent_of
 
 NAME = "name"
 SEQUENCE = "sequence"
@@ -53,10 +51,7 @@ TIMEOUT_MS = 18_000  # Kafka's zookeeper.session.timeout.ms from 2.5 on (KIP-537
 class Contender:
     """One client's view of one lock.
 
-    belief (one of "idle", "acquiring", "waiting", "holding"): ``"waiting"``: a watch is set, and
-        the client acts when it fires.
-    token: fencing token: transaction id or sequence number of its node. Later holders have higher
-        tokens.
+    token: fencing token: transaction id or sequence number of its node.
     """
 
     belief: str = IDLE
@@ -107,10 +102,7 @@ Step = tuple[World, tuple[Effect, ...]]
 def new_world(
     recipe: str, sessions: int, locks: Iterable[str], timeout_ms: int = TIMEOUT_MS
 ) -> World:
-    """Clients 1 to ``sessions``, all idle.
-
-    A lock by name needs an existing parent path, a lock by sequence an existing path.
-    """
+    """Clients 1 to ``sessions``, all idle."""
     paths = list(locks)
     above = [parent_of(path) for path in paths] if recipe == NAME else paths
     server = service.with_paths(path for path in above if path != "/")

@@ -1,13 +1,10 @@
 """ZooKeeper service as used by Kafka up to 3.9: sessions, znodes, versions, one-shot watches.
 
-A single linear history of writes stands for the ensemble. An event is a request that reaches the
-leader, or elapsed time. ``step(state, event) -> (state, effects)`` is pure. Effects are in the
-order in which the server sends them; each client receives its own in that order, and a watch
-notification precedes any reply that shows the change. The caller decides when a client reads a
-message; delayed reads are the cause of split brains.
-
+``step(state, event) -> (state, effects)``: a single history of writes stands for the ensemble. Each
+client receives its effects in their order, and a watch notification before any reply that shows the
+change; when it reads them decides the caller.
 Sources: ZooKeeper's ``DataTree``, ``PrepRequestProcessor``, ``WatchManager``, ``SessionTracker``
-and ``ExpiryQueue``, and the guarantees that its programmer's guide gives.
+and ``ExpiryQueue``.
 """
 
 from __future__ import annotations
@@ -16,35 +13,140 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from advisor.lessons.zookeeper.requests import (
-    BAD_VERSION,
-    NO_CHILDREN_FOR_EPHEMERALS,
-    NO_NODE,
-    NODE_EXISTS,
-    NOT_EMPTY,
-    Check,
-    Close,
-    Connect,
-    Create,
-    Delete,
-    Effect,
-    Elapse,
-    Event,
-    Exists,
-    Expire,
-    GetChildren,
-    GetData,
-    Heartbeat,
-    Notification,
-    Reply,
-    Request,
-    RequestError,
-    SessionExpired,
-    SetData,
-    Write,
-)
+from advisor.errors import AdvisorError
 
-DEFAULT_TICK_MS = 3_000  # ZooKeeper's default, and that of Kafka's sample zookeeper.properties
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Open a session with this id."""
+
+    timeout_ms: int
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elapse:
+    """Time elapses; sessions that sent nothing for their timeout expire."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """The server expires a session immediately; its client does not know yet."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Keep a session alive (ping)."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create a znode; a sequential one gets ten digits appended to its path."""
+
+    session: int
+    path: str
+    data: str = ""
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete a znode without children, if its data version is ``version`` (-1: any)."""
+
+    session: int
+    path: str
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SetData:
+    """Write a znode's data, if its data version is ``version`` (-1: any)."""
+
+    session: int
+    path: str
+    data: str
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class GetData:
+    """Read a znode; a watch fires when its data changes or it is deleted."""
+
+    session: int
+    path: str
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Check whether a znode exists; a watch also fires when it is created."""
+
+    session: int
+    path: str
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GetChildren:
+    """List a znode's children; a watch fires when they change or the znode is deleted."""
+
+    session: int
+    path: str
+    watch: bool = False
+
+
+Write = Create | Delete | SetData
+Request = Write | GetData | Exists | GetChildren
+Event = Request | Connect | Elapse | Expire | Heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Reply to a request.
+
+    error: ZooKeeper's name of the error; None for success.
+    value: path for Create; Znode for SetData, GetData and Exists (None if there is none); names for
+        GetChildren; session id for Connect.
+    """
+
+    session: int
+    request: Event
+    error: str | None
+    value: object
+    zxid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A watch fired."""
+
+    session: int
+    kind: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExpired:
+    """Sent to the client of an expired session when it reconnects."""
+
+    session: int
+
+
+Effect = Reply | Notification | SessionExpired
+
+
+class RequestError(AdvisorError):
+    """A request failed; the service replies with the error code."""
+
+
+TICK_MS = 3_000  # ZooKeeper's default, and that of Kafka's sample zookeeper.properties
 ANY_VERSION = -1
 
 
@@ -53,11 +155,10 @@ class Znode:
     """A znode with its stat.
 
     czxid, mzxid, pzxid: transaction that created it, last set its data, last changed its children.
-    ctime_ms, mtime_ms: time of creation and of the last data change.
     children: names, in order of creation.
     creates, deletes: children ever created and deleted. ``creates`` numbers sequential nodes;
         ``cversion`` is the sum.
-    ephemeral_owner: Owning session of an ephemeral node; 0 for a persistent one.
+    ephemeral_owner: owning session of an ephemeral node; 0 for a persistent one.
     """
 
     data: str = ""
@@ -67,7 +168,6 @@ class Znode:
     ctime_ms: int = 0
     mtime_ms: int = 0
     data_version: int = 0
-    acl_version: int = 0
     children: tuple[str, ...] = ()
     creates: int = 0
     deletes: int = 0
@@ -96,8 +196,6 @@ class ZooKeeper:
     nodes: by absolute path; the root is ``/``.
     data_watches, child_watches: sessions watching a path, oldest watch first.
     zxid: last transaction: leader epoch in the upper 32 bits, counter in the lower.
-    next_session: next session id to assign.
-    now_ms, tick_ms: current time, and ``tickTime``.
     """
 
     nodes: Mapping[str, Znode] = field(default_factory=lambda: {"/": Znode()})
@@ -105,26 +203,21 @@ class ZooKeeper:
     data_watches: Watches = field(default_factory=dict)
     child_watches: Watches = field(default_factory=dict)
     zxid: int = 1 << 32
-    next_session: int = 1
     now_ms: int = 0
-    tick_ms: int = DEFAULT_TICK_MS
 
 
 Step = tuple[ZooKeeper, tuple[Effect, ...]]
 _Applied = tuple[ZooKeeper, object, tuple[Notification, ...]]
 
 
-def negotiated_timeout_ms(requested_ms: int, tick_ms: int = DEFAULT_TICK_MS) -> int:
-    """Session timeout that the server grants: between 2 and 20 ticks.
-
-    Kafka's old default, 6 s, is the minimum for a tick of 3 s.
-    """
-    return min(max(requested_ms, 2 * tick_ms), 20 * tick_ms)
+def negotiated_timeout_ms(requested_ms: int) -> int:
+    """Session timeout that the server grants: between 2 and 20 ticks."""
+    return min(max(requested_ms, 2 * TICK_MS), 20 * TICK_MS)
 
 
-def expiry_ms(last_request_ms: int, timeout_ms: int, tick_ms: int = DEFAULT_TICK_MS) -> int:
+def expiry_ms(last_request_ms: int, timeout_ms: int) -> int:
     """Time at which a session expires: the first tick after its timeout since the last request."""
-    return ((last_request_ms + timeout_ms) // tick_ms + 1) * tick_ms
+    return ((last_request_ms + timeout_ms) // TICK_MS + 1) * TICK_MS
 
 
 def watch_count(state: ZooKeeper) -> int:
@@ -164,11 +257,7 @@ def step(state: ZooKeeper, event: Event) -> Step:
     if event.session not in state.sessions:
         return state, (SessionExpired(event.session),)
     if isinstance(event, Expire):
-        return _end_session(state, event.session, (SessionExpired(event.session),))
-    if isinstance(event, Close):
-        return _end_session(
-            state, event.session, (Reply(event.session, event, None, None, state.zxid),)
-        )
+        return _end_session(state, event.session)
     state = _touch(state, event.session)
     if isinstance(event, Heartbeat):
         return state, (Reply(event.session, event, None, None, state.zxid),)
@@ -176,20 +265,15 @@ def step(state: ZooKeeper, event: Event) -> Step:
 
 
 def _connect(state: ZooKeeper, event: Connect) -> Step:
-    session = event.session or state.next_session
-    timeout = negotiated_timeout_ms(event.timeout_ms, state.tick_ms)
-    granted = Session(timeout, expiry_ms(state.now_ms, timeout, state.tick_ms))
-    state = replace(
-        state,
-        sessions={**state.sessions, session: granted},
-        next_session=max(state.next_session, session) + 1,
-    )
-    return state, (Reply(session, event, None, session, state.zxid),)
+    timeout = negotiated_timeout_ms(event.timeout_ms)
+    granted = Session(timeout, expiry_ms(state.now_ms, timeout))
+    state = replace(state, sessions={**state.sessions, event.session: granted})
+    return state, (Reply(event.session, event, None, event.session, state.zxid),)
 
 
 def _touch(state: ZooKeeper, session: int) -> ZooKeeper:
     timeout = state.sessions[session].timeout_ms
-    expires = expiry_ms(state.now_ms, timeout, state.tick_ms)
+    expires = expiry_ms(state.now_ms, timeout)
     if state.sessions[session].expires_ms == expires:
         return state
     return replace(state, sessions={**state.sessions, session: Session(timeout, expires)})
@@ -201,12 +285,12 @@ def _elapse(state: ZooKeeper, ms: int) -> Step:
     while due := [(s.expires_ms, i) for i, s in state.sessions.items() if s.expires_ms <= until]:
         at, session = min(due)
         state = replace(state, now_ms=at)
-        state, sent = _end_session(state, session, (SessionExpired(session),))
+        state, sent = _end_session(state, session)
         effects += sent
     return replace(state, now_ms=until), effects
 
 
-def _end_session(state: ZooKeeper, session: int, last: tuple[Effect, ...]) -> Step:
+def _end_session(state: ZooKeeper, session: int) -> Step:
     """Delete the session's ephemeral nodes in one transaction, and remove its watches."""
     kept = {i: s for i, s in state.sessions.items() if i != session}
     state = replace(
@@ -220,7 +304,7 @@ def _end_session(state: ZooKeeper, session: int, last: tuple[Effect, ...]) -> St
     for path in sorted(p for p, node in state.nodes.items() if node.ephemeral_owner == session):
         state, _, fired = _delete(state, Delete(session, path))
         effects += fired
-    return state, effects + last
+    return state, (*effects, SessionExpired(session))
 
 
 def _without(watches: Watches, session: int) -> Watches:
@@ -234,14 +318,14 @@ def _request(state: ZooKeeper, request: Request) -> Step:
             return _read(state, request)
         after, value, fired = _write(replace(state, zxid=state.zxid + 1), request)
     except RequestError as refusal:
-        return state, (Reply(request.session, request, refusal.code, None, state.zxid),)
+        return state, (Reply(request.session, request, str(refusal), None, state.zxid),)
     return after, (*fired, Reply(request.session, request, None, value, after.zxid))
 
 
 def _read(state: ZooKeeper, request: GetData | Exists | GetChildren) -> Step:
     node = state.nodes.get(request.path)
     if node is None and not isinstance(request, Exists):
-        raise RequestError(NO_NODE)
+        raise RequestError("NONODE")
     if request.watch and isinstance(request, GetChildren):
         watched = _with(state.child_watches, request.path, request.session)
         state = replace(state, child_watches=watched)
@@ -265,26 +349,15 @@ def _write(state: ZooKeeper, request: Write) -> _Applied:
         return _create(state, request)
     if isinstance(request, Delete):
         return _delete(state, request)
-    if isinstance(request, SetData):
-        return _set_data(state, request)
-    if isinstance(request, Check):
-        _node(state, request.path, request.version)
-        return state, None, ()
-    values: list[object] = []
-    fired: tuple[Notification, ...] = ()
-    for write in request.writes:
-        state, value, more = _write(state, write)
-        values.append(value)
-        fired += more
-    return state, tuple(values), fired
+    return _set_data(state, request)
 
 
 def _node(state: ZooKeeper, path: str, version: int) -> Znode:
     node = state.nodes.get(path)
     if node is None:
-        raise RequestError(NO_NODE)
+        raise RequestError("NONODE")
     if version not in (ANY_VERSION, node.data_version):
-        raise RequestError(BAD_VERSION)
+        raise RequestError("BADVERSION")
     return node
 
 
@@ -293,9 +366,9 @@ def _create(state: ZooKeeper, request: Create) -> _Applied:
     parent = _node(state, above, ANY_VERSION)
     path = f"{request.path}{parent.creates:010}" if request.sequential else request.path
     if parent.ephemeral_owner:
-        raise RequestError(NO_CHILDREN_FOR_EPHEMERALS)
+        raise RequestError("NOCHILDRENFOREPHEMERALS")
     if path in state.nodes:
-        raise RequestError(NODE_EXISTS)
+        raise RequestError("NODEEXISTS")
     zxid, now = state.zxid, state.now_ms
     owner = request.session if request.ephemeral else 0
     changed = replace(
@@ -314,7 +387,7 @@ def _create(state: ZooKeeper, request: Create) -> _Applied:
 def _delete(state: ZooKeeper, request: Delete) -> _Applied:
     node = _node(state, request.path, request.version)
     if node.children:
-        raise RequestError(NOT_EMPTY)
+        raise RequestError("NOTEMPTY")
     above = parent_of(request.path)
     parent = state.nodes[above]
     name = request.path.rpartition("/")[2]

@@ -1,14 +1,10 @@
 """Partition leader election by watches alone, compared with Kafka's controller.
 
 The watch scheme: the leader of each partition is an ephemeral node that every follower watches;
-when it is deleted, every follower tries to create it. It has three problems. A leader that has not
-yet learned that its session expired keeps leading beside the new one (split brain). The failure of
-one broker notifies every follower of every partition it led (herd effect). Every follower needs a
-watch (load). Kafka elects one controller in this way, which then elects all partition leaders (0.8
-to 3.9).
-
-Loads are those of the schemes themselves. ``kafka_controller_watches`` counts all watches that
-Kafka's controller sets.
+when it is deleted, every follower tries to create it. It has three problems: two leaders while the
+old one has not learned that its session expired (split brain), a notification for every follower of
+every partition of a broker that fails (herd effect), and a watch for each of them (load). Kafka
+elects one controller in this way, which then elects all partition leaders (0.8 to 3.9).
 
 Sources: ``KafkaController`` (``onControllerFailover``, ``onBrokerFailure``, ``elect``),
 ``ReplicaStateMachine``, ``KafkaZkClient.registerControllerAndIncrementControllerEpoch``.
@@ -22,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from advisor.lessons.zookeeper import locks, service
 from advisor.lessons.zookeeper.locks import World
-from advisor.lessons.zookeeper.requests import (
+from advisor.lessons.zookeeper.service import (
     Create,
     Effect,
     Exists,
@@ -34,6 +30,7 @@ from advisor.lessons.zookeeper.requests import (
     SetData,
 )
 from advisor.protocol.rules import controller
+from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.partition_registration import Registration, Replicas
 from advisor.protocol.rules.versions import rules_for
@@ -49,10 +46,8 @@ _READS = (Exists, GetChildren, GetData)
 class Load:
     """Load on ZooKeeper of one broker failure.
 
-    notifications: watch notifications sent.
-    woken: clients that receive at least one.
-    creates, refused_creates: attempts to create a node, and those that fail because it exists.
-    reads: reads of nodes or children, most of which set a watch again.
+    woken: clients that receive at least one notification.
+    refused_creates: attempts to create a node that exists.
     writes: partition states written.
     """
 
@@ -67,11 +62,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Load of both schemes when broker 0 fails.
-
-    every_follower_watches: without a controller.
-    controller_died: with the controller on broker 0.
-    """
+    """Load of both schemes when a broker fails, which is the controller or is not."""
 
     every_follower_watches: Load
     controller: Load
@@ -79,62 +70,27 @@ class Comparison:
 
 
 def compare(partitions: int, replication_factor: int, brokers: int) -> Comparison:
-    """Loads in closed form, for replicas assigned by ``(i + j) mod brokers``.
-
-    partitions: p, at least 1.
-    replication_factor: r, from 1 to ``brokers``.
-
-    Let broker 0 lead L partitions and follow F. The watch scheme needs P (R-1) watches and
-    L (R-1) notifications, each followed by an attempt to create the node and, except for one per
-    partition, by a read that sets the watch again. With R = 1 there is no follower to take over.
-    The controller scheme needs B watches, one notification and one read of the broker list, and
-    writes each partition of broker 0 once. If the controller fails, the B-1 other brokers all try
-    to become controller; the new one reads every partition, and writes those led by broker 0 twice
-    (see ``controller.controller_started``).
-    """
-    followers = replication_factor - 1
-    led = _count(partitions, brokers, 0)
-    followed = sum(
-        _count(partitions, brokers, (brokers - j) % brokers) for j in range(1, replication_factor)
+    """Simulate both schemes, for replicas assigned by ``(i + j) mod brokers``."""
+    names = dict.fromkeys(range(brokers))
+    placed = assign(names, partitions, replication_factor, algorithm="modulo")
+    rows = {partition: tuple(replicas) for partition, replicas in placed.items()}
+    # Broker 0 is the controller; by rotation broker 1 has what broker 0 had.
+    turned = {p: tuple((broker + 1) % brokers for broker in r) for p, r in rows.items()}
+    return Comparison(
+        every_follower_watches=watch_scheme_load(rows, 0),
+        controller=controller_scheme_load(turned, 1),
+        controller_died=controller_scheme_load(rows, 0),
     )
-    woken = led * followers
-    writes = led + followed
-    # Followers of broker 0's partitions are on the next brokers, modulo the number of brokers.
-    notified = followers if led else 0
-    lost = led if followers else 0
-    plain = Load(partitions * followers, woken, notified, woken, woken - lost, woken - lost, 0)
-    others = brokers - 1
-    watches = others + 1
-    alive = Load(watches, 1, 1, 0, 0, 1, writes)
-    again = led if followers else 0
-    died = Load(watches, others, others, others, others - 1, others + partitions, writes + again)
-    return Comparison(plain, alive, died)
 
 
-def kafka_controller_watches(brokers: int, topics: int) -> int:
-    """Watches that Kafka's controller sets (1.1 to 3.9), without reassignments.
-
-    Every broker watches ``/controller``. The controller watches five lists (brokers, topics,
-    deletions, ISR changes, log directory events), two nodes (preferred election, reassignment),
-    each broker's node and each topic's. The number does not depend on partitions or replicas.
-    """
-    return brokers + 5 + 2 + brokers + topics
-
-
-def split_brain_ms(
-    isolated_ms: int, timeout_ms: int, tick_ms: int = service.DEFAULT_TICK_MS
-) -> int:
+def split_brain_ms(isolated_ms: int, timeout_ms: int) -> int:
     """Time with two leaders when a leader is disconnected from ZooKeeper but not from clients.
 
-    Its last heartbeat was on a tick, and the followers act immediately. Two brokers lead from the
-    expiry of the session, at most one tick after the timeout, until the old leader reconnects; the
-    time has no upper bound.
-
-    isolated_ms: duration of the disconnection.
-    timeout_ms: requested session timeout, such as ``zookeeper_session_timeout_ms``.
+    Its last heartbeat was on a tick. Two brokers lead from the expiry of the session until the old
+    leader reconnects; the time has no upper bound.
     """
-    granted = service.negotiated_timeout_ms(timeout_ms, tick_ms)
-    return max(0, isolated_ms - service.expiry_ms(0, granted, tick_ms))
+    granted = service.negotiated_timeout_ms(timeout_ms)
+    return max(0, isolated_ms - service.expiry_ms(0, granted))
 
 
 def watch_scheme(assignment: Mapping[int, Replicas], timeout_ms: int = locks.TIMEOUT_MS) -> World:
@@ -162,7 +118,7 @@ def leaders(world: World, partition: int) -> Replicas:
 
 
 def watch_scheme_load(assignment: Mapping[int, Replicas], dead: int) -> Load:
-    """Load of the simulated failure of a broker under the watch scheme."""
+    """Load of the failure of a broker under the watch scheme."""
     world = watch_scheme(assignment)
     watches = service.watch_count(world.server)
     world, immediate = locks.step(world, Expire(dead + 1))
@@ -172,10 +128,7 @@ def watch_scheme_load(assignment: Mapping[int, Replicas], dead: int) -> Load:
 
 @dataclass(frozen=True, slots=True)
 class ControllerScheme:
-    """A cluster with a controller: the lock on ``/controller``, and the partition registrations.
-
-    world: broker b has session b + 1.
-    """
+    """The lock on ``/controller``, where broker b has session b + 1, and the registrations."""
 
     world: World
     registrations: Mapping[int, Registration]
@@ -198,10 +151,7 @@ def controller_scheme(assignment: Mapping[int, Replicas]) -> ControllerScheme:
 
 
 def controller_scheme_load(assignment: Mapping[int, Replicas], dead: int) -> Load:
-    """Load of the simulated failure of a broker under the controller scheme.
-
-    Broker 0 is the controller; if it fails, the others first elect a new one.
-    """
+    """Load of the failure of a broker under the controller scheme; broker 0 is the controller."""
     cluster = controller_scheme(assignment)
     watches = service.watch_count(cluster.world.server)
     world, immediate = locks.step(cluster.world, Expire(dead + 1))
@@ -246,11 +196,6 @@ def run_controller(
 
 def _election_path(partition: int) -> str:
     return f"{ELECTION}/{partition}"
-
-
-def _count(partitions: int, brokers: int, remainder: int) -> int:
-    """Number of partitions, from 0, with this remainder modulo ``brokers``."""
-    return (partitions - remainder + brokers - 1) // brokers if partitions > remainder else 0
 
 
 def _tally(watches: int, effects: tuple[Effect, ...]) -> Load:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.advice.migration.plan import make_plan
-from advisor.advice.migration.planned_changes import replicas_needed
+from advisor.advice.migration.planned_changes import refusal, replicas_needed
 from advisor.advice.migration.properties import java_producer
-from advisor.advice.migration.target_settings import refusal
 from advisor.cluster.model import Cluster
 from advisor.present.interactive.controls import NEW_TOPIC
 from advisor.protocol.rules.config import Config

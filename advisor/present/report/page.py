@@ -11,12 +11,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import state_lines
 from advisor.advice.candidate import Candidate
 from advisor.advice.findings.catalogue import by_weight
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import goal_words
-from advisor.advice.migration.target_settings import held_back_words
+from advisor.advice.migration.planned_changes import held_back_words
 from advisor.advice.phrases import first_of
 from advisor.decision import Verdict
 from advisor.decision.rows import further

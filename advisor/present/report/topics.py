@@ -8,8 +8,7 @@ from typing import Any
 
 from advisor.advice import Audit, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
-from advisor.advice.audits.topic_audit import setting_words
-from advisor.advice.findings.rule import BROKEN
+from advisor.advice.findings.catalogue import BROKEN
 from advisor.advice.goals import goal_words
 from advisor.advice.phrases import first_of
 from advisor.decision.verdict import OK, SEVERITIES
@@ -86,7 +85,9 @@ def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, 
 
 def setting_today(topic: TopicAudit) -> str:
     """Return the settings of a topic, spelled as in a plan: "RF 3, min ISR 2, acks=1"."""
-    return f"{setting_words([topic])}, acks={topic.choice.config.acks}"
+    config = topic.choice.config
+    words = f"RF {config.replication_factor}, min ISR {config.min_insync_replicas}"
+    return f"{words}, acks={config.acks}"
 
 
 def _distinct(items: Iterator[str]) -> list[str]:

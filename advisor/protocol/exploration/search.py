@@ -1,12 +1,8 @@
-"""Bounded breadth-first search of a state space, for invariant checking.
+"""Breadth-first search of a state space: shortest paths to violations, and exact counts.
 
-Independent of Kafka: the caller gives the initial state, the successor function and the invariant.
-States are stored whole (not as hashes) and visited in order of distance, so paths are shortest and
-counts are exact.
-
-Sources: explicit-state model checking as in TLC (Yu, Manolios, Lamport, "Model checking TLA+
-specifications", 1999); symmetry reduction by Ip and Dill ("Better verification through symmetry",
-1996).
+The caller gives the initial state, the successor function and the invariants. States are stored
+whole, not as hashes. Source: explicit-state model checking as in TLC (Yu, Manolios, Lamport, "Model
+checking TLA+ specifications", 1999).
 """
 
 from __future__ import annotations
@@ -18,34 +14,21 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 S = TypeVar("S", bound=Hashable)
-A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
 class Violation(Generic[S]):
-    """A state that violates the invariant, and a shortest path to it.
-
-    path: from the initial state to the violating one. With ``canonical``, every state but the
-        initial one is the representative of its class; `retrace` recovers actual transitions.
-    states: states visited, the initial one included.
-    """
+    """A shortest path from the initial state to one that violates the invariant."""
 
     path: tuple[S, ...]
-    states: int
-
-    @property
-    def depth(self) -> int:
-        """Transitions from the initial state to the violation."""
-        return len(self.path) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """No violation found within the bounds.
+    """No violation found.
 
     states: states visited, the initial one included.
     depth: all states within this number of transitions were visited.
-    complete: whether all reachable states were visited.
     """
 
     states: int
@@ -57,11 +40,9 @@ class Exhausted:
 class Survey(Generic[S]):
     """Count of all reachable states, and a shortest violation of each invariant.
 
-    states: distinct states; with ``weight``, the sum of the weights.
-    visited: states stored (fewer than ``states`` under symmetry reduction).
+    states: sum of the weights of the states visited.
     depth: transitions to the furthest state.
-    violations: bit of ``broken`` -> shortest path to a state that has it. Bits never seen are
-        absent.
+    violations: bit of ``broken`` -> shortest path to a state that has it.
     """
 
     states: int
@@ -75,29 +56,31 @@ def explore(
     successors: Callable[[S], Iterable[S]],
     *,
     violates: Callable[[S], bool],
-    max_depth: int | None = None,
-    max_states: int | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    canonical: Callable[[S], S] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Violation[S] | Exhausted:
     """Search for a shortest path to a state that violates an invariant.
 
-    successors: yields the states that can follow a state. Their order decides which of several
-        shortest paths is returned.
-    violates: True for a violating state. Must not distinguish states that ``canonical`` merges.
-    max_depth, max_states: stop after this number of transitions, or when this number of states was
-        visited.
-    should_stop: called after each transition; the search stops when it returns True.
-    canonical: maps a state to the representative of its symmetry class.
-    Returns ``Exhausted`` if no visited state violates the invariant.
+    successors: their order decides which of several shortest paths is returned.
+    should_stop: called after each transition.
     """
-    walk = _Walk(initial, successors, canonical)
+    if violates(initial):
+        return Violation((initial,))
+    parents = {initial: initial}
+    level, depth = [initial], 0
     with _garbage_collection_off():
-        for _ in walk.levels(max_depth, max_states, stop=violates, should_stop=should_stop):
-            pass
-    if walk.stopped_at is not None:
-        return Violation(walk.path_to(walk.stopped_at[0]), len(walk.parents))
-    return Exhausted(len(walk.parents), walk.depth, walk.complete)
+        while level:
+            further: list[S] = []
+            for state in level:
+                for after in successors(state):
+                    if should_stop():
+                        return Exhausted(len(parents), depth, complete=False)
+                    if not _is_new(after, state, parents):
+                        continue
+                    if violates(after):
+                        return Violation(_path_to(after, parents))
+                    further.append(after)
+            level, depth = further, depth + bool(further)
+    return Exhausted(len(parents), depth, complete=True)
 
 
 def survey(
@@ -105,21 +88,19 @@ def survey(
     successors: Callable[[S], Iterable[S]],
     *,
     broken: Callable[[S], int],
-    canonical: Callable[[S], S] | None = None,
-    weight: Callable[[S], int] | None = None,
+    weight: Callable[[S], int],
 ) -> Survey[S]:
     """Visit every reachable state, without stopping at violations.
 
-    initial, successors, canonical: as for `explore`. The state space must be finite.
     broken: bit mask of the invariants that a state violates; 0 for none.
-    weight: number of distinct states that a representative stands for. Default 1.
+    weight: number of distinct states that a state stands for.
     """
-    walk = _Walk(initial, successors, canonical)
+    parents = {initial: initial}
     first: dict[int, S] = {}
-    known = states = 0
+    level, depth, states, known = [initial], 0, 0, 0
     with _garbage_collection_off():
-        for level in walk.levels(None, None, stop=None):
-            states += len(level) if weight is None else sum(map(weight, level))
+        while level:
+            states += sum(map(weight, level))
             for state in level:
                 new = broken(state) & ~known
                 while new:
@@ -127,33 +108,28 @@ def survey(
                     first[bit] = state
                     known |= bit
                     new ^= bit
-    violations = {bit: walk.path_to(state) for bit, state in sorted(first.items())}
-    return Survey(states, len(walk.parents), walk.depth, violations)
+            further: list[S] = []
+            for state in level:
+                for after in successors(state):
+                    if _is_new(after, state, parents):
+                        further.append(after)
+            level, depth = further, depth + bool(further)
+    violations = {bit: _path_to(state, parents) for bit, state in sorted(first.items())}
+    return Survey(states, len(parents), depth, violations)
 
 
-def retrace(
-    path: tuple[S, ...],
-    moves: Callable[[S], Iterable[tuple[A, S]]],
-    canonical: Callable[[S], S],
-) -> tuple[tuple[A, S], ...]:
-    """Turn a path of representatives into labelled transitions between actual states.
+def _is_new(after: S, before: S, parents: dict[S, S]) -> bool:
+    """Remember how a state was first reached; hashes it only once, which takes most of the time."""
+    known = len(parents)
+    parents.setdefault(after, before)
+    return len(parents) > known
 
-    path: from `explore` or `survey`; its first state is used as it is.
-    moves: yields (label, next state) of a state; the relation that was searched.
-    canonical: maps a state to its representative, as in ``path``.
-    Raises ValueError if no transition leads from one class to the next, so ``moves`` is a different
-        relation.
-    """
-    state = path[0]
-    steps = []
-    for target in path[1:]:
-        following = ((label, after) for label, after in moves(state) if canonical(after) == target)
-        step = next(following, None)
-        if step is None:
-            raise ValueError(f"no move leads from {state!r} to the class of {target!r}")
-        steps.append(step)
-        state = step[1]
-    return tuple(steps)
+
+def _path_to(state: S, parents: Mapping[S, S]) -> tuple[S, ...]:
+    path = [state]
+    while parents[path[-1]] != path[-1]:
+        path.append(parents[path[-1]])
+    return tuple(reversed(path))
 
 
 @contextmanager
@@ -166,85 +142,3 @@ def _garbage_collection_off() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-class _Walk(Generic[S]):
-    """State of one search: every visited state with its predecessor on a shortest path."""
-
-    def __init__(
-        self,
-        initial: S,
-        successors: Callable[[S], Iterable[S]],
-        canonical: Callable[[S], S] | None,
-    ) -> None:
-        self._first = initial
-        self._successors = successors
-        self._canonical = canonical
-        start = initial if canonical is None else canonical(initial)
-        self._start = start
-        self.parents: dict[S, S] = {start: start}
-        self.depth = 0
-        self.complete = False
-        self.stopped_at: tuple[S] | None = None
-
-    def levels(
-        self,
-        max_depth: int | None,
-        max_states: int | None,
-        stop: Callable[[S], bool] | None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> Iterable[list[S]]:
-        """Yield the states at distance 0, 1, 2, ..., up to a bound or a state with ``stop``."""
-        level = [self._start]
-        if stop is not None and stop(self._start):
-            self.stopped_at = (self._start,)
-            return
-        yield level
-        while max_depth is None or self.depth < max_depth:
-            further = self._next_level(level, max_states, stop, should_stop)
-            if further is None:
-                return
-            if not further:
-                self.complete = True
-                return
-            self.depth += 1
-            level = further
-            yield level
-
-    def _next_level(
-        self,
-        level: list[S],
-        max_states: int | None,
-        stop: Callable[[S], bool] | None,
-        should_stop: Callable[[], bool] | None,
-    ) -> list[S] | None:
-        """States first reached from this level; None if the search stops within it."""
-        parents, successors, canonical = self.parents, self._successors, self._canonical
-        further: list[S] = []
-        for state in level:
-            following = successors(state)
-            if canonical is not None:
-                following = map(canonical, following)
-            for after in following:
-                if should_stop is not None and should_stop():
-                    return None
-                if max_states is not None and len(parents) >= max_states:
-                    if after in parents:
-                        continue
-                    return None
-                before = len(parents)
-                parents.setdefault(after, state)
-                if len(parents) == before:
-                    continue
-                further.append(after)
-                if stop is not None and stop(after):
-                    self.stopped_at = (after,)
-                    return None
-        return further
-
-    def path_to(self, state: S) -> tuple[S, ...]:
-        path = [state]
-        while path[-1] != self._start:
-            path.append(self.parents[path[-1]])
-        path[-1] = self._first
-        return tuple(reversed(path))

@@ -1,12 +1,8 @@
 """Search for the fewest faults that lose an acknowledged record, over the full simulation.
 
 Transitions are scenario commands (faults, repairs, writes), each with and without waiting for
-quiescence, so a loss is reported as a scenario that ``play`` reproduces. All states are counted,
-those after a command and those that ``step`` passes through on the way to quiescence.
-
-The model has one partition, and only the brokers that hold its replicas. Equivalent states are
-merged (``state_equivalence``). There is no symmetry reduction: the order of the replica list
-decides elections, so replicas with equal logs are not exchangeable.
+quiescence, so a loss is a scenario that ``play`` reproduces. There is one partition, and only its
+brokers. Replicas with equal logs are not exchangeable: their order decides elections.
 """
 
 from __future__ import annotations
@@ -14,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 from advisor.errors import InputError
-from advisor.protocol.exploration.search import Violation, explore, retrace
+from advisor.protocol.exploration.search import Violation, explore
 from advisor.protocol.exploration.transitions import QuiescenceCache, SearchState, Transitions
 from advisor.protocol.rules.config import Config
 
@@ -29,10 +26,8 @@ CRASHES = ("kill", "power-off", "destroy")
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A shortest loss of an acknowledged record.
+    """A scenario with the fewest faults that lose an acknowledged record.
 
-    scenario: scenario that shows the loss; run it with ``play``.
-    faults: faults in it. No sequence with fewer faults loses a record.
     states: distinct states visited until it was found.
     """
 
@@ -52,10 +47,8 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class NoLoss:
-    """No acknowledged record is lost within the bounds.
+    """No acknowledged record is lost within the bounds on faults and writes.
 
-    faults, writes: bounds: all sequences of up to this number of faults and writes were searched,
-        with any number of repairs.
     states: distinct states visited, including those on the way to quiescence.
     commands: commands to the furthest state.
     complete: False if ``max_states`` stopped the search; then only sequences of up to ``commands``
@@ -93,20 +86,15 @@ def shortest_loss(
 ) -> Loss | NoLoss:
     """Search for the fewest faults that lose an acknowledged record.
 
-    config: Kafka version and mode, replication factor, min.insync.replicas, acks, unclean election,
-        ELR and replica.lag.time.max.ms. Each broker holds one replica; the producer does not retry.
+    config: as a scenario has it. Each broker holds one replica; the producer does not retry.
     faults: largest number of faults. Repairs (start, heal, catch-up) are not limited.
     kinds: the `FAULTS` to consider; a mapping limits the number of each kind.
     writes: largest number of records written. Default: one more than the number of faults.
-    max_states: stop after this number of distinct states. Default: no limit.
     progress: called after every transition with the number of faults allowed at that stage and the
         number of states visited.
-    Returns `Loss` with a scenario, or `NoLoss` with the bounds searched.
-    Raises InputError: for an unknown kind of fault or a negative bound.
 
     >>> config = Config(replication_factor=2, min_insync_replicas=1, acks=1, kafka_version="3.9")
-    >>> loss = shortest_loss(config, faults=1, kinds=["kill"])
-    >>> print(loss)  # doctest: +NORMALIZE_WHITESPACE
+    >>> print(shortest_loss(config, faults=1, kinds=["kill"]))  # doctest: +NORMALIZE_WHITESPACE
     1 fault is enough to lose an acknowledged record (41 states seen)
     cluster brokers=2 kafka=3.9 mode=kraft
     topic t replicas=1,2 min_insync_replicas=1
@@ -117,9 +105,6 @@ def shortest_loss(
     > read 0
     check
     > NoAcknowledgedRecordLost t-0: lost 1 of 1 acknowledged records
-    >>> safe = Config(replication_factor=2, min_insync_replicas=2, acks="all", kafka_version="3.9")
-    >>> shortest_loss(safe, faults=1, kinds=["kill"], writes=1).complete
-    True
     """
     limits = dict(kinds) if isinstance(kinds, Mapping) else dict.fromkeys(kinds, faults)
     for kind in limits:
@@ -144,8 +129,11 @@ def shortest_loss(
         )
         states = len(search.quiescence.seen)
         if isinstance(outcome, Violation):
-            steps = retrace(outcome.path, search.moves, lambda node: node)
-            return Loss(search.scenario([line for line, _ in steps]), allowed_faults, states)
+            lines = [
+                next(line for line, reached in search.moves(before) if reached == after)
+                for before, after in pairwise(outcome.path)
+            ]
+            return Loss(search.scenario(lines), allowed_faults, states)
         no_loss = NoLoss(allowed_faults, allowed_writes, states, outcome.depth, outcome.complete)
         if not outcome.complete:
             break

@@ -38,10 +38,7 @@ def period_of(settings: Settings) -> int:
 
 
 def canonical_state(state: State, settings: Settings) -> State:
-    """Representative of a state's equivalence class.
-
-    Returns with its clock in the first period and its epochs reduced to current or older.
-    """
+    """Representative of a state's class: clock in the first period, epochs current or older."""
     now_ms = state.now_ms % period_of(settings)
     shift_ms = state.now_ms - now_ms
     from_ms = state.controller_from_ms
@@ -134,10 +131,7 @@ def _leader(
 def _fetches(
     state: State, partition: Partition, leader: Replica, broker: int, settings: Settings
 ) -> bool:
-    """Whether a follower fetches from this leader.
-
-    Any event that stops its fetches records the time, so earlier fetch times have no effect.
-    """
+    """Whether a follower fetches now: any event that stops that records the time anew."""
     follower = replica_of(partition, broker)
     if follower is None or fetch_source(state, partition, follower) is not leader:
         return False

@@ -74,9 +74,8 @@ def _has_data(partition: Partition, broker: int) -> bool:
 
 
 class Quiescence(NamedTuple):
-    """The quiescent state that a state leads to.
+    """The quiescent state that a state leads to, canonical, at the start of a period.
 
-    state: canonical, at the start of a period of the cluster's periodic work.
     wait_ms: time from quiescence to the start of that period.
     pending: whether any event happened on the way.
     """
@@ -100,7 +99,6 @@ class _CacheEntry:
 class QuiescenceCache:
     """Maps states to the quiescent states that they lead to.
 
-    settings: settings of the simulated cluster.
     seen: has a key for every state looked up, passed on the way to quiescence, or quiescent.
     """
 
@@ -110,10 +108,7 @@ class QuiescenceCache:
         self._period_ms = period_of(settings)
 
     def settle(self, state: State) -> Quiescence:
-        """Run a state to quiescence and on to the start of the next period.
-
-        States that differ only in elapsed time then become equal.
-        """
+        """Run a state to quiescence and on to the start of the next period of periodic work."""
         entry = self.seen.setdefault(state, _CacheEntry())
         return self._run(state, entry) if entry.quiescence is None else entry.quiescence
 
@@ -216,8 +211,7 @@ class Transitions:
     def moves(self, node: SearchState) -> Iterator[tuple[ScenarioLine, SearchState]]:
         """Each command with the state after it: first with waiting, then without.
 
-        A command without waiting may be followed by a one-second pause. This covers a controller
-        that has detected one fault but not the next.
+        A one-second pause after a command covers a controller that has detected one fault of two.
         """
         if not node.faults_left and self._cannot_lose(node.state):
             return
@@ -235,10 +229,9 @@ class Transitions:
             yield ScenarioLine(_pause(PAUSE_MS)), node._replace(state=state, unsettled=False)
 
     def _cannot_lose(self, state: State) -> bool:
-        """Whether no sequence of repairs and writes can lose a record.
+        """Whether no repair or write can lose a record: at rest with a single, connected leader.
 
-        True at quiescence with a single, connected leader: only a fault ends its leadership, so
-        its log only grows and holds every record it acknowledges.
+        Only a fault ends its leadership, so its log holds every record that it acknowledges.
         """
         leader, *others = _leaders(state) or (None,)
         if others or leader is None or leader != state.partitions[0].registration.leader:
@@ -255,10 +248,7 @@ class Transitions:
         return bool(lost(settled, settled.partitions[0]))
 
     def scenario(self, lines: list[ScenarioLine]) -> str:
-        """Scenario text of a command sequence, with its output.
-
-        Waits for a clock phase are kept only where the loss depends on them.
-        """
+        """Scenario of some commands with its output, and only the waits that the loss needs."""
         lines = [ScenarioLine("", self.initial_wait_ms), *lines]
         for position, command in enumerate(lines):
             shorter = [*lines[:position], ScenarioLine(command.line), *lines[position + 1 :]]

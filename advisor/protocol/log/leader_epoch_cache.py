@@ -30,14 +30,7 @@ UNKNOWN_END = EpochEnd(UNDEFINED, UNDEFINED)
 
 
 def assign(epochs: Epochs, epoch: int, start: int) -> Epochs:
-    """Record that `epoch` begins at offset `start`.
-
-    A repetition of the latest epoch is ignored. Entries with an equal or higher epoch, or with a
-    start at or past `start`, are removed.
-
-    >>> assign((EpochStart(0, 0),), 2, 10)
-    (EpochStart(epoch=0, start=0), EpochStart(epoch=2, start=10))
-    """
+    """Record that `epoch` begins at offset `start`; entries at or past either are removed."""
     if epochs and epoch == epochs[-1].epoch and start >= epochs[-1].start:
         return epochs
     kept = epochs
@@ -52,14 +45,7 @@ def latest(epochs: Epochs) -> int:
 
 
 def end_offset_for(epochs: Epochs, requested: int, leo: int) -> EpochEnd:
-    """Return the largest epoch not above `requested` and its end offset (KIP-279).
-
-    leo: log end offset, where the latest epoch ends.
-
-    >>> epochs = (EpochStart(0, 0), EpochStart(2, 5))
-    >>> end_offset_for(epochs, 1, leo=9)
-    EpochEnd(epoch=0, end=5)
-    """
+    """Return the largest epoch not above `requested` and its end offset (KIP-279)."""
     if requested == UNDEFINED or not epochs:
         return UNKNOWN_END
     if requested == epochs[-1].epoch:

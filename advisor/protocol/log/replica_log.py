@@ -30,8 +30,6 @@ Spans = tuple[Span, ...]
 class Log(NamedTuple):
     """The log of one partition on one broker.
 
-    runs: the records, from offset 0.
-    leo: log end offset: the offset of the next record.
     flushed: records below this offset survive a power failure; the rest is in the page cache.
     checkpoint: high watermark in ``replication-offset-checkpoint``, which a restart begins with.
     epochs: leader epoch cache; empty before 0.11.
@@ -76,8 +74,6 @@ def truncate(log: Log, end: int) -> Log:
 
     A log that ends at or before `end` keeps its records, but drops an epoch that begins at its end
     without any record: another leader may have begun one there (``UnifiedLog.truncateTo``).
-
-    Raises InputError if `end` is negative.
     """
     if end < 0:
         raise InputError(f"cannot truncate a log to a negative offset ({end})")

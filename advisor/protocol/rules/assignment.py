@@ -1,28 +1,26 @@
-"""Replica assignment of new topics and added partitions.
+"""Replica assignment of new topics and added partitions: the textbook's, and Kafka's two.
 
-Three algorithms: the textbook's ``i mod n, (i + j) mod n``; that of the ZooKeeper controller and of
-Kafka's tools up to 4.0, rack-aware since KIP-36; and that of the KRaft controller and of the tools
-since 4.1. Both of Kafka's are checked against tables recorded from Kafka.
-
-The order of the given brokers matters in two cases. "rack_alternated" without racks takes them as
-given; the ZooKeeper tools sort by id first. "striped" iterates racks in the order of a Java hash
-map, in which racks of one bucket keep the given order; the controller's own order is that of
-another hash map, keyed by broker id.
-
-Sources: ``server-common/src/main/java/org/apache/kafka/admin/AdminUtils.java`` (to 4.0),
-``metadata/src/main/java/org/apache/kafka/metadata/placement/StripedReplicaPlacer.java`` and
-``metadata/src/main/java/org/apache/kafka/controller/ReplicationControlManager.java``.
+The order of the given brokers matters in two cases: "rack_alternated" without racks takes them as
+given, and "striped" keeps it for racks in one bucket of a Java hash map.
+Sources: ``AdminUtils`` (to 4.0, KIP-36), ``StripedReplicaPlacer`` and
+``ReplicationControlManager`` (KIP-631); both are checked against tables recorded from Kafka.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from itertools import cycle, zip_longest
 from typing import Literal, get_args
 
 from advisor.arguments import names_checked
 from advisor.errors import InputError, expect, shown
-from advisor.protocol.jvm.java_hash import utf16_units
-from advisor.protocol.jvm.java_random import Draws, JavaRandom
-from advisor.protocol.rules.striped_placer import place_striped
+from advisor.protocol.jvm import (
+    Draws,
+    JavaRandom,
+    hash_map_order,
+    optional_string_hash,
+    shuffle,
+    utf16_units,
+)
 
 Algorithm = Literal["modulo", "rack_alternated", "striped"]
 
@@ -87,7 +85,6 @@ def assign(
 
     See Also
     --------
-    initial_leader_and_isr : Leader and ISR of a new partition.
     rack_alternated_brokers : The broker list of "rack_alternated".
 
     Examples
@@ -131,12 +128,9 @@ def _check_types(partitions: object, replication_factor: object, start_partition
 
 
 def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:
-    """Return the broker list of "rack_alternated".
+    """Return the broker list of "rack_alternated" (``AdminUtils.getRackAlternatedBrokerList``).
 
-    One broker of each rack in turn, racks by name and brokers by id; without any rack, the brokers
-    as given (``AdminUtils.getRackAlternatedBrokerList``).
-
-    Raises InputError if only some brokers have a rack (Kafka's AdminOperationException).
+    One broker of each rack in turn, racks by name and brokers by id; without any rack as given.
     """
     members: dict[str, list[int]] = {}
     for broker, rack in brokers.items():
@@ -149,33 +143,6 @@ def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:
     queues = [sorted(members[rack]) for rack in sorted(members, key=utf16_units)]
     turns = zip_longest(*queues)
     return [broker for turn in turns for broker in turn if broker is not None]
-
-
-def initial_leader_and_isr(
-    replicas: Sequence[int],
-    fenced: Collection[int] = frozenset(),
-    in_controlled_shutdown: Collection[int] = frozenset(),
-) -> tuple[int, tuple[int, ...]]:
-    """Return the leader and the ISR of a new partition.
-
-    The ISR is every replica that is neither fenced nor in controlled shutdown, in assignment order;
-    its first member leads. So a new partition can start below min ISR. Source:
-    ``ReplicationControlManager.createTopic`` (KRaft).
-
-    Raises InputError: in Kafka's words, if no replica qualifies (its INVALID_REPLICATION_FACTOR).
-        With every broker fenced they are those of the placement, which comes first.
-
-    >>> initial_leader_and_isr([1, 0, 2], fenced={1})
-    (0, (0, 2))
-    """
-    isr = tuple(r for r in replicas if r not in fenced and r not in in_controlled_shutdown)
-    if not isr:
-        state = "fenced" if set(replicas) <= set(fenced) else "fenced or in controlled shutdown"
-        raise InputError(
-            f"Unable to replicate the partition {len(replicas)} time(s): "
-            f"All brokers are currently {state}."
-        )
-    return isr[0], isr
 
 
 def _modulo(
@@ -288,4 +255,149 @@ def _check_options(
     if ignored:
         raise InputError(
             f"{' and '.join(ignored)} would have no effect on {algorithm!r}; leave it out"
+        )
+
+
+@dataclass
+class _Ring:
+    """Brokers provided in a circle, each at most once per epoch, rotated by one each epoch."""
+
+    brokers: list[int] = field(default_factory=list)
+    offset: int = 0
+    taken: int = 0
+    epoch: int = 0
+
+    def prepare(self, random: Draws) -> None:
+        """Sort the brokers and draw the start of the circle; an empty ring draws nothing."""
+        if self.brokers:
+            self.brokers.sort()
+            self.offset = random.next_int(len(self.brokers))
+
+    def take(self, epoch: int) -> int | None:
+        """Return the next broker, or None if all were taken in this epoch."""
+        size = len(self.brokers)
+        if size == 0:
+            return None
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.taken = 0
+            self.offset = (self.offset + 1) % size
+        if self.taken == size:
+            return None
+        self.taken += 1
+        return self.brokers[(self.taken - 1 + self.offset) % size]
+
+
+@dataclass
+class _Rack:
+    name: str | None
+    fenced: _Ring = field(default_factory=_Ring)
+    unfenced: _Ring = field(default_factory=_Ring)
+
+    def take(self, epoch: int) -> int | None:
+        """Return the next unfenced broker, then the next fenced one, then None."""
+        broker = self.unfenced.take(epoch)
+        return self.fenced.take(epoch) if broker is None else broker
+
+
+def _group_by_rack(brokers: Mapping[int, str | None], fenced: frozenset[int]) -> list[_Rack]:
+    """Group the brokers by rack; racks in order of first appearance."""
+    racks: dict[str | None, _Rack] = {}
+    for broker, name in brokers.items():
+        rack = racks.setdefault(name, _Rack(name))
+        (rack.fenced if broker in fenced else rack.unfenced).brokers.append(broker)
+    return list(racks.values())
+
+
+def _sorting_key(rack: _Rack) -> tuple[bool, tuple[int, ...]]:
+    """Sort brokers without a rack first, then rack names as Java compares strings."""
+    return (rack.name is not None, utf16_units(rack.name or ""))
+
+
+def _replicas(racks: list[_Rack], replication_factor: int, epoch: int) -> list[int]:
+    """Take one partition's replicas, visiting `racks` in the given order."""
+    leader = home = None
+    for home in racks:
+        leader = home.unfenced.take(epoch)
+        if leader is not None:
+            break
+    assert leader is not None
+    replicas = [leader]
+    # The leader's rack is skipped once, so that every other rack is used before it.
+    # This terminates: the rings used for the last partition are full again in a new epoch.
+    others = [rack for rack in racks if rack is not home]
+    while len(replicas) < replication_factor:
+        for rack in others:
+            broker = rack.take(epoch)
+            if broker is not None:
+                replicas.append(broker)
+                if len(replicas) == replication_factor:
+                    break
+        others = racks
+    return replicas
+
+
+def place_striped(
+    brokers: Mapping[int, str | None],
+    partitions: int,
+    replication_factor: int,
+    random: Draws,
+    fenced: frozenset[int] = frozenset(),
+) -> list[list[int]]:
+    """Place all partitions of one request, as one call of Kafka's placer does.
+
+    Brokers are grouped by rack, and a rack provides its unfenced brokers before its fenced ones.
+    Each partition starts one rack further than the previous one and takes a broker from each rack
+    in turn. After as many partitions as there are unfenced brokers, everything is shuffled.
+    """
+    _check_request(brokers.keys(), fenced, partitions, replication_factor)
+    grouped = _group_by_rack(brokers, fenced)
+    # Java iterates its hash map to draw the offsets and to shuffle, but sorts for placement.
+    hash_ordered = [
+        grouped[i] for i in hash_map_order(optional_string_hash(rack.name) for rack in grouped)
+    ]
+    for rack in hash_ordered:
+        rack.fenced.prepare(random)
+        rack.unfenced.prepare(random)
+    racks = sorted(grouped, key=_sorting_key)
+    offset = random.next_int(len(racks))
+    unfenced = sum(len(rack.unfenced.brokers) for rack in racks)
+    epoch = 0
+    placed = []
+    for _ in range(partitions):
+        if epoch == unfenced and unfenced > 1:
+            _shuffle(racks, hash_ordered, random)
+            epoch = 0
+        offset %= len(racks)
+        placed.append(_replicas(racks[offset:] + racks[:offset], replication_factor, epoch))
+        epoch += 1
+        offset += 1
+    return placed
+
+
+def _shuffle(racks: list[_Rack], hash_ordered: list[_Rack], random: Draws) -> None:
+    """Shuffle the order of the racks, then the brokers of each rack, fenced ones first."""
+    shuffle(racks, random)
+    for rack in hash_ordered:
+        shuffle(rack.fenced.brokers, random)
+        shuffle(rack.unfenced.brokers, random)
+
+
+def _check_request(
+    brokers: Set[int], fenced: frozenset[int], partitions: int, replication_factor: int
+) -> None:
+    """Reject what the controller rejects, in its words and its order."""
+    if replication_factor <= 0:
+        raise InputError(
+            f"Invalid replication factor {replication_factor}: "
+            "the replication factor must be positive."
+        )
+    if partitions <= 0:
+        raise InputError("Number of partitions was set to an invalid non-positive value.")
+    if brokers <= fenced:
+        raise InputError("All brokers are currently fenced.")
+    if replication_factor > len(brokers):
+        raise InputError(
+            f"The target replication factor of {replication_factor} cannot be reached "
+            f"because only {len(brokers)} broker(s) are registered."
         )

@@ -321,11 +321,7 @@ class Config(FieldTable):
 
 
 def effective_min_isr(min_insync_replicas: int, replication_factor: int, rules: Rules) -> int:
-    """Return the number of in-sync replicas that acks=all needs.
-
-    Source: ``Partition.effectiveMinIsr`` (KAFKA-15583): capped by the replication factor since 3.7.
-    Before, a value above the replication factor refused every write.
-    """
+    """Return the in-sync replicas that acks=all needs, since 3.7 at most all of them."""
     if not rules.min_isr_supported:
         return 1
     if rules.min_isr_capped:

@@ -1,8 +1,5 @@
 """How a controller changes one partition after a broker, leader or operator event.
 
-One function per event, the same for KRaft and ZooKeeper, shared by the simulation and the reduced
-models. Liveness (sessions, heartbeats) is decided elsewhere.
-
 Sources: ``ReplicationControlManager.handleBroker*``, ``alterPartition``, ``electLeaders`` (KRaft);
 ``KafkaController``, ``PartitionStateMachine``, ``ReplicaStateMachine`` (ZooKeeper).
 """
@@ -19,11 +16,7 @@ from advisor.protocol.rules.versions import Rules
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Topic settings that the controller uses.
-
-    min_isr: effective ``min.insync.replicas``.
-    unclean: ``unclean.leader.election.enable``.
-    """
+    """Topic settings that the controller uses: the effective min ISR, and unclean elections."""
 
     min_isr: int
     unclean: bool
@@ -59,12 +52,10 @@ def controller_started(
     policy: Policy,
     order: Sequence[int] | None = None,
 ) -> Registration:
-    """A broker has become the ZooKeeper controller.
+    """A broker has become the ZooKeeper controller, and writes what happened without one.
 
-    It first removes each dead broker from the ISR and then elects. For a leader that takes two
-    writes, where a controller in office needs one (``KafkaController.onControllerFailover``).
-    Changes that happened without a controller are written only now. Brokers are removed by id, or
-    in an order that is given; the last one stays in the ISR if no other does.
+    It first removes each dead broker from the ISR, by id or in a given order, and then elects: two
+    writes where a controller in office needs one (``KafkaController.onControllerFailover``).
     """
     dead = set(registration.isr) - active
     for broker in sorted(dead) if order is None else [b for b in order if b in dead]:
@@ -97,8 +88,7 @@ def broker_back(
 ) -> Registration:
     """A broker registered again and was unfenced; `active` contains it.
 
-    After an unclean shutdown a controller with ELR first removes it from ISR and ELR, since it may
-    have lost records.
+    After an unclean shutdown it first leaves ISR and ELR, since it may have lost records.
     """
     if policy.rules.mode == "zookeeper":
         if registration.leader in active:
@@ -134,10 +124,7 @@ def isr_proposed(
 def elected_by_operator(
     registration: Registration, kind: str, active: frozenset[int], policy: Policy
 ) -> Registration:
-    """``kafka-leader-election.sh`` with ``preferred`` or ``unclean``.
-
-    An unclean election changes nothing while the partition has a leader.
-    """
+    """``kafka-leader-election.sh``; an unclean one changes nothing while there is a leader."""
     if kind == election.UNCLEAN and registration.leader in active:
         return registration
     if policy.rules.mode == "kraft":

@@ -1,6 +1,4 @@
-"""Leader elections of the KRaft and the ZooKeeper controller.
-
-All code that elects a Kafka leader, in the simulation and in the reduced models, calls this module.
+"""Leader elections of the KRaft and the ZooKeeper controller, for simulation and reduced models.
 
 Sources: ``PartitionChangeBuilder`` and ``ReplicationControlManager`` (KRaft, KIP-631, KIP-704,
 KIP-966, KAFKA-15021, KAFKA-15665, KAFKA-19522); ``kafka.controller.Election`` (ZooKeeper).
@@ -28,26 +26,14 @@ def choose(
     kind: str,
     rules: Rules,
 ) -> tuple[int, bool]:
-    """Choose a leader as the KRaft controller does.
-
-    registration: the partition's record; replicas are tried in its order.
-    isr, elr: broker ids of the ISR and ELR after the change.
-    active: ids of brokers that are neither fenced nor in controlled shutdown.
-    kind (one of "online", "preferred", "unclean"): the election: of any in-sync replica, of the
-        preferred one first, or allowing an unclean one.
-    Returns leader: broker id, ``NO_LEADER`` (-1) if no replica may lead; unclean: whether the
-        leader may lack committed records.
+    """Return KRaft's choice of a leader, and whether it may lack committed records.
 
     Order: the preferred replica if `kind` says so; the present leader; an in-sync replica, or an
     eligible one if the ISR is empty; the last known leader (with ELR, if ISR and ELR are empty: an
     unclean election in effect); any active replica if the election may be unclean.
 
-    >>> from advisor.protocol.rules.versions import rules_for
-    >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2), leader=1)
-    >>> choose(record, (2,), (), {2, 3}, "online", rules_for("4.2"))
-    (2, False)
-    >>> choose(record, (1,), (), {2, 3}, "unclean", rules_for("4.2"))
-    (2, True)
+    isr, elr: broker ids after the change.
+    active: ids of brokers that are neither fenced nor in controlled shutdown.
     """
 
     def valid(replica: int) -> bool:
@@ -95,12 +81,8 @@ def next_eligible(
 ) -> Replicas:
     """Return the ELR after the ISR becomes `isr` (KIP-966).
 
-    The ELR is empty while the ISR has at least `min_isr` members. Below that it holds the former
-    ISR and ELR members outside the new ISR, except `unclean_shutdowns`.
-
-    isr: broker ids of the new ISR.
-    min_isr: effective ``min.insync.replicas``.
-    unclean_shutdowns: ids of brokers that registered after an unclean shutdown.
+    While the ISR has fewer than `min_isr` members, it holds the former ISR and ELR members that
+    left, except those that registered after an unclean shutdown.
     """
     if not rules.eligible_leader_replicas or len(isr) >= min_isr:
         return ()
@@ -125,25 +107,10 @@ def kraft_change(
     """Return a partition's record after one change by the KRaft controller.
 
     active: ids of brokers that may lead: neither fenced nor in controlled shutdown.
-    min_isr: effective ``min.insync.replicas``.
     kind (one of "online", "preferred", "unclean"): the election, if the change needs one.
-    isr, replicas, adding, removing: broker ids of the new ISR, of the new replicas, and of those
-        that a reassignment adds and removes; None leaves a set unchanged.
-    recovering: recovery state that the leader reported; None leaves it unchanged.
+    isr, replicas, adding, removing, recovering: what changes; None leaves it as it is.
     unclean_shutdowns: ids of brokers that registered after an unclean shutdown; they leave the ELR.
-    Returns the record after the change; the same object, with its epochs, if nothing changes.
-
-    Broker 1, the leader, is fenced; then broker 3.
-
-    >>> from advisor.protocol.rules.versions import rules_for
-    >>> rules = rules_for("4.2")
-    >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=1)
-    >>> record = kraft_change(record, active={2, 3}, min_isr=2, rules=rules, isr=(2, 3))
-    >>> record.leader, record.leader_epoch, record.elr
-    (2, 1, ())
-    >>> record = kraft_change(record, active={2}, min_isr=2, rules=rules, isr=(2,))
-    >>> record.isr, record.elr
-    ((2,), (3,))
+    Returns the same object, with its epochs, if nothing changes.
     """
     requested = _requested_change(registration, isr, replicas, adding, removing)
     completed = _complete_reassignment(requested, rules)
@@ -279,19 +246,10 @@ def _next_last_known(
 def zookeeper_offline(
     registration: Registration, live: Collection[int], unclean: bool, rules: Rules
 ) -> tuple[int, Replicas] | None:
-    """Elect a leader for a partition without a live one, as the ZooKeeper controller does.
-
-    live: ids of brokers with a ZooKeeper session.
-    unclean: whether a replica outside the ISR may lead.
-    Returns leader and ISR as broker ids; None if no replica may lead.
+    """Elect a leader for a partition without a live one; return leader and ISR, None without.
 
     Clean: the first live ISR member in assignment order (in 0.8.0 in ISR order); the live members
     form the new ISR. Unclean: the first live replica, alone in the ISR.
-
-    >>> from advisor.protocol.rules.versions import rules_for
-    >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2), leader=1)
-    >>> zookeeper_offline(record, {2, 3}, unclean=False, rules=rules_for("3.9", "zookeeper"))
-    (2, (2,))
     """
     in_sync = tuple(r for r in registration.isr if r in live)
     order = registration.isr if rules.elect_in_isr_order else registration.replicas

@@ -17,38 +17,16 @@ _LOAD_FACTOR = 0.75  # Of Scala's HashSet.
 
 
 def refusal_before_append(acks: str | int, isr_size: int, min_isr: int) -> str | None:
-    """Return the error with which a leader rejects a produce request before appending it.
-
-    Only acks=all depends on the ISR; acks=1 and acks=0 are never rejected for it.
-
-    acks (one of "all", 1, 0): acknowledgement that the producer asks for.
-    min_isr: effective ``min.insync.replicas``.
-    Returns ``"NOT_ENOUGH_REPLICAS"``, or None if the leader appends the records.
-
-    >>> refusal_before_append("all", isr_size=1, min_isr=2)
-    'NOT_ENOUGH_REPLICAS'
-    >>> refusal_before_append(1, isr_size=1, min_isr=2) is None
-    True
-    """
+    """Return the error with which a leader rejects an acks=all request before appending it."""
     return NOT_ENOUGH_REPLICAS if acks == "all" and isr_size < min_isr else None
 
 
 def expanded_isr(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, ...]:
     """Return the ISR that a leader proposes when a follower joins, in the order it is sent.
 
-    The controller keeps that order, and ``kafka-topics.sh --describe`` shows it. Until 4.1 it is
-    the joining order. Since 4.2 the leader's ISR is a Java set that is copied into Scala's mutable
-    ``HashSet`` and iterated by bucket. Source: ``Partition.prepareIsrExpand``. (Before 4.2, sets of
-    five or more were iterated differently, which is not modelled.)
-
-    isr: broker ids of the leader's ISR.
-    Returns broker ids of the proposed ISR.
-
-    >>> from advisor.protocol.rules.versions import rules_for
-    >>> expanded_isr((1, 9, 3), 2, rules_for("4.2"))
-    (1, 9, 2, 3)
-    >>> expanded_isr((1, 9, 3), 2, rules_for("4.1"))
-    (1, 9, 3, 2)
+    The controller keeps that order, and ``kafka-topics.sh --describe`` shows it: the joining order,
+    and since 4.2 that of Scala's mutable ``HashSet`` (``Partition.prepareIsrExpand``). Before, sets
+    of five or more were iterated differently, which is not modelled.
     """
     members = (*isr, broker)
     # ``HashSet.from``: as many buckets as the members need, at least eight.
@@ -61,16 +39,8 @@ def expanded_isr(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, 
 def shrunk_isr(isr: tuple[int, ...], out_of_sync: Collection[int], rules: Rules) -> tuple[int, ...]:
     """Return the ISR that a leader proposes without out-of-sync followers, in the order it is sent.
 
-    The order is as for `expanded_isr`, except for the number of buckets. Source:
-    ``Partition.prepareIsrShrink``, whose ``diff`` fills an empty set of sixteen buckets.
-
-    isr: broker ids of the leader's ISR.
-    out_of_sync: ids of the brokers that leave.
-    Returns broker ids of the proposed ISR.
-
-    >>> from advisor.protocol.rules.versions import rules_for
-    >>> shrunk_isr((9, 1, 3, 2), {3}, rules_for("4.2"))
-    (1, 2, 9)
+    As `expanded_isr`, but ``diff`` fills an empty set of sixteen buckets
+    (``Partition.prepareIsrShrink``).
     """
     members = tuple(b for b in isr if b not in out_of_sync)
     buckets = 16
@@ -95,20 +65,7 @@ def is_caught_up(
     last_caught_up_ms: int,
     replica_lag_time_max_ms: int,
 ) -> bool:
-    """Return whether a follower stays in sync (since 0.9).
-
-    A follower at the leader's log end is in sync however long ago it fetched.
-
-    now_ms: time now, in milliseconds.
-    last_caught_up_ms: when the follower last was at the leader's log end, in milliseconds.
-    replica_lag_time_max_ms: ``replica.lag.time.max.ms``.
-    Returns False if the leader removes the follower from the ISR.
-
-    >>> is_caught_up(9, 10, now_ms=40_000, last_caught_up_ms=10_000, replica_lag_time_max_ms=30_000)
-    True
-    >>> is_caught_up(9, 10, now_ms=40_001, last_caught_up_ms=10_000, replica_lag_time_max_ms=30_000)
-    False
-    """
+    """Return whether a follower stays in sync (since 0.9), as one at the leader's log end does."""
     if follower_leo == leader_leo:
         return True
     return now_ms - last_caught_up_ms <= replica_lag_time_max_ms
@@ -132,16 +89,9 @@ def may_join(
 ) -> bool:
     """Return whether a follower has caught up far enough to be proposed for the ISR.
 
-    follower_leo: log end offset of the follower.
     epoch_start: offset at which the leader's epoch began; checked since 2.1 (KAFKA-7128).
     eligible: whether the broker is neither fenced nor stopping; checked in KRaft since 3.3
         (KIP-841).
-
-    >>> from advisor.protocol.rules.versions import rules_for
-    >>> may_join(2, high_watermark=1, epoch_start=5, eligible=True, rules=rules_for("2.0"))
-    True
-    >>> may_join(2, high_watermark=1, epoch_start=5, eligible=True, rules=rules_for("2.1"))
-    False
     """
     if follower_leo < high_watermark:
         return False
@@ -162,20 +112,8 @@ def next_high_watermark(
 
     Since 3.7 it does not advance while the ISR is below min ISR, whatever the producer's acks.
 
-    current: the high watermark now; it never decreases under one leader.
-    leader_leo: log end offset of the leader.
     waiting_leos: log end offsets of the other replicas that it waits for: the maximal ISR and,
         since 0.10.2, caught-up replicas outside it.
-    isr_size: members of the leader's ISR.
-    min_isr: effective ``min.insync.replicas``.
-
-    >>> from advisor.protocol.rules.versions import rules_for
-    >>> next_high_watermark(0, 10, (8, 10), isr_size=3, min_isr=2, rules=rules_for("4.2"))
-    8
-    >>> next_high_watermark(0, 10, (), isr_size=1, min_isr=2, rules=rules_for("4.2"))
-    0
-    >>> next_high_watermark(0, 10, (), isr_size=1, min_isr=2, rules=rules_for("3.6"))
-    10
     """
     if rules.strict_min_isr and isr_size < min_isr:
         return current

@@ -11,14 +11,10 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """The controller's record of one partition.
-
-    The KRaft controller stores it as ``PartitionRegistration``; the ZooKeeper controller stores
-    leader, ISR and epochs in ``/brokers/topics/T/partitions/N/state``.
+    """The controller's record of one partition, as both kinds of controller store it.
 
     replicas, isr, elr, last_known_elr: broker ids. `replicas` is in order of preference; the others
         are in the order written.
-    leader: broker id; ``NO_LEADER`` (-1) without a leader.
     recovering: the leader was elected uncleanly and has not reported recovery (KIP-704).
     adding, removing: broker ids of a running reassignment, else empty.
     """
@@ -38,9 +34,8 @@ class Registration:
 def new_registration(replicas: Replicas, usable: frozenset[int]) -> Registration | None:
     """Return a new partition's record: every active replica in sync, the first of them leader.
 
-    None if no replica is active: a controller never writes an empty first ISR.
-
-    Source: ``ReplicationControlManager.buildPartitionRegistration`` (KRaft) and
+    None if no replica is active: a controller never writes an empty first ISR. Source:
+    ``ReplicationControlManager.buildPartitionRegistration`` (KRaft) and
     ``PartitionStateMachine.initializeLeaderAndIsrForPartitions`` (ZooKeeper).
     """
     isr = tuple(replica for replica in replicas if replica in usable)

@@ -29,7 +29,6 @@ class Runner:
 
     cluster_for: maps the simulation described by the ``cluster`` command to the one that later
         commands act on. Default: the same simulation.
-    cluster: None until the ``cluster`` command has run.
     topics: configs set on each existing topic, by topic name, in order of creation.
     """
 
@@ -43,10 +42,7 @@ class Runner:
         return [self.one(command) for command in scenario.commands]
 
     def one(self, command: Command) -> list[str]:
-        """Run one command, and let the cluster settle unless the command starts with ``!``.
-
-        Raises InputError: with the line number of the command.
-        """
+        """Run one command, and let the cluster settle unless the command starts with ``!``."""
         try:
             return self._one(command)
         except AdvisorError as error:

@@ -94,7 +94,6 @@ class Command:
     """One command of a scenario.
 
     line: line number in the text, from 1.
-    words: words after the verb that are not options.
     options: ``key=value`` words; dots and dashes in a key become underscores.
     waits: whether the cluster settles after it. False with a leading ``!``.
     expected: line number and text of each ``> `` line below it.
@@ -131,10 +130,7 @@ def suggestion(word: str, known: tuple[str, ...] | list[str]) -> str:
 
 
 def parse(text: str) -> Scenario:
-    """Parse a scenario.
-
-    Raises InputError: with the line number and what was expected there.
-    """
+    """Parse a scenario; an error names the line and what was expected there."""
     lines = tuple(text.splitlines())
     commands: list[Command] = []
     expected: list[tuple[int, str]] = []

@@ -45,12 +45,7 @@ MOST_RECORDS = 10**9
 
 
 def whole_number(text: str, what: str, least: int, most: int = MOST_RECORDS) -> int:
-    """Parse a whole number.
-
-    what: what the number is, for the error message.
-    least, most: accepted range, both ends included.
-    Raises InputError if it is not a whole number in that range.
-    """
+    """Parse a whole number from `least` to `most`; `what` names it in the error."""
     if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
         raise InputError(f"expected {what}, a whole number from {least} to {most}, found '{text}'")
     return int(text)
@@ -87,10 +82,7 @@ def _value(key: str, text: str) -> Any:
 
 
 def cluster_of(command: Command) -> Simulation:
-    """Simulation described by a ``cluster`` command.
-
-    Raises InputError: for an unknown option or a value that Kafka would not accept.
-    """
+    """Simulation described by a ``cluster`` command."""
     given = command.options
     _check_known(given, _CLUSTER_OPTIONS)
     if "brokers" not in given:
@@ -155,10 +147,7 @@ def _racks(text: str | None, brokers: int) -> list[str | None]:
 
 
 def broker_named(cluster: Simulation, text: str) -> Broker:
-    """Broker with the id written in a command.
-
-    Raises InputError if the cluster has no such broker.
-    """
+    """Broker with the id written in a command."""
     ids = [str(b.id) for b in cluster.state.brokers]
     if text not in ids:
         raise InputError(f"unknown broker '{text}'; brokers are {', '.join(ids)}")

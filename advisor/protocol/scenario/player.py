@@ -140,25 +140,7 @@ class Play:
 
 
 def play(source: str | Path) -> Play:
-    r"""Run a scenario on the simulated cluster.
-
-    source: text of a scenario, or path of its file. A string that contains a line break or begins
-        with ``cluster`` is taken as text.
-    Returns transcript, and differences from the expected output.
-    Raises InputError if the file cannot be read or the scenario is invalid. The message names the
-        line and what was expected there.
-
-    Two of three replicas fail; with ``acks=all`` and min ISR 2 the leader rejects the write:
-
-    >>> text = '''cluster brokers=3 kafka=3.9
-    ... topic t replicas=1,2,3 min_insync_replicas=2
-    ... kill 3
-    ... kill 2
-    ... produce t-0 1 acks=all
-    ... > acked 0 NOT_ENOUGH_REPLICAS'''
-    >>> play(text).ok
-    True
-    """
+    """Run a scenario, given as text or path, on the simulated cluster."""
     scenario = parse(text_of(source))
     runner = Runner()
     printed, states = [], []
@@ -191,24 +173,12 @@ def played(scenario: Scenario, printed: list[list[str]]) -> Play:
 
 
 def rewrite(source: str | Path) -> str:
-    r"""Run a scenario and replace its expected output by the actual output.
-
-    Comments and empty lines are kept.
-
-    source: text of a scenario, or path of its file, as for `play`. A file is not written to.
-    Raises InputError if the file cannot be read or the scenario is invalid.
-
-    >>> rewrite("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 1")
-    'cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 2\n'
-    """
+    """Run a scenario and replace its expected output by the actual output; comments are kept."""
     return play(source).transcript
 
 
 def text_of(source: str | Path) -> str:
-    """Text of a scenario given as text or path.
-
-    Raises InputError if the file cannot be read or is not UTF-8.
-    """
+    """Text of a scenario given as text or path."""
     if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("cluster ")):
         return source
     if not isinstance(source, str | Path):

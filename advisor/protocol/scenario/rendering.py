@@ -66,8 +66,7 @@ def describe_lines(
     """Output of ``kafka-topics.sh --describe`` in the format of the cluster's version.
 
     configs: configs set on the topic, with Kafka's dotted names.
-    number: index of the topic in the cluster; with the name it determines the topic id (2.8 and
-        newer).
+    number: index of the topic in the cluster; with the name it determines the topic id.
     """
     version = parse_version(cluster.settings.config.kafka_version)
     partitions = [p for p in cluster.state.partitions if p.topic == topic]

@@ -205,9 +205,8 @@ def refusal(
 ) -> str | None:
     """Return the error of an AlterPartition request, checked in Kafka's order; None if accepted.
 
-    registration: the controller's record of the partition.
     sender: id of the broker that considers itself the leader.
-    isr, broker_epochs: the proposed ISR; a broker epoch of -1 is not checked.
+    broker_epochs: of the proposed ISR; -1 is not checked.
     """
     leader_epoch, partition_epoch = epochs
     if leader_epoch > registration.leader_epoch or partition_epoch > registration.partition_epoch:

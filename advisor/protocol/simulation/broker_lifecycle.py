@@ -116,10 +116,7 @@ def stop(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def _waits_to_stop(state: State, node: Broker, settings: Settings) -> bool:
-    """Return whether a broker told to stop first asks the controller.
-
-    Under ZooKeeper a controller that cannot be reached ends its patience at once.
-    """
+    """Return whether a broker told to stop first asks the controller, under ZooKeeper if it can."""
     if settings.kraft or not state.has_quorum:
         return True
     return node.connected and has_controller(state)
@@ -162,10 +159,7 @@ def expire(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def _elect_zookeeper_controller(state: State, settings: Settings) -> Outcome:
-    """Make the live broker with the lowest id the ZooKeeper controller, if there is one.
-
-    It treats every broker with a session as live, even if the session is about to expire.
-    """
+    """Make the broker with a session, even an expiring one, and the lowest id controller."""
     active = active_brokers(state)
     candidates = [b.id for b in state.brokers if b.id in active and b.running and b.connected]
     if not candidates:
@@ -181,11 +175,7 @@ def _elect_zookeeper_controller(state: State, settings: Settings) -> Outcome:
 
 
 def register(state: State, broker: int, settings: Settings) -> Outcome:
-    """Accept a broker's registration.
-
-    Under ZooKeeper that is the new session, and the broker is live at once. Under KRaft it stays
-    fenced until it has caught up with the metadata.
-    """
+    """Accept a broker's registration; under KRaft it stays fenced until it has the metadata."""
     node = broker_of(state, broker)
     accepted = node._replace(
         registered=True,
@@ -218,10 +208,7 @@ def process_shutdown_report(state: State, broker: int, clean: bool, settings: Se
 
 
 def unfence(state: State, broker: int, settings: Settings) -> Outcome:
-    """Unfence a broker; leaderless partitions may elect a leader.
-
-    Nothing happens for a broker that is already active.
-    """
+    """Unfence a broker that is not active; leaderless partitions may elect a leader."""
     node = broker_of(state, broker)
     if node.session == ACTIVE:
         return state, ()

@@ -67,13 +67,10 @@ class Simulation:
     def produce(
         self, topic: str, index: int, count: int, config: Config, via: int | None = None
     ) -> str | None:
-        """Send `count` records and wait for the response.
+        """Send records and wait; return the last error, or None if they were acknowledged.
 
-        index: partition number.
-        config: the producer's acks, retries and timeouts.
         via: broker that the producer takes for the leader, whatever the controller says: a client
             on that broker's side of a network partition.
-        Returns the last error if the producer gave up; None if the records were acknowledged.
         """
         span = (self.state.next_value, self.state.next_value + count)
         producer = _Producer(self, topic, index, span, config, via)

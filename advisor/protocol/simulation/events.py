@@ -72,10 +72,8 @@ class CatchUp(NamedTuple):
 class Limp(NamedTuple):
     """The broker limps: it serves clients and keeps its session, but replicates nothing.
 
-    Its followers cannot fetch from it, now or when it becomes leader later, and it cannot fetch
-    from others. A leader that limps therefore removes every follower that lacks records from the
-    ISR and stays leader; where it follows, it leaves the ISR itself. Lasts until `Recover`,
-    restarts included.
+    A leader that limps removes every follower that lacks records from the ISR and stays leader;
+    where it follows, it leaves the ISR itself. Lasts until `Recover`, restarts included.
     """
 
     broker: int
@@ -94,27 +92,18 @@ class Wipe(NamedTuple):
 
 
 class KillController(NamedTuple):
-    """The controller fails; another takes over after the failover time.
-
-    Without a quorum nothing happens: no controller is left to fail.
-    """
+    """The controller fails, if there is a quorum; another takes over after the failover time."""
 
 
 class StopQuorum(NamedTuple):
     """The controller quorum stops: all KRaft controllers, or ZooKeeper.
 
-    Until `StartQuorum` no session ends or begins, no leader is elected, no ISR changes, no metadata
-    reaches a broker, and requests to the controller are refused. Brokers go on with the roles that
-    they have.
+    Until `StartQuorum` nothing that needs the controller happens; brokers go on with their roles.
     """
 
 
 class StartQuorum(NamedTuple):
-    """The controller quorum is back, with all that it had recorded.
-
-    A KRaft quorum first elects a controller. The sessions of silent brokers last for the whole
-    session timeout from then on.
-    """
+    """The controller quorum is back with all that it had recorded; sessions begin anew."""
 
 
 class Flush(NamedTuple):
@@ -190,10 +179,7 @@ class Elect(NamedTuple):
 
 
 class Reassign(NamedTuple):
-    """New replicas for a partition; None cancels a running reassignment.
-
-    ``throttle`` is the number of records per second that each new replica may copy, 0 for no limit.
-    """
+    """New replicas for a partition; None cancels. ``throttle``: records a second, 0: no limit."""
 
     topic: str
     partition: int

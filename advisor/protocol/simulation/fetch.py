@@ -118,10 +118,7 @@ def fetch_has_effect(
 def fetch(
     state: State, partition: Partition, broker: int, settings: Settings, answered: bool = True
 ) -> tuple[Partition, Effects]:
-    """Run one fetch of a follower; nothing changes if it cannot reach a leader.
-
-    If the response is lost, the leader has recorded the follower's offset all the same.
-    """
+    """Run one fetch of a follower, if it reaches a leader, which records it answered or not."""
     follower = replica_of(partition, broker)
     if follower is None:
         return partition, ()
@@ -164,8 +161,7 @@ def _diverging_epoch(leader: Replica, follower: Replica, settings: Settings) -> 
 def _is_out_of_range(leader: Replica, follower: Replica, settings: Settings) -> bool:
     """Return whether the leader will respond OFFSET_OUT_OF_RANGE.
 
-    It does if it cannot place the last fetched epoch, and otherwise if the fetch offset is past
-    its end, unless it reports a diverging epoch.
+    It does if it cannot place the last fetched epoch, or reports none and ends before the offset.
     """
     diverging = _diverging_epoch(leader, follower, settings)
     if diverging is None:

@@ -63,8 +63,7 @@ def _make_leader(
 ) -> Replica:
     """Become, or remain, the leader named in the record.
 
-    Only a new leader epoch resets the follower states and moves the epoch start, which since 2.1 is
-    cached at once.
+    Only a new leader epoch, cached at once since 2.1, resets the follower states.
     """
     log = replica.log
     followers = replica.followers
@@ -157,7 +156,6 @@ def raise_high_watermark(
 ) -> tuple[Partition, Effects]:
     """Advance a leader's high watermark as far as possible and answer the requests it completes.
 
-    leader: the leader's replica, already part of `partition`.
     excluded: ids of brokers outside the ISR to ignore: fenced or stopping, as far as the leader
         knows.
     """

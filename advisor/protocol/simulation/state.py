@@ -39,13 +39,10 @@ ZOOKEEPER_SHUTDOWN_MS = 100_000
 class Broker(NamedTuple):
     """A broker: its process and its session with the controller.
 
-    session (one of "active", "fenced", "stopping"): the controller's view; "stopping" is a
-        controlled shutdown in progress.
     connected: other brokers and the controller can reach it.
     fetching: its replica fetchers run; False while it lags.
     registered: the controller has accepted this incarnation of the process.
     clean: whether the last shutdown was clean, as the broker will report it.
-    epoch: broker epoch of the accepted registration.
     silent_since_ms: time since which the controller gets no heartbeats, while the session lasts.
     limping: it neither fetches nor answers fetches; all else goes on.
     stops_by_ms: when it stops whatever the controller says, during a controlled shutdown.
@@ -134,9 +131,8 @@ class Partition(NamedTuple):
 
 
 class State(NamedTuple):
-    """A cluster at one moment.
+    """A cluster at one moment, in virtual time.
 
-    now_ms: virtual time.
     controller_from_ms: when the next controller takes over; -1 while one is active.
     controller_broker: the broker that is, or last was, the ZooKeeper controller; -1 for a separate
         controller.
@@ -159,8 +155,6 @@ class State(NamedTuple):
 class Settings:
     """Settings that stay constant while a cluster runs.
 
-    config: version, controller, topic defaults and replica lag time.
-    session_timeout_ms: time without heartbeats after which a broker is fenced.
     only_controller: brokers do not fetch, expire or propose on their own; tests drive the
         controller.
     preview_elr: eligible leader replicas in a version that has them only in its own tests (3.7 to

@@ -41,26 +41,10 @@ CHECKPOINT_MS = 5_000
 
 
 def step(state: State, event: Any, settings: Settings) -> Outcome:
-    """Apply one event to a cluster.
+    """Apply one event of ``events`` to a cluster; nothing else changes a cluster's state.
 
-    No other function changes a cluster's state. There is no randomness: equal arguments give equal
+    Returns the state, and what clients and operators see, in order. Equal arguments give equal
     results.
-
-    event: a named tuple of ``advisor.protocol.simulation.events``.
-    settings: version, timeouts (in milliseconds) and topic defaults.
-    Returns effects: what clients and operators see, in order.
-    Raises KeyError if the event names an unknown broker or partition, or is not an event.
-
-    >>> from advisor.protocol.rules.config import Config
-    >>> from advisor.protocol.simulation.state import Broker
-    >>> settings = Settings.of(Config(kafka_version="4.2"))
-    >>> state = State((Broker(1), Broker(2)))
-    >>> state, effects = step(state, events.CreateTopic("t", ((1, 2),)), settings)
-    >>> effects
-    (Elected(topic='t', partition=0, leader=1, leader_epoch=0),)
-    >>> state, effects = step(state, events.Kill(1), settings)
-    >>> [broker.running for broker in state.brokers]
-    [False, True]
     """
     if not state.has_quorum and type(event) in _NEEDS_CONTROLLER:
         return state, (events.Refused(REQUEST_TIMED_OUT),)

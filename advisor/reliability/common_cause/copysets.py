@@ -1,9 +1,7 @@
 """Copysets, scatter width, and the probability that simultaneous broker losses lose a partition.
 
-A copyset is a set of brokers that holds every replica of some partition. The scatter width of a
-broker is the number of others that share partitions with it (Cidon et al., "Copysets", USENIX ATC
-2013). The more copysets, the likelier it is that several brokers lost at once take a partition
-with them; the larger the scatter width, the more brokers a replaced one can be copied from.
+A copyset is a set of brokers that holds every replica of some partition; the scatter width of a
+broker is the number of others that share partitions with it (Cidon et al., USENIX ATC 2013).
 """
 
 from __future__ import annotations
@@ -49,11 +47,7 @@ class Chance(NamedTuple):
 
 @dataclass(frozen=True)
 class Copysets:
-    """The distinct copysets of a cluster.
-
-    sets: broker ids of each copyset.
-    brokers: number of brokers in the whole cluster.
-    """
+    """The distinct copysets of a cluster, and the number of its brokers."""
 
     sets: frozenset[Copyset]
     brokers: int

@@ -1,8 +1,7 @@
 """Destroyed brokers that later failures find not yet replaced.
 
-A set is exposed by some of its brokers being destroyed, each on its own, with its whole rack, or
-picked by chance with others of the cluster. An event that destroys several brokers exposes several
-sets, and one later failure makes all of them lose: so the exposures of sets are not added up.
+An event that destroys several brokers exposes several sets, and one later failure makes all of them
+lose: so the exposures of sets are not added up.
 """
 
 from __future__ import annotations
@@ -70,10 +69,8 @@ class Destruction(NamedTuple):
     ) -> list[tuple[float, float]]:
         """Rate at which any set of a class is exposed, as a share of the sum over distinct outages.
 
-        Not all of these losses are the first of their outage: the destruction may have lost some
-        set at once, or the next failure another one. That is part of the error.
+        Part of the error is that not all of these losses are the first of their outage.
 
-        scope: scope of the event that loses.
         whole: approximate rate per year at which any set loses, by any event.
         Returns the share and its error, for each of the classes.
         """
@@ -119,8 +116,8 @@ def _weights(
 ) -> Mapping[tuple[int, float, OutageClass], float]:
     """Weights of the ways in which the destroyed brokers of a class can be out together.
 
-    Returns the relative frequency by number of destroyed racks, share picked by an event, and class
-        with the racks marked in which brokers were destroyed together.
+    By number of destroyed racks, share picked by an event, and class with the destroyed racks
+    marked.
     """
     years = destruction.hours / HOURS_PER_YEAR
     out = {n: rack.brokers_out for n, rack in enumerate(outage_class) if rack.destroyed}

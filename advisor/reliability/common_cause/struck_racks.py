@@ -1,9 +1,8 @@
 """Which racks one failure strikes: given them, sets lose independently of each other.
 
 One rack fails first and takes each other one along with the same probability. A set loses if all
-racks of its *home* are struck: the racks that together take what it needs. So any set loses unless
-none does whose home is among those struck, and racks are enumerated (up to 2 ** 16 choices) or, in
-clusters of more racks, drawn: always the same ones, by how often they lose sets.
+racks of its *home* are struck. Racks are enumerated (up to 2 ** 16 choices) or, in larger clusters,
+drawn: always the same ones, by how often they lose sets.
 """
 
 from __future__ import annotations
@@ -41,36 +40,34 @@ class AnyStruck(NamedTuple):
     error: float = 0.0
 
 
-class StruckRacks(NamedTuple):
-    """How far one failure spreads.
+def struck_together(racks: int, spreads: Vector, homes: IntArray) -> Vector:
+    """How often all racks of each home are struck, in units of how often one fails first.
 
-    racks: of the whole cluster.
-    spreads: probability, for each other rack, to be struck at the same moment.
+    One of them, or a rack elsewhere, is the first. homes (homes, widest): padded with -1.
+    Returns (homes, draws), by the probability for each other rack to be struck at the same moment.
     """
+    sizes = np.arange(1, homes.shape[1] + 1)[:, None]
+    elsewhere = np.maximum(racks - sizes, 0)
+    factors = spreads ** (sizes - 1) * (sizes + elsewhere * spreads)
+    found: Vector = factors[(homes >= 0).sum(axis=1) - 1]
+    return found
+
+
+class StruckRacks(NamedTuple):
+    """How far one failure spreads: racks of the cluster, probability for each other one."""
 
     racks: int
     spreads: float = 0.0
 
-    def all_of(self, racks: int) -> float:
-        """How often so many given racks are struck together, in units of how often one fails first.
-
-        One of them, or a rack elsewhere, is the first.
-        """
-        elsewhere = max(self.racks - racks, 0)
-        return float(self.spreads ** (racks - 1) * (racks + elsewhere * self.spreads))
-
     def all_of_each(self, homes: IntArray) -> Vector:
-        """The same for the racks of each row of a table, which is padded with -1."""
-        factors = np.array([self.all_of(racks) for racks in range(1, homes.shape[1] + 1)])
-        found: Vector = factors[(homes >= 0).sum(axis=1) - 1]
-        return found
+        """`struck_together` for the one mechanism, shape (homes,)."""
+        return struck_together(self.racks, np.array([self.spreads]), homes)[:, 0]
 
     def any_loss(self, homes: IntArray, log_survival: Vector) -> AnyStruck:
         """How often any home loses.
 
         homes (homes, widest): numbers of distinct racks in a row, after a padding of -1.
-        log_survival (homes,): logarithm of the probability that no set of it loses when all of its
-            racks are struck.
+        log_survival (homes,): of all its sets when all of its racks are struck.
         """
         if not self.spreads or homes.shape[1] == 1:
             # Homes of several racks are never struck whole; a single rack stands last in its row.
@@ -110,10 +107,8 @@ class StruckRacks(NamedTuple):
     def _drawn(self, homes: IntArray, log_survival: Vector, racks: int) -> AnyStruck:
         """The same from choices drawn as often as they lose homes (Karp and Luby, FOCS 1983).
 
-        A home is drawn by how often it loses, with what else is struck then. The rate is the sum
-        over homes, times the mean of what any loses to what all of them lose at such choices.
-        Nothing else may be struck, which is no matter of chance. If most failures lose several
-        homes, racks are drawn as they fail.
+        The rate is the sum over homes, times the mean of what any loses to what all of them lose at
+        such choices. If most failures lose several homes, racks are drawn as they fail.
         """
         lost = -np.expm1(log_survival)
         often = lost * self.all_of_each(homes)

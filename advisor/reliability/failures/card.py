@@ -1,7 +1,6 @@
 """Read a failure-model card: nested tables in, flat and checked quantities out.
 
-A card is TOML (or a Python dict of the same shape). Anything that `sections` does not name is
-refused, with the nearest key that exists: a misspelt mechanism would silently not happen.
+Anything that `sections` does not name is refused: a misspelt mechanism would silently not happen.
 """
 
 import math
@@ -190,11 +189,7 @@ class Card:
 
 
 def read_card(path: Path) -> Card:
-    """Read a card file, in which every number must name its evidence.
-
-    Raises ModelError: unreadable, broken TOML, or anything that `check_card` or `check_evidence`
-        refuses.
-    """
+    """Read a card file, in which every number must name its evidence."""
     try:
         text = read_input(path, _MOST_BYTES).decode("utf-8")
         tables = read_toml(text)
@@ -213,11 +208,7 @@ def read_card(path: Path) -> Card:
 
 
 def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
-    """Check nested tables against `sections` and flatten them.
-
-    Raises ModelError: unknown section or key; a value that is not a number, negative, NaN, infinite
-        or out of order; a rate without its duration or the other way round; no mechanism at all.
-    """
+    """Check nested tables against `sections` and flatten them."""
     quantities: dict[str, Quantity] = {}
     allowed = sections()
     calendar, tables = take_calendar(_table(tables, "the card", origin), origin.error)
@@ -257,11 +248,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
 
 
 def check_number(raw: object, path: str, origin: Origin) -> float:
-    """Return `raw` as a float that the key `path` may hold.
-
-    Raises ModelError: not a number, NaN, infinite, negative, zero where that cannot be, a
-        probability above 1, crews that are not a whole number.
-    """
+    """Return `raw` as a float that the key `path` may hold."""
     if isinstance(raw, bool) or not isinstance(raw, Real):
         raise origin.error(path, f"must be a number, not {shown(raw)}.")
     try:
@@ -303,10 +290,7 @@ def how_to_measure(path: str) -> str:
 
 
 def largest_drawn(path: str) -> float:
-    """The largest number to draw at a dotted path from a range around less.
-
-    Shapes are drawn where `advisor.evaluate` solves them.
-    """
+    """The largest number to draw at a path; of shapes, what `advisor.evaluate` solves."""
     if path.rpartition(".")[2] == SHAPE.key:
         return LARGEST_SHAPE
     return 1.0 if is_probability(path) else math.inf

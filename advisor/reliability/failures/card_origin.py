@@ -38,11 +38,7 @@ def nearest(word: str, known: Collection[str]) -> str:
 
 
 def check_evidence(cited: Mapping[str, str], origin: Origin, known: Collection[str]) -> None:
-    """Refuse a card with a number or distribution whose evidence is missing or unknown.
-
-    cited: the evidence by dotted path.
-    Raises ModelError: evidence is neither in `known` nor a text after `own:`.
-    """
+    """Refuse a number or distribution, by dotted path, whose evidence is missing or unknown."""
     for path, evidence in cited.items():
         if not evidence:
             raise origin.error(

@@ -18,13 +18,8 @@ PATHS = (OVERRIDE, *IN_SESSIONS.values())
 def detection_seconds(config: Config, model: FailureModel) -> float:
     """Mean seconds from the death of a broker until the controller acts on it.
 
-    A dead broker sends no more heartbeats (KRaft) or pings (ZooKeeper), and is dead to the
-    controller when its session has been silent for the session timeout. The last heartbeat came up
-    to one interval before the death, and the controller looks a little later: the mean is a share
-    of the timeout that `data/broker_timings.csv` measures and a card states.
-
-    Returns the card's ``detection.seconds``, if it gives them; else its share for the controller of
-        the configuration, times the session timeout; 0 if it gives neither.
+    The session of a dead broker has to be silent for the session timeout; the mean is the share of
+    it that a card states and `data/broker_timings.csv` measures.
     """
     if OVERRIDE in model.quantities:
         return model[OVERRIDE]

@@ -1,12 +1,7 @@
 """Distributions of a card's numbers: learned rates, normal deviates, and stages of durations.
 
-Stages give a Markov chain durations that are not exponential.
-
-With the prior of Jeffreys, 1/sqrt(rate), a Poisson count of k events in T years leaves the rate
-with a gamma distribution of shape k + 1/2 and scale 1/T. No event in T years is an answer too.
-
-Source: H. Jeffreys, "Theory of Probability", 3rd edition, section 3.10; A. Gelman and others,
-"Bayesian Data Analysis", 3rd edition, sections 2.6 and 2.8.
+With the prior of Jeffreys, 1/sqrt(rate), k events in T years leave the rate with a gamma
+distribution of shape k + 1/2 and scale 1/T ("Theory of Probability", 3rd edition, section 3.10).
 """
 
 from __future__ import annotations
@@ -66,13 +61,7 @@ def two_stages(shape: float) -> TwoStages:
 
 
 def rate_at(events: int, exposure_years: float, deviate: float) -> float:
-    """The quantile of the rate that a standard normal deviate stands for.
-
-    events: how many were counted.
-    exposure_years: years times brokers (or racks, or clusters) that were watched.
-    deviate: 0 is the median, 1.96 the 97.5 % point.
-    Returns events per year.
-    """
+    """The quantile of the rate per year that a standard normal deviate stands for."""
     # Imported here: few cards count, and scipy takes longer than all of advisor may.
     from scipy.special import gammainccinv, gammaincinv, ndtr
 

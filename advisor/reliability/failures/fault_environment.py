@@ -30,8 +30,8 @@ Events = tuple[tuple[int, tuple[int, ...]], ...]
 class Exchangeable(Enum):
     """Which replicas of a list are exchangeable, given their racks.
 
-    NONE: unclean elections follow the order of the assignment. FOLLOWERS: the first replica is the
-    preferred leader. ALL: any replica may lead, as in schemes other than Kafka's.
+    NONE: unclean elections follow the order of the assignment. FOLLOWERS: the first leads. ALL:
+    any.
     """
 
     NONE = 0
@@ -95,11 +95,7 @@ def rack_pattern(
 
 
 class BrokerStates(NamedTuple):
-    """Brokers of one replica set, and what stands behind them; see :class:`FaultEnvironment`.
-
-    own: per slot: the condition of its broker, of a rack, or of the quorum.
-    racks: per slot: its rack.
-    """
+    """Brokers of one replica set, and what stands behind them: condition and rack of each slot."""
 
     own: Own
     racks: tuple[int, ...]
@@ -110,12 +106,7 @@ class BrokerStates(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One transition of the brokers.
-
-    rate: name of the rate, such as "broker.crash" or "repair broker.crash".
-    own: condition of each slot's broker afterwards.
-    events: what happens to brokers, in order: values of `BrokerEvent`.
-    """
+    """One transition of the brokers: name of its rate, conditions by slot afterwards, events."""
 
     rate: str
     own: Own

@@ -82,10 +82,7 @@ _REPAIR, _PROLONG, _PAIR = "repair ", "prolong ", "pair"
 
 @dataclass(frozen=True)
 class Table:
-    """The mechanisms, and the questions that other modules ask about them.
-
-    entries: in the order in which results list them.
-    """
+    """The mechanisms in the order of results, and what other modules ask about them."""
 
     entries: tuple[Mechanism, ...]
 
@@ -130,11 +127,7 @@ class Table:
 
     @cached_property
     def prolonged(self) -> Mapping[int, int]:
-        """Condition in the second stage of an outage by that in the first.
-
-        An outage whose duration has a shape has two stages in the CTMC; see
-        :func:`advisor.reliability.failures.distributions.two_stages`.
-        """
+        """Condition in the second stage of an outage with a shape, by that in the first."""
         shaped = [condition for condition, entry in self.begun.items() if entry.shape_path]
         return {first: len(self.begun) + n for n, first in enumerate(shaped, 1)}
 
@@ -247,11 +240,7 @@ class Table:
         return (1.0 + goes_on / rates[repair_of(second)]) / (ends + goes_on)
 
     def transition(self, rate: str) -> Transition:
-        """What the name of a transition rate stands for.
-
-        rate: as `striking`, `repair_of`, `death_of`, `prolonging`, `pair_of`, COPY and DECISION
-            give it.
-        """
+        """What the name of a transition rate stands for."""
         return transition_of(self, rate)
 
 

@@ -1,13 +1,7 @@
 """The table of failure mechanisms: one entry says everything the package knows about each.
 
-Cards, the CTMC, the sampler, the other schemes, causes, findings and assumptions read this table;
-no other module names a mechanism. To add one, add an entry to ``_ENTRIES``. Results list the
-mechanisms in the order of the table.
-
-A broker is well or in one *condition*, the mark of the outage that it is in; so is the controller
-quorum. Transition rates are named after the mechanism ("broker.crash"), its end ("repair
-broker.crash"), or, where brokers or racks are struck by chance, how many of how many were
-("cluster.power 1 of 3").
+To add one, add an entry to ``_ENTRIES``: no other module names a mechanism. A broker is well or in
+one *condition*, the mark of the outage that it is in; so is the controller quorum.
 """
 
 from __future__ import annotations

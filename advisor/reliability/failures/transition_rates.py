@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,12 +150,7 @@ class Sizes(NamedTuple):
 
 
 def rate_per_hour(name: str, replicas: int, model: FailureModel, sizes: Sizes) -> float:
-    """The rate of one kind of transition, except the end of a copy; see `copy_hours`.
-
-    name: as :meth:`advisor.reliability.failures.mechanisms.Table.transition` reads it.
-    sizes: of the whole cluster.
-    Raises NotComputedError if the card gives the repair a shape of more than 2.
-    """
+    """The rate of one kind of transition, except the end of a copy; see `copy_hours`."""
     meaning = transition(name)
     entry = meaning.mechanism
     if meaning.decides:
@@ -251,11 +246,7 @@ def spreading_factor(
 
 
 def strikes_per_hour(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
-    """How often a kind of failure strikes one broker, rack or cluster, per hour.
-
-    entry: an entry of the table, or one made from a variant of it.
-    together: those among which planned restarts are drawn: a replica set's, or all.
-    """
+    """How often an entry or its variant strikes one broker, rack or cluster, per hour."""
     whole = table()[entry.name]
     if entry.variant:
         share = model.get(f"{entry.name}.{entry.variant}", 0.0)
@@ -276,17 +267,10 @@ def events_per_year(name: str, model: FailureModel, brokers: int, together: int)
 def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
     """Rate per hour and broker at which exclusive outages are tried, for the card's rate.
 
-    Planned restarts follow a calendar: one broker at a time, each broker as often as the card
-    says. Here they come at random, and an attempt during another restart is dropped. Of
-    ``together`` brokers with a load of a each (rate times duration) one is restarting for a share
-    n a of the time, so that attempts at ``rate / (1 - n a)`` make up for it. A replica set alone,
-    at its own rate, then sees exactly what it would see in the whole cluster. What is neglected: a
-    calendar's even spread, which leaves every share of time as it is, and restarts put off
-    because their broker is down for something else (a share of its unavailability).
-
-    brokers: of the whole cluster. What does not fit into nine tenths of a year, one broker after
-        the other, is left undone.
-    together: those among which restarts are drawn: a replica set's, or all.
+    An attempt during another restart is dropped. Of ``together`` brokers with a load of a each one
+    is restarting for a share n a of the time, so that attempts at ``rate / (1 - n a)`` make up for
+    it. What does not fit into nine tenths of a year is left undone. Neglected: a calendar's even
+    spread.
     """
     hours = model.repair_hours(entry.name)
     load = min(model.rate_per_hour(entry.name) * hours, _FULLEST / max(brokers, together))
@@ -294,10 +278,7 @@ def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: 
 
 
 def hours_between_turns(entry: Mechanism, model: FailureModel, brokers: int) -> float:
-    """Mean hours from the end of a broker's exclusive outage until its next is due.
-
-    For other times than exponential ones, where what is due during another outage waits.
-    """
+    """Mean hours from the end of a broker's exclusive outage until its next is due."""
     hours = model.repair_hours(entry.name)
     return hours / min(model.rate_per_hour(entry.name) * hours, _FULLEST / brokers) - hours
 
@@ -317,13 +298,8 @@ def _shares_of_destruction(model: FailureModel, mechanism_table: Table) -> Mappi
     return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
 
 
-def causes_of(name: str, destruction: Mapping[str, float]) -> Mapping[str, float]:
-    """The mechanisms behind a transition, with their shares.
-
-    The end of a broker's replacement, and of its copy, belong to what destroyed the disk.
-
-    destruction: see :func:`shares_of_destruction`.
-    """
+def causes_of(name: str, destruction: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Mechanisms behind a transition, with shares: of a replacement, what destroyed disks."""
     meaning = transition(name)
     if meaning.ends and meaning.mechanism.name == table().replacement.name:
         return destruction
@@ -343,10 +319,7 @@ def sum_by_mechanism(
 
 
 class Failovers(NamedTuple):
-    """Mean hours without a leader, with the move back to the preferred one afterwards.
-
-    move: when a broker that is to stop hands over.
-    """
+    """Mean hours without a leader, with the move back; move: before a controlled stop."""
 
     broker: float = 0.0
     rack: float = 0.0
@@ -383,10 +356,9 @@ def failovers(
 def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
     """Mean hours for which acks=all waits for a follower that is dead, and for one that hangs.
 
-    It waits for the whole ISR. A dead broker leaves it when the controller notices; one that is
-    up and fetches nothing when the leader does, which looks every half
-    ``replica.lag.time.max.ms`` for followers that have lacked records that long: after 1 to 1.5
-    times that time, evenly spread (``ReplicaManager.startup``, ``Partition.maybeShrinkIsr``).
+    The leader looks every half ``replica.lag.time.max.ms`` for followers that lacked records for
+    that long, so that a hung one leaves the ISR after 1 to 1.5 times that
+    (``Partition.maybeShrinkIsr``).
     """
     if config.acks != "all":
         return 0.0, 0.0

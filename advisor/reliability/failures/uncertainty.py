@@ -20,10 +20,7 @@ MANY_PARTITIONS = 2_000
 
 
 def is_large(states: int, partitions: int = 1) -> bool:
-    """Whether chains are so large, or sets so numerous, that evaluations take noticeable time.
-
-    Then intervals come from fewer draws, and swings are computed on request only.
-    """
+    """Whether evaluations take noticeable time: then intervals come from fewer draws."""
     return states > _MANY_STATES or partitions > MANY_PARTITIONS
 
 
@@ -37,10 +34,7 @@ def draws(states: int, partitions: int = 1) -> int:
 def parameter_draws(
     model: FailureModel, states: int, partitions: int = 1
 ) -> Iterator[FailureModel]:
-    """Cards drawn from a card's ranges, fewer where evaluations are slow; always the same ones.
-
-    Measures computed with these cards can be compared draw by draw.
-    """
+    """Cards drawn from a card's ranges, fewer where evaluations are slow; always the same ones."""
     return model.draws(draws(states, partitions), SEED)
 
 

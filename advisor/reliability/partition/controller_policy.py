@@ -1,8 +1,4 @@
-"""Constants of one CTMC and the controller's decisions under them, memoised.
-
-Decisions are pure functions of :mod:`advisor.protocol.rules.controller`; exploring a state space
-needs the same ones thousands of times.
-"""
+"""Constants of one CTMC and the controller's decisions under them, memoised."""
 
 from __future__ import annotations
 

@@ -32,12 +32,11 @@ def newest(levels: Sequence[int]) -> frozenset[int]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def ranked(holds: Levels, before: Levels, pushed: Slots | None) -> tuple[Levels, tuple[int, ...]]:
-    """Rank the logs again and map every old gap to its new number.
+    """Rank the logs again: the level of each slot, and for each old gap its new number.
 
     holds: per slot the first of the old gaps that it holds, with every older one; EMPTY if none.
     before: per slot the old level, which says how many gaps there were.
     pushed: slots that new records reach.
-    Returns levels: per slot; gap_map: for each old gap its new number, GAP_LOST or GAP_CLOSED.
     """
     finite = sorted(set(holds) - {EMPTY})
     ranks = [EMPTY if held == EMPTY else finite.index(held) for held in holds]

@@ -1,10 +1,8 @@
 """A quiescent partition and its transitions by Kafka's rules, without time.
 
-The state keeps what decides the future of a partition: which replicas are up, the controller's
-registration, and which replicas hold how much of the acknowledged log
-(:mod:`advisor.reliability.partition.log_levels`). Elections, ISR changes and acknowledgements are
-those of :mod:`advisor.protocol.rules`. Between two events the partition becomes quiescent:
-elections are over, replicas that are up have caught up, and producers have written.
+Between two events elections are over, replicas that are up have caught up, and producers have
+written. The state keeps which replicas are up, the registration, and how much of the log each
+holds.
 """
 
 from __future__ import annotations
@@ -127,10 +125,7 @@ def operator_can_elect(state: PartitionState) -> bool:
 
 
 def most_complete(level: tuple[int, ...], condition: tuple[int, ...]) -> int | None:
-    """The active replica that holds most; None if one that is down holds more.
-
-    A healthy one first, then the first in the assignment.
-    """
+    """The active replica that holds most, healthy ones first; None if one down holds more."""
     best = min(
         (slot for slot, own in enumerate(condition) if own in RUNNING),
         key=lambda slot: (level[slot], condition[slot] != UP, slot),
@@ -365,10 +360,7 @@ class Transition:
         return slot != on_record.leader, self.condition[slot], level, place, in_elr, known
 
     def decide(self, event: int, slots: tuple[int, ...]) -> None:
-        """Apply the controller's decisions, slot by slot.
-
-        Brokers that fail or return together are fenced or unfenced one by one, the leader first.
-        """
+        """Apply the controller's decisions, one by one, the leader first."""
         if self.controller != CONTROLLER_WORKS:
             return
         final = self.active
@@ -533,10 +525,7 @@ class Transition:
 def apply(
     state: PartitionState, event: int, slots: tuple[int, ...], constants: ChainConstants
 ) -> tuple[PartitionState, Outcome]:
-    """Strike the slots with one event and let the partition become quiet again.
-
-    Slots that the event cannot strike are ignored; if none remains, nothing happens.
-    """
+    """Strike the slots with one event, if it can, and let the partition become quiet again."""
     struck = struck_by(state, event, slots)
     if not struck:
         return state, nothing_happens(state)

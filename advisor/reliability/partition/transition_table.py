@@ -35,10 +35,7 @@ EXPLORING = threading.RLock()
 
 
 class PartitionTransitionTable:
-    """Numbered states of one partition and their transitions, explored on demand.
-
-    State 0 is the healthy one.
-    """
+    """Numbered states of one partition and their transitions, explored on demand; 0 is healthy."""
 
     def __init__(self, constants: ChainConstants, replicas: int) -> None:
         self.constants = constants
@@ -88,9 +85,8 @@ class PartitionTransitionTable:
     def _rebalanced(self, state: PartitionState) -> PartitionState:
         """Move the leadership of a fully replicated partition to the preferred leader.
 
-        ``auto.leader.rebalance.enable`` (default since 0.8.2) does so within minutes. What the
-        move costs is charged to the change of leader that made it necessary. A partition that
-        lost everything and was not written since counts as fully replicated.
+        ``auto.leader.rebalance.enable`` does so within minutes; its cost is that of the change
+        before.
         """
         whole = state.condition == self._all_up and len(set(state.level)) == 1
         if not whole or state.controller != CONTROLLER_WORKS:
@@ -117,12 +113,7 @@ class PartitionTransitionTable:
         return tuple(s for s, c in enumerate(condition) if c == COPYING)
 
     def facts(self, numbers: IntArray) -> IntArray:
-        """Properties of partition states.
-
-        numbers (asked,).
-        Returns (5, asked): rows WRITABLE and READABLE (0 or 1), and how many GAPS there are,
-            replicas IN_SYNC and COPIES, running or not.
-        """
+        """WRITABLE, READABLE, GAPS, IN_SYNC and COPIES of partition states: (5, asked)."""
         more = len(self.states) - len(self._facts)
         if more > 0:
             self._facts = np.concatenate([self._facts, np.full((more, _FACTS), -1)])

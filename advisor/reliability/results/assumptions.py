@@ -1,8 +1,6 @@
 """Assumptions behind a result: where the model is simpler than the cluster.
 
-Each sentence says what is assumed, in which direction it biases the numbers, and what to do about
-it. All apply to both `evaluate` and `simulate`, which read racks, restart rates, repair times and
-protocol rules from the same places. Errors of the chain alone are in its error bounds.
+Each sentence says what is assumed, how that biases the numbers, and what to do about it.
 """
 
 from __future__ import annotations
@@ -38,12 +36,7 @@ _SEEN = 0.01
 def assumptions(
     cluster: Brokers, config: Config, model: FailureModel, sampled: bool = False
 ) -> tuple[str, ...]:
-    """Return the assumptions that affect these inputs, a sentence each.
-
-    cluster: brokers and their racks.
-    sampled: of `simulate`, which follows a calendar of rolling restarts; `evaluate` does not.
-    Returns without a capital and a full stop, to be used in lists and after "Assumed:".
-    """
+    """Return the assumptions that affect these inputs, each without capital and full stop."""
     return (
         *_racks_of_their_own(cluster, model),
         *_racks_of_voters(cluster, config, model),
@@ -261,9 +254,8 @@ def _early_replacements(
 def _by_stages(shape: float, times_longer: float) -> float:
     """How many times more losses a gamma distributed replacement would cause than two stages do.
 
-    The probability that a replacement ends before an exponential outage is the Laplace transform
-    of its time: (1 + s / a)^-a for a gamma distribution of shape a whose mean is s times that of
-    the outage. A loss takes one or two of them: the square.
+    A replacement ends before an exponential outage with probability (1 + s / a)^-a for shape a and
+    a mean of s times that of the outage; a loss takes one or two of them.
     """
     stages = two_stages(shape)
     gamma = (1.0 + times_longer / shape) ** -shape

@@ -70,10 +70,8 @@ class Cost:
 def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) -> Cost:
     """Price a configuration; an unknown rack counts as another rack.
 
-    A waiting fetch is answered when a record arrives, and the follower's next fetch confirms it:
-    one round trip (``Partition.maybeIncrementLeaderHW``).
-
-    load: Includes the round trips within a rack and between racks.
+    A follower's next fetch confirms a record: one round trip
+    (``Partition.maybeIncrementLeaderHW``).
     """
     assert config.replication_factor is not None
     sent = load.records_per_second * load.record_bytes

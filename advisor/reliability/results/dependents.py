@@ -1,8 +1,6 @@
 """Availability of consumer groups and transactions, which also need internal topics.
 
-A group commits to one partition of ``__consumer_offsets``, a transactional producer to one of
-``__transaction_state``; both are written with acks=all. A client that needs several
-partitions stops while any of them is down.
+A client that needs several partitions stops while any of them is down.
 """
 
 from __future__ import annotations
@@ -125,12 +123,8 @@ class Dependents:
 def dependents(result: Topic) -> Dependents:
     """Add the internal topics of a result's cluster, on the same card.
 
-    Replicas and min ISR are the cluster's where it describes them, else Kafka's defaults: 3
-    replicas, min ISR 2 for transactions and the brokers' default (taken as 1) for offsets. The
-    properties files that Kafka ships say 1 replica for both. With fewer brokers than replicas
-    Kafka never creates these topics, and the client never works.
-
-    result: of the topic that is read and written.
+    Replicas and min ISR are the cluster's, else Kafka's defaults: 3, and min ISR 2 for transactions
+    and the brokers' default for offsets. With fewer brokers Kafka never creates these topics.
     """
     version = parse_version(result.config.kafka_version)
     group, transaction, notes = None, None, []

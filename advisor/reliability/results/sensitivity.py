@@ -200,7 +200,7 @@ _ENDS = ("low", "high")
 
 
 def compute_intervals(results: Iterable[Any]) -> None:
-    """Have the intervals of several `ExactMeasures` ready."""
+    """Have the intervals of several `Reliability` ready."""
     unknown = {id(result): result for result in results if not result.intervals}
     with progress_bar(len(unknown), " settings", "95 % intervals") as done:
         for result in unknown.values():
@@ -218,10 +218,7 @@ def tornadoes(
     model: FailureModel,
     values: Mapping[str, float],
 ) -> dict[str, Tornado]:
-    """Evaluate a card with each uncertain number at its low and at its high.
-
-    under: evaluates changed cards, two for each number and the card itself; values: by measure.
-    """
+    """Evaluate a card, by `under`, with each uncertain number at its low and at its high."""
     paths = list(model.uncertain)
     ends = [(path, getattr(model.quantities[path], end)) for path in paths for end in _ENDS]
     # The card is solved as the ends are, so that a number without effect has factor 1.

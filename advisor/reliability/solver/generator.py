@@ -19,11 +19,12 @@ ROUGH = 1e-4
 
 def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
     """Sum the amounts, or each column of them, at each index below ``size``."""
-    if amounts.ndim > 1:
+    if amounts.ndim > 1 and amounts.shape[1] != 1:
         columns: Vector = adds_up(place, size) @ amounts
         return columns
     # Without amounts NumPy counts, in integers.
-    return np.bincount(place, amounts, size).astype(np.float64)
+    found = np.bincount(place, amounts.ravel(), size).astype(np.float64)
+    return found if amounts.ndim == 1 else found[:, None]
 
 
 def adds_up(place: IntArray, size: int) -> sparse.csr_array:

@@ -11,13 +11,12 @@ from advisor.advice.audits.audit import spread_numbers, spread_words
 from advisor.advice.findings.summary import grouped
 from advisor.advice.phrases import (
     count_in_words,
-    dominant,
     first_of,
     how_often,
     listed,
     sentence,
 )
-from advisor.advice.topic_settings import config_of, load_of
+from advisor.advice.situation import config_of, load_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.decision.evaluator import DRAWS
 from advisor.decision.verdict import SEVERITIES
@@ -110,7 +109,7 @@ def test_ok_needs_met_goals_nothing_critical_and_nothing_broken() -> None:
     found = audit(Cluster(SIX, (dead,)), CLOUD)
     assert (found.topics[0].severity, found.ok) == ("ok", False)
     assert found.quick_verdict.now == ("dead: 1 of 1 partition without a leader",)
-    assert found.topics[0].missed == "1 of 1 partition without a leader"
+    assert found.topics[0].broken == ("1 of 1 partition without a leader",)
     assert "now 1 of 1 partition without a leader" in found.topics[0].sentence
 
 
@@ -300,9 +299,6 @@ def test_phrases() -> None:
     assert how_often(1e-6) == "rarer than once in 2,000 years"
     assert how_often(1.0) == "all the time"
     assert how_often(0.95) == "once in 4 months"
-    assert dominant({}) == ""
-    assert dominant({"broker.crash": 3.0, "x": 1.0}) == "broker crashes (75 %)"
-    assert dominant({"a": 1.0, "b": 1.0, "c": 1.1}) == "c (35 %)"
     assert [significant(x) for x in (0, 178487.06, 5.591e-6, 3.0)] == [
         "0",
         "180,000",

@@ -9,8 +9,7 @@ import pytest
 import advisor
 from advisor.__main__ import main
 from advisor.advice import Goals, audit, recommend
-from advisor.advice.audits.current_state import NextFailure
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import NextFailure, state_lines
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.cluster.observed import Observed
 from advisor.reliability.failures.failure_model import FailureModel
@@ -94,7 +93,7 @@ def test_one_in_sync_replica_differs_from_two() -> None:
     assert fine.ok
     assert not bad.ok
     assert "KRA110" in {f.code for f in bad.findings} - {f.code for f in fine.findings}
-    assert bad.topics[0].missed == "1 of 1 partition with one in-sync replica left"
+    assert bad.topics[0].broken == ("1 of 1 partition with one in-sync replica left",)
     assert fine.now != bad.now
     assert fine.explain() != bad.explain()
     both = audit(Cluster(SIX, (two, one)), CARD, goals=LOOSE)
@@ -356,3 +355,17 @@ def test_a_missing_broker_is_a_finding_that_says_how_to_replace_it() -> None:
         assert "with the same node.id" in told.rule.remedy
     whole = Cluster(SIX, (topic("t", (1, 2, 3), least=2),))
     assert "KRA318" not in {each.code for each in audit(whole, CARD).findings}
+
+
+def test_a_reassignment_left_half_done_is_said_though_all_is_in_sync() -> None:
+    """Four replicas of one partition and three of another: finish or undo; not while it runs."""
+    three = Partition(0, 1, (1, 2, 3), (1, 2, 3))
+    four = Partition(1, 1, (1, 2, 3, 4), (1, 2, 3, 4))
+    moving = Partition(1, 1, (1, 2, 3, 4, 5), (1, 2, 3, 4), adding=(5,))
+    (line,) = said(Topic("t", (three, four)))
+    assert line == (
+        "Half done: partitions of t differ in their number of replicas; finish or undo the "
+        "reassignment."
+    )
+    assert said(topic("u", (1, 2), least=1), Topic("t", (three, four)))[-1] == line
+    assert not any(text.startswith("Half done") for text in said(Topic("t", (three, moving))))

@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.advice.audits.audit import audit
-from advisor.advice.audits.setting_lines import FACTOR, MIN_ISR, Lines
+from advisor.advice.audits.sarif import FACTOR, MIN_ISR, Lines
 from advisor.cluster import load_cluster
 from advisor.reliability.failures.failure_model import FailureModel
 

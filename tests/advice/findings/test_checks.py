@@ -11,9 +11,8 @@ from advisor.advice.findings.catalogue import RULES
 from advisor.advice.findings.checks import (
     check_delivery_timeout,
     check_producer,
-    check_topic,
 )
-from advisor.advice.topic_settings import config_of
+from advisor.advice.situation import config_of
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.observed import Observed, Setting
 from advisor.formatting import significant
@@ -22,14 +21,14 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 from checked_topics import CARD, ONE, SIX, partition, with_min_isr
-from read_cluster import findings_of
+from read_cluster import findings_of, findings_of_topic
 
 
 def codes(
     topic: Topic, brokers: dict[int, str | None] | None = None, version: str = "4.1"
 ) -> set[str]:
     cluster = Cluster(brokers or SIX, (topic,))
-    found = check_topic(topic, cluster, config_of(topic, version, {"acks": "all"}))
+    found = findings_of_topic(topic, cluster, version)
     return {finding.code for finding in found}
 
 
@@ -80,7 +79,7 @@ def test_the_last_replica_in_sync_is_reported_where_it_leads() -> None:
     leaderless, alone = partition(0, leader=None, isr=(1,)), partition(1, isr=(1,))
     assert codes(with_min_isr(1, leaderless)) == {"KRA101", "KRA104", "KRA105"}
     topic = with_min_isr(1, leaderless, alone)
-    said = check_topic(topic, Cluster(SIX, (topic,)), config_of(topic, "4.1", {"acks": "all"}))
+    said = findings_of_topic(topic, Cluster(SIX, (topic,)))
     (last,) = [str(finding) for finding in said if finding.code == "KRA110"]
     assert "1 of 2 partitions" in last
 
@@ -105,7 +104,7 @@ def test_min_isr_above_rf_depends_on_the_version() -> None:
     topic = with_min_isr(4)
     cluster = Cluster(SIX, (topic,))
     said = {
-        version: " ".join(map(str, check_topic(topic, cluster, config_of(topic, version, {}))))
+        version: " ".join(map(str, findings_of_topic(topic, cluster, version)))
         for version in ("3.6", "3.7")
     }
     assert "Kafka 3.6 refuses every acks=all write" in said["3.6"]
@@ -127,7 +126,7 @@ def test_switches_are_read_in_any_case(text: str, is_on: bool) -> None:
 def test_unclean_election_by_default_is_reported() -> None:
     """Before 0.11 unclean election is on by default, and the finding says so."""
     topic = with_min_isr(2)
-    found = check_topic(topic, Cluster(SIX, (topic,)), config_of(topic, "0.10.2", {}))
+    found = findings_of_topic(topic, Cluster(SIX, (topic,)), "0.10.2")
     assert any("the default of Kafka 0.10.2" in str(f) for f in found if f.code == "KRA302")
 
 
@@ -273,7 +272,7 @@ def test_partitions_are_counted_and_named() -> None:
     """A finding about some partitions says how many of all, and which."""
     topic = with_min_isr(2, partition(0), partition(1, leader=None), partition(2, leader=None))
     cluster = Cluster(SIX, (topic,))
-    (found,) = check_topic(topic, cluster, config_of(topic, "4.1", {}))
+    (found,) = findings_of_topic(topic, cluster)
     assert found.partitions == (1, 2)
     assert str(found) == "KRA104 t: 2 of 3 partitions without a leader."
     data = found.to_dict()
@@ -343,14 +342,14 @@ def test_values_are_those_of_the_partitions_that_have_them() -> None:
     """Where replication factors differ, each finding names its own partitions and values."""
     mixed = with_min_isr(2, partition(0), partition(1, (1, 2)), partition(2, (3,)))
     cluster = Cluster(SIX, (mixed,))
-    found = {f.code: f for f in check_topic(mixed, cluster, config_of(mixed, "4.1", {}))}
+    found = {f.code: f for f in findings_of_topic(mixed, cluster)}
     assert found["KRA102"].detail == "in 1 of 3 partitions min ISR and RF are both 2."
     assert found["KRA102"].partitions == (1,)
     assert found["KRA204"].partitions == (2,)
     # Kafka takes min ISR 2 for 1 there, so nothing is refused.
     assert "KRA106" not in found
     above = with_min_isr(4)
-    said = {f.code: f.detail for f in check_topic(above, cluster, config_of(above, "4.1", {}))}
+    said = {f.code: f.detail for f in findings_of_topic(above, cluster)}
     assert said["KRA102"] == "min ISR and RF are both 3 (min ISR 4 counts as 3)."
     # One less than two replicas would be the setting that loses records.
     assert "add a third one first" in RULES["KRA102"].remedy

@@ -4,12 +4,10 @@ import json
 
 import pytest
 
-from advisor.advice.findings.checks import check_topic
-from advisor.advice.topic_settings import config_of
 from advisor.cluster import Cluster, Topic, load_cluster
 from advisor.cluster.observed import Observed, Setting
 from checked_topics import ONE, SIX, partition, with_min_isr
-from read_cluster import findings_of
+from read_cluster import findings_of, findings_of_topic
 
 OFFSETS, TRANSACTIONS = "offsets.topic", "transaction.state.log"
 AUTO = "auto.create.topics.enable"
@@ -85,7 +83,7 @@ def test_frameworks_are_known_by_the_names_of_their_topics(name: str, code: str)
     """Those of Strimzi's examples and of MirrorMaker 2, but no name that anyone may use."""
     topic = internal(name)
     cluster = Cluster(SIX, (topic,))
-    told = {each.code for each in check_topic(topic, cluster, config_of(topic, "4.1", {}))}
+    told = {each.code for each in findings_of_topic(topic, cluster)}
     assert told == {code}
 
 
@@ -102,7 +100,7 @@ def test_what_newer_tools_leave_out_is_the_default(
 ) -> None:
     """From 3.0 on kafka-topics.sh asks the brokers, so that nothing is assumed."""
     topic = Topic("t", (partition(),), topic_id=topic_id)
-    told = check_topic(topic, Cluster(SIX, (topic,)), config_of(topic, version, {}))
+    told = findings_of_topic(topic, Cluster(SIX, (topic,)), version)
     assert ("KRA107" in {each.code for each in told}) == assumed
 
 

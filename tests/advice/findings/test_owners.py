@@ -3,13 +3,11 @@
 import pytest
 
 from advisor.advice.audits.audit import audit
-from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.owners import MIRRORED, OWNERS, owner_of
-from advisor.advice.topic_settings import config_of
 from advisor.cluster import Cluster, load_cluster
 from advisor.reliability.workload import Workload
 from checked_topics import ONE, SIX, with_min_isr
-from read_cluster import findings_of
+from read_cluster import findings_of, findings_of_topic
 
 MIRROR = {"west.checkpoints.internal"}
 KNOWN = [
@@ -87,12 +85,11 @@ def test_the_remedy_names_the_option(topic: str) -> None:
     owner = owner_of(topic)
     assert owner is not None
     for checked in (with_min_isr(1, ONE, name=topic), with_min_isr(3, name=topic)):
-        config = config_of(checked, "4.2", {"acks": "all"})
-        (told,) = check_topic(checked, Cluster(SIX, (checked,)), config)
+        (told,) = findings_of_topic(checked, Cluster(SIX, (checked,)), "4.2")
         assert told.remedy == f"{told.rule.remedy} {owner.advice}"
         assert told.to_dict()["remedy"] == told.remedy
     other = with_min_isr(3)
-    (told,) = check_topic(other, Cluster(SIX, (other,)), config_of(other, "4.2", {"acks": "all"}))
+    (told,) = findings_of_topic(other, Cluster(SIX, (other,)), "4.2")
     assert told.remedy == told.rule.remedy
 
 
@@ -186,8 +183,7 @@ def test_share_groups_need_brokers_too(version: str | None, groups: bool) -> Non
 def test_unclean_election_may_leave_consumers_hanging() -> None:
     """What lacks the end of a transaction stops those who read committed records: KAFKA-20716."""
     topic = with_min_isr(1, ONE)
-    config = config_of(topic, "0.10.2", {"acks": "all"})
-    told = check_topic(topic, Cluster(SIX, (topic,)), config)
+    told = findings_of_topic(topic, Cluster(SIX, (topic,)), "0.10.2")
     (unclean,) = [found for found in told if found.code == "KRA302"]
     assert "KAFKA-20716" in unclean.rule.why
     assert "kafka-transactions.sh" in unclean.remedy

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from advisor.__main__ import main
 from advisor.advice import recommend
 from advisor.advice.migration.plan import MigrationPlan, make_plan
-from advisor.advice.migration.target_settings import ALLOW, lowered_min_isr, with_usual_floor
+from advisor.advice.migration.planned_changes import ALLOW, lowered_min_isr, with_usual_floor
 from advisor.cluster import Cluster, Partition, Topic, load_cluster
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel

@@ -7,7 +7,7 @@ import pytest
 
 from advisor.advice import recommend
 from advisor.advice.audits.audit import audit
-from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.current_state import state_lines
 from advisor.cluster import load_cluster
 from advisor.reliability.failures.failure_model import FailureModel
 

@@ -11,9 +11,8 @@ from kafka import KafkaProducer
 
 import advisor
 from advisor import catalog
-from advisor.advice.migration import client_defaults as module
-from advisor.advice.migration.client_defaults import client_defaults, newest
-from advisor.advice.migration.other_clients import other_client_files
+from advisor.advice.migration import other_clients as module
+from advisor.advice.migration.other_clients import client_defaults, newest, other_client_files
 from advisor.advice.migration.properties import broker_properties
 from advisor.cli import text
 from advisor.errors import ConfigError, ModelError

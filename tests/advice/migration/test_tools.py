@@ -222,14 +222,6 @@ def test_copied_bytes_and_time_are_stated() -> None:
     assert not any("takes at least" in line for line in alone.steps)
 
 
-def test_excess_replicas_are_kept() -> None:
-    """A topic with more replicas than recommended keeps them and its settings, with a note."""
-    made = plan(topic("rich", (1, 2, 3, 4), min_insync_replicas="3"))
-    assert made.moves == ()
-    assert not any("--entity-name rich" in line for line in made.steps)
-    assert position(made.steps, "# rich has 4 replicas and keeps them") >= 0
-
-
 def test_replicas_in_one_rack_are_spread() -> None:
     """A topic with enough replicas in one rack is still moved over the racks."""
     made = plan(topic("t", (1, 4, 2), min_insync_replicas="2"))

@@ -3,7 +3,7 @@
 import pytest
 
 import advisor
-from advisor.advice.recommendations.what_helps import Help, ways, what_helps
+from advisor.advice.recommendations.remedies import Help, ways, what_helps
 from advisor.catalog import model_names
 from advisor.reliability.failures.card import HOSTINGS
 from advisor.reliability.failures.mechanisms import table

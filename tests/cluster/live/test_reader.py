@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.kafka_version import controller_of
 from advisor.advice.migration.plan import make_plan
 from advisor.advice.migration.tools import Tools
+from advisor.advice.situation import controller_of
 from advisor.cluster import Cluster, load_cluster
 from advisor.cluster.live.client import BROKER, TOPIC, Answers, parse_setting
 from advisor.cluster.live.deadline import run_with_timeout

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.kafka_lab.machine_load import ExpectedServing, TooBusyError
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.node_properties import ClusterTimeouts
 from advisor.kafka_lab.observation import quiescence
 from advisor.kafka_lab.observation.controller_state import ControllerState
 from advisor.kafka_lab.observation.quiescence import OpenFaults, pending_work, wait_until_quiescent
 from advisor.kafka_lab.observation.snapshot import Snapshot, state_from_snapshot
+from advisor.kafka_lab.real_simulation import ExpectedServing, TooBusyError
 from advisor.protocol.log.leader_epoch_cache import EpochStart
 from advisor.protocol.log.replica_log import Log, Run
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration

@@ -10,7 +10,6 @@ from advisor.lessons.clients.delivery import deliver
 from advisor.lessons.clients.scala_producer import deliver_scala
 from advisor.lessons.clients.scripted_broker import (
     ANSWER_LOST,
-    OK,
     REFUSED,
     REQUEST_LOST,
     SILENT,
@@ -21,18 +20,6 @@ from advisor.protocol.rules.config import Config
 
 PLAIN = Config(acks="all", enable_idempotence=False, linger_ms=0)
 SAFE = Config(acks="all", linger_ms=0)
-
-
-# --- how the application sends -------------------------------------------------------------------
-
-
-def test_waiting_for_each_record_keeps_order_and_can_stop() -> None:
-    """``send().get()``: one record at a time; an application may stop after an error."""
-    config = PLAIN.changed(retries=0)
-    stopped = deliver(config, 4, in_turn(OK, REFUSED), wait_for_each=True, stop_at_error=True)
-    assert (stopped.sent, stopped.log, stopped.refused) == ((0, 1), (0,), (1,))
-    continued = deliver(config, 4, in_turn(OK, REFUSED), wait_for_each=True)
-    assert continued.log == (0, 2, 3)
 
 
 def test_0_8_sync_raises_after_three_retries() -> None:
@@ -79,7 +66,6 @@ def test_0_8_retries_make_duplicates() -> None:
         lambda: deliver(PLAIN, -1),
         lambda: deliver(PLAIN, 1, round_trip_ms=0),
         lambda: deliver(PLAIN, 1, every_ms=math.nan),
-        lambda: deliver(PLAIN, 1, until_ms=math.inf),
         lambda: deliver_scala(-1),
         lambda: deliver_scala(1, mode="both"),
     ],

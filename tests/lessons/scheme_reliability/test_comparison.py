@@ -283,3 +283,14 @@ def test_no_scheme_loses_more_often_than_it_loses_records(per_second: float) -> 
         most = row.acked_records_lost_per_year * (1.0 + 1e-12)
         assert 0.0 < row.loss_events_per_year <= most
         assert 0.0 < row.loss_probability_per_year <= most
+
+
+def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
+    """Every measure of the first row equals the result's exactly."""
+    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    cluster = advisor.Cluster.uniform(brokers=6, racks=3)
+    result = evaluate(cluster, config, CLOUD, Workload(partitions=12))
+    row = rows_beside(result)[0]
+    assert row == compare_schemes(cluster, config, CLOUD, Workload(partitions=12))[0]
+    for measure in measure_table.names():
+        assert getattr(row, measure) == getattr(result, measure)

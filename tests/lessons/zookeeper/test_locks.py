@@ -21,8 +21,14 @@ from advisor.lessons.zookeeper.locks import (
     settle,
     step,
 )
-from advisor.lessons.zookeeper.requests import Create, Exists, Expire, Notification, Reply
-from advisor.lessons.zookeeper.service import watch_count
+from advisor.lessons.zookeeper.service import (
+    Create,
+    Exists,
+    Expire,
+    Notification,
+    Reply,
+    watch_count,
+)
 
 LOCK = "/lock"
 RECIPES = (NAME, SEQUENCE)

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.lessons.zookeeper.requests import (
-    Check,
-    Close,
+from advisor.lessons.zookeeper.service import (
     Connect,
     Create,
     Delete,
@@ -18,13 +16,10 @@ from advisor.lessons.zookeeper.requests import (
     GetChildren,
     GetData,
     Heartbeat,
-    Multi,
     Notification,
     Reply,
     SessionExpired,
     SetData,
-)
-from advisor.lessons.zookeeper.service import (
     ZooKeeper,
     expiry_ms,
     negotiated_timeout_ms,
@@ -77,10 +72,10 @@ def test_kafka_s_session_timeouts_by_version_are_granted_as_asked():
         assert negotiated_timeout_ms(timeout) == timeout
 
 
-@given(st.integers(0, 10**6), st.integers(1, 10**5), st.integers(1, 10**4))
-def test_a_session_ends_within_one_tick_after_its_timeout(last_request, timeout, tick):
+@given(st.integers(0, 10**6), st.integers(1, 10**5))
+def test_a_session_ends_within_one_tick_after_its_timeout(last_request, timeout):
     """The expiry queue runs once a tick; sessions never expire early."""
-    assert 0 < expiry_ms(last_request, timeout, tick) - (last_request + timeout) <= tick
+    assert 0 < expiry_ms(last_request, timeout) - (last_request + timeout) <= 3_000
 
 
 def test_an_idle_session_expires_with_its_ephemeral_nodes():
@@ -113,20 +108,10 @@ def test_every_request_keeps_a_session_alive():
 def test_an_expired_session_can_do_nothing():
     """Every request of its client is answered with SessionExpired."""
     state, _ = run(service(), Expire(1))
-    for request in (Create(1, "/a"), Heartbeat(1), Close(1), GetData(1, "/")):
+    for request in (Create(1, "/a"), Heartbeat(1), GetData(1, "/")):
         after, sent = step(state, request)
         assert after == state
         assert sent == (SessionExpired(1),)
-
-
-def test_closing_a_session_is_one_transaction():
-    """All ephemeral nodes of a session are deleted with one zxid."""
-    state, _ = run(service(), Create(1, "/a", ephemeral=True), Create(1, "/b", ephemeral=True))
-    before = state.zxid
-    state, _ = run(state, Close(1))
-    assert state.zxid == before + 1
-    assert state.nodes["/"].pzxid == state.zxid
-    assert state.nodes["/"].children == ()
 
 
 # Nodes and versions
@@ -171,7 +156,6 @@ def test_sequential_nodes_are_numbered_by_children_ever_created():
         (SetData(1, "/no", "x"), "NONODE"),
         (GetData(1, "/no"), "NONODE"),
         (GetChildren(1, "/no"), "NONODE"),
-        (Check(1, "/a", 1), "BADVERSION"),
     ],
 )
 def test_a_failed_request_changes_nothing(request_, error):
@@ -183,39 +167,17 @@ def test_a_failed_request_changes_nothing(request_, error):
     assert (after.nodes, after.zxid, watch_count(after)) == (state.nodes, state.zxid, 0)
 
 
-def test_a_multi_is_all_or_nothing():
-    """The second part fails, so the first has no effect and no watch fires."""
-    state, _ = run(service("/epoch"), Exists(2, "/controller", watch=True))
-    refused = Multi(1, (Create(1, "/controller", ephemeral=True), Check(1, "/epoch", 9)))
-    after, sent = step(state, refused)
-    assert [effect.error for effect in sent] == ["BADVERSION"]
-    assert after.nodes == state.nodes
-    assert watch_count(after) == 1
+# The leader's conditional write
 
 
-# Controller fencing (KAFKA-6082) and the leader's conditional write
-
-
-def controller_write(session, version, data):
-    """A ZooKeeper controller's write, conditional on its epoch being current."""
-    return Multi(
-        session, (Check(session, "/controller_epoch", version), SetData(session, "/s", data))
-    )
-
-
-def test_kafka_6082_a_zombie_controller_cannot_write():
-    """Its successor incremented /controller_epoch, so the check of the old epoch fails."""
-    state = service("/controller_epoch", "/s")
-    state, sent = run(state, controller_write(1, 0, "by 1"))
-    assert sent[-1].error is None
-    take_over = (
-        Create(2, "/controller", ephemeral=True),
-        SetData(2, "/controller_epoch", "2", version=0),
-    )
-    state, _ = run(state, Multi(2, take_over), controller_write(2, 1, "by 2"))
-    state, sent = run(state, controller_write(1, 0, "by the zombie"))
-    assert sent[-1].error == "BADVERSION"
-    assert state.nodes["/s"].data == "by 2"
+def test_an_expired_session_s_nodes_go_in_one_transaction():
+    """All ephemeral nodes of a session are deleted with one zxid."""
+    state, _ = run(service(), Create(1, "/a", ephemeral=True), Create(1, "/b", ephemeral=True))
+    before = state.zxid
+    state, _ = run(state, Expire(1))
+    assert state.zxid == before + 1
+    assert state.nodes["/"].pzxid == state.zxid
+    assert state.nodes["/"].children == ()
 
 
 def test_a_zombie_leader_cannot_change_the_isr():

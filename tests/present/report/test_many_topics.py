@@ -49,7 +49,7 @@ def test_the_worst_come_first_and_the_others_by_kind(advice: Recommendation, jud
     assert [row["topic"] for row in rows[:MOST_TOPICS]] == names[:MOST_TOPICS]
     numbers = [re.match(r"([\d,]+) topics$", row["topic"]) for row in rows[MOST_TOPICS:]]
     assert sum(int(found[1]) for found in numbers if found) == TOPICS - MOST_TOPICS
-    kinds = {(t.choice.name, t.missed) for t in judged.topics[MOST_TOPICS:]}
+    kinds = {(t.choice.name, t.broken, t.choice.unmet) for t in judged.topics[MOST_TOPICS:]}
     assert len(rows) - MOST_TOPICS == len(kinds) > 1
     assert (
         f"The other {TOPICS - MOST_TOPICS} of {TOPICS} are not shown one by one" in table["hidden"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.errors import InputError
-from advisor.protocol.jvm.java_random import JavaRandom
+from advisor.protocol.jvm import JavaRandom
 from advisor.protocol.rules.assignment import assign, rack_alternated_brokers
 
 FACTS = Path(__file__).resolve().parents[2] / "facts"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.errors import InputError
-from advisor.protocol.rules.assignment import assign, initial_leader_and_isr
+from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.partition_registration import Registration, new_registration
 
 RACKS = st.one_of(st.none(), st.sampled_from("abcd"), st.text(max_size=3))
@@ -99,30 +99,6 @@ def test_brokers_of_another_shape_are_refused(brokers: Any):
 
 
 # --- a new partition -------------------------------------------------------------------------
-
-
-def test_a_new_partition_starts_with_its_active_replicas():
-    """The ISR of [1, 0, 2] is all of it, or [0] if 1 and 2 are fenced; its first member leads."""
-    assert initial_leader_and_isr([1, 0, 2]) == (1, (1, 0, 2))
-    assert initial_leader_and_isr([1, 0, 2], fenced={1, 2}) == (0, (0,))
-    assert initial_leader_and_isr([1, 0, 2], {1}, {0}) == (2, (2,))
-
-
-def test_a_new_partition_without_an_active_replica_is_refused_in_kafkas_words():
-    """Without an active replica the topic is rejected, since it could not have a leader."""
-    with pytest.raises(InputError) as refused:
-        initial_leader_and_isr([1, 0, 2], fenced={1, 2}, in_controlled_shutdown={0})
-    assert str(refused.value) == (
-        "Unable to replicate the partition 3 time(s): "
-        "All brokers are currently fenced or in controlled shutdown."
-    )
-    for fenced in ({0, 1, 2}, {0, 1, 2, 3}):
-        with pytest.raises(InputError) as refused:
-            initial_leader_and_isr([1, 0, 2], fenced=fenced)
-        assert str(refused.value) == (
-            "Unable to replicate the partition 3 time(s): All brokers are currently fenced."
-        )
-    assert new_registration((1, 0, 2), frozenset({3})) is None
 
 
 def test_the_first_record_of_a_partition_has_its_active_replicas_in_sync():

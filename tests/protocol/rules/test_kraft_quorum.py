@@ -10,18 +10,13 @@ from hypothesis import strategies as st
 
 from advisor.errors import ConfigError
 from advisor.protocol.rules.kraft_quorum import (
-    Voter,
-    can_elect,
     even_spread,
     fatal_zones,
     majority,
-    nodes_lost_to_stop,
     quorum_survives,
-    run_election,
     spread,
     spread_table,
     tolerated,
-    vote,
 )
 
 
@@ -108,77 +103,9 @@ def test_fatal_zones_agree_with_the_count(zone_of):
         assert (fatal_zones(zone_of, size) == ()) == (size <= survived)
 
 
-def test_combined_mode_loses_brokers_with_the_quorum():
-    """Two node failures stop a combined quorum of three and two brokers; dedicated: no broker."""
-    assert nodes_lost_to_stop([1, 2, 3], [1, 2, 3]) == (2, 2)
-    assert nodes_lost_to_stop([1, 2, 3], [1, 2, 3, 4, 5]) == (2, 2)
-    assert nodes_lost_to_stop([101, 102, 103], [1, 2, 3]) == (2, 0)
-    assert nodes_lost_to_stop([1, 2, 101], [1, 2, 3]) == (2, 1)
-
-
 def test_no_voters_is_an_error():
     """A quorum without voters and a placement without zones are errors."""
     with pytest.raises(ConfigError, match="at least 1"):
         majority(0)
     with pytest.raises(ConfigError, match="zones=0"):
         even_spread(3, 0)
-
-
-# The vote
-
-
-@pytest.mark.parametrize(
-    ("voter", "candidate", "granted"),
-    [
-        (Voter(1, 4), Voter(2, 3), False),
-        (Voter(1, 4), Voter(2, 4), True),
-        (Voter(1, 4, voted_for=3), Voter(2, 4), False),
-        (Voter(1, 4, voted_for=2), Voter(2, 4), True),
-        (Voter(1, 4, voted_for=3), Voter(2, 5), True),
-        (Voter(1, 4, log_epoch=2, log_end=9), Voter(2, 5, log_epoch=2, log_end=8), False),
-        (Voter(1, 4, log_epoch=2, log_end=9), Voter(2, 5, log_epoch=3, log_end=1), True),
-        (Voter(1, 4, log_epoch=3, log_end=1), Voter(2, 5, log_epoch=2, log_end=9), False),
-    ],
-)
-def test_kip_595_when_a_vote_is_granted(voter, candidate, granted):
-    """One vote per epoch, never for an older epoch or a shorter log."""
-    after, given_ = vote(voter, candidate)
-    assert given_ is granted
-    assert after.epoch == max(voter.epoch, candidate.epoch)
-    assert (after.voted_for == candidate.id) is granted or voter.voted_for == candidate.id
-
-
-def test_at_most_one_leader_an_epoch():
-    """Three voters, every sequence of three elections, every set of voters reached."""
-    ids = (1, 2, 3)
-    tries = [(c, frozenset(reached)) for c in ids for reached in subsets(ids)]
-    for first, second, third in product(tries, repeat=3):
-        voters = {voter: Voter(voter) for voter in ids}
-        won = {}
-        for candidate, reached in (first, second, third):
-            election = run_election(voters, candidate, reached)
-            voters = election.voters
-            if election.won:
-                assert election.epoch not in won
-                won[election.epoch] = candidate
-
-
-def test_a_living_majority_elects_and_keeps_what_is_committed():
-    """All live sets, all logs: a majority can elect; the winner has all committed records."""
-    ids = (1, 2, 3)
-    for ends in product(range(3), repeat=3):
-        voters = {v: Voter(v, log_epoch=1, log_end=end) for v, end in zip(ids, ends, strict=True)}
-        committed = sorted(ends)[-majority(3)]
-        for alive in subsets(ids):
-            assert can_elect(voters, alive) == quorum_survives(ids, set(ids) - alive)
-            for candidate in alive:
-                if run_election(voters, candidate, alive).won:
-                    assert voters[candidate].log_end >= committed
-
-
-def test_a_disruptive_epoch_does_not_stop_the_majority():
-    """A voter with a higher epoch from failed elections does not block the others."""
-    voters = {1: Voter(1, 9, 1), 2: Voter(2, 1, log_epoch=1, log_end=5), 3: Voter(3, 1)}
-    assert run_election(voters, 1, [2, 3]).voters[2].voted_for != 1
-    assert can_elect(voters, [1, 2, 3])
-    assert can_elect(voters, [1, 2])

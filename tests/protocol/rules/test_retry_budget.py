@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.lessons.clients.delivery import deliver
-from advisor.lessons.clients.producer import backoff_ms
 from advisor.lessons.clients.scripted_broker import OK, SILENT_AFTER_APPEND, Answer, outage
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.retry_budget import retry_budget_ms, waiting_budget_ms
+from advisor.protocol.rules.retry_budget import backoff_ms, retry_budget_ms, waiting_budget_ms
 from advisor.protocol.rules.versions import MAX_INT
 
 BUDGETS: list[tuple[str, dict[str, Any], float]] = [
@@ -49,6 +48,25 @@ BUDGETS: list[tuple[str, dict[str, Any], float]] = [
 def test_budget_by_version(version: str, settings: dict[str, Any], budget_ms: float) -> None:
     """The sum of the backoffs or the delivery timeout, whichever is shorter."""
     assert retry_budget_ms(Config(kafka_version=version, **settings)) == budget_ms
+
+
+@pytest.mark.parametrize(
+    ("version", "first_ms", "most_ms", "waits"),
+    [
+        ("3.6", 100, None, [100, 100, 100, 100, 100, 100]),
+        ("3.7", 100, 1000, [100, 200, 400, 800, 1000, 1000]),
+        ("4.2", 50, 200, [50, 100, 200, 200, 200, 200]),
+        ("4.2", 300, 300, [300] * 6),
+        ("4.2", 1000, 300, [300] * 6),
+        ("4.2", 0, 1000, [0] * 6),
+    ],
+)
+def test_backoff_by_version(
+    version: str, first_ms: int, most_ms: int | None, waits: list[float]
+) -> None:
+    """KIP-580: constant before 3.7, since then doubling up to retry.backoff.max.ms."""
+    config = Config(kafka_version=version, retry_backoff_ms=first_ms, retry_backoff_max_ms=most_ms)
+    assert [backoff_ms(config, failures) for failures in range(1, 7)] == waits
 
 
 def test_backoff_by_hand_sums_to_the_budget() -> None:

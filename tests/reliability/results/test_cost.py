@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import advisor
-from advisor.lessons.schemes.comparison import acknowledgement_ms
-from advisor.lessons.schemes.rules import ISR, Scheme
+from advisor.lessons.schemes.rules import ISR, Scheme, acknowledgement_ms
 from advisor.reliability.common_cause.placement import place
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.cost import Cost, cost_of, in_bytes

@@ -1,8 +1,6 @@
 """Read the distributions of times and the repair crews from a card.
 
-The keys `lifetime` and `duration` of a mechanism hold a table with the name of a distribution and
-its number. What a card can say without them, a gamma duration or exponential times, is read as
-that: the same card by other words.
+What a card can say without them, a gamma duration or exponential times, is read as that.
 """
 
 from __future__ import annotations
@@ -63,11 +61,7 @@ class CardTimes:
     needed_for: tuple[str, ...]
 
     def check_numbers(self, numbers: Mapping[str, _Stated], origin: Origin) -> None:
-        """Refuse a list of times whose mean is not what the card states, and a range of crews.
-
-        numbers: those of the card by dotted path.
-        Raises ModelError if they differ by more than rounding, or if there is a range.
-        """
+        """Refuse a list of times whose mean is not what the card states, and a range of crews."""
         if CREWS_PATH in numbers and numbers[CREWS_PATH].is_range:
             raise origin.error(CREWS_PATH, "is a whole number and has no low and high.")
         for path, distribution in self.distributions.items():
@@ -96,12 +90,7 @@ def time_keys(section: str) -> tuple[str, ...]:
 
 
 def read_times(tables: Mapping[str, object], origin: Origin) -> CardTimes:
-    """Separate distributions and crews from the numbers of a card.
-
-    tables: tables of the whole card; anything else is left for `check_card` to reject.
-    Raises ModelError: unknown distributions and keys; numbers that they may not have; superfluous
-        crews.
-    """
+    """Separate distributions and crews from the numbers of a card."""
     distributions: dict[str, TimeDistribution] = {}
     left: dict[str, object] = dict(tables)
     for entry in table().entries:
@@ -267,10 +256,7 @@ def _needed_for(repair: object, origin: Origin) -> tuple[str, ...]:
 
 
 def _each_by_itself() -> list[str]:
-    """The mechanisms after which each broker is repaired by itself.
-
-    Planned restarts bring their own hands.
-    """
+    """Mechanisms after which each broker is repaired by itself; no restarts among them."""
     known: Iterable[Mechanism] = table().entries
     return [
         entry.name

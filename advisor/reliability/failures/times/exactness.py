@@ -26,12 +26,7 @@ class _Card(Protocol):
 
 
 def check_exact(model: _Card) -> None:
-    """Refuse a card that no Markov chain of this package expresses.
-
-    Raises NotComputedError if a time between failures is not exponential, a duration is neither
-        exponential nor gamma, repairs wait for a crew, or a calendar has several restarts at once
-        or without waiting.
-    """
+    """Refuse a card that no Markov chain of this package expresses."""
     if model.calendar is not None:
         model.calendar.check_exact()
     for path, distribution in model.times.items():

@@ -1,7 +1,6 @@
 """Distributions of the time between failures and of outages, by their mean and one number.
 
-A distribution has no mean of its own: the card's ``per_year``, ``minutes`` or ``hours`` give it.
-So a rate can be changed, and its range drawn from, whatever the distribution.
+The mean is the card's, so that a rate can be changed whatever the distribution.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from advisor.kafka_lab import cleanup
+from advisor.kafka_lab import player
 
 
 class Reader:
@@ -27,18 +27,18 @@ def cluster_of(mode: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleanup, "_POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(player, "_POLL_INTERVAL_S", 0.0)
 
 
 def test_a_broker_waits_until_zookeeper_has_forgotten_it() -> None:
     """It is read until the stopped broker is gone, and no longer."""
     reader = Reader({1, 2, 3}, {1, 2, 3}, {1, 3}, {1, 2, 3})
-    cleanup._wait_for_session_ends(cluster_of("zookeeper"), reader, deadline=float("inf"))
+    player._wait_for_session_ends(cluster_of("zookeeper"), reader, deadline=float("inf"))
     assert len(reader.serving) == 1
 
 
 def test_a_broker_of_kraft_starts_at_once() -> None:
     """Nothing is read."""
     reader = Reader({1, 2, 3})
-    cleanup._wait_for_session_ends(cluster_of("kraft"), reader, deadline=float("inf"))
+    player._wait_for_session_ends(cluster_of("kraft"), reader, deadline=float("inf"))
     assert len(reader.serving) == 1

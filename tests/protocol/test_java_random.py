@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor.protocol.jvm.java_random import JavaRandom, shuffle
+from advisor.protocol.jvm import JavaRandom, shuffle
 
 RECORDED = json.loads(
-    (Path(__file__).resolve().parents[2] / "facts" / "java_random.json").read_text(encoding="utf-8")
+    (Path(__file__).resolve().parents[1] / "facts" / "java_random.json").read_text(encoding="utf-8")
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.errors import InputError
-from advisor.protocol.jvm.java_hash import (
+from advisor.protocol.jvm import (
     hash_map_order,
     optional_string_hash,
     string_hash,
@@ -15,7 +15,7 @@ from advisor.protocol.jvm.java_hash import (
 )
 
 RECORDED = json.loads(
-    (Path(__file__).resolve().parents[2] / "facts" / "java_random.json").read_text(encoding="utf-8")
+    (Path(__file__).resolve().parents[1] / "facts" / "java_random.json").read_text(encoding="utf-8")
 )
 
 
