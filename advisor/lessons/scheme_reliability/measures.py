@@ -70,15 +70,16 @@ class SchemeSolution:
         gaps = records_lost.LogGaps(
             source=chain.source,
             target=chain.target,
-            rate=self.rate,
+            rate=self.rate[:, None],
             gap_map=chain.gap_map,
             count=chain.gaps,
             growing=chain.writable,
             new_gap=chain.unflushed,
-            new_gap_hours=self.flux * self.unflushed_hours,
+            new_gap_hours=(self.flux * self.unflushed_hours)[:, None],
         )
         retention_hours = self.parameters.retention_hours
-        self.gap_hours = gaps.mean_hours(self.pi, retention_hours)
+        within = records_lost.on_one_card(retention_hours)
+        self.gap_hours = gaps.mean_hours(self.pi[:, None], within)[..., 0]
         return RecordsAtRisk(
             chain=chain,
             losses=chain.losses,
