@@ -23,7 +23,7 @@ from advisor.reliability.common_cause.set_losses import Tails
 from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.fault_processes import Exchangeable
 from advisor.reliability.measures.first_losses import chances_along, picks
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload

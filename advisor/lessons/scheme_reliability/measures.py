@@ -22,7 +22,7 @@ from advisor.reliability.common_cause.set_losses import (
     losses_of_chain,
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.fault_processes import Exchangeable
 from advisor.reliability.measures import records_lost, struck_alone
 from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
 from advisor.reliability.partition.log_levels import GAP_LOST
