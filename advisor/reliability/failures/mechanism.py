@@ -107,6 +107,20 @@ class Sign(Enum):
     NEW_VERSION = "they have just got another version"
 
 
+_UNITS = {
+    "per_year": "per year",
+    "minutes": "minutes",
+    "hours": "hours",
+    "bytes_per_second": "bytes per second",
+    "seconds": "seconds",
+    "sessions": "session timeouts",
+    "ms_per_leader": "ms per leader",
+    "shape": "(gamma shape)",
+    "crews": "",
+}
+"""By the end of a number's name."""
+
+
 class Number(NamedTuple):
     """A number that a card gives for a mechanism.
 
@@ -122,6 +136,17 @@ class Number(NamedTuple):
     probability: bool = False
     measured_by: str = ""
     question: str = ""
+
+    @property
+    def unit(self) -> str:
+        """In words, from the end of its name.
+
+        >>> Number("unclean_minutes", "until it is back").unit
+        'minutes'
+        """
+        if self.probability:
+            return "(chance)"
+        return next(words for end, words in _UNITS.items() if self.key.endswith(end))
 
     def measured(self, how: str) -> Number:
         """Return the same number of a mechanism for which a user can measure it."""

@@ -38,7 +38,7 @@ class Generator:
     """Rates per hour between states; the healthy state is 0.
 
     rates (states, states): off-diagonal rates from row to column.
-    absorbed (states,): rate out of each state to absorption; zeros if there is none.
+    absorbed (states,): rate out of each state to absorption.
     """
 
     rates: sparse.csr_array
@@ -72,13 +72,7 @@ class Generator:
         rate: Vector,
         absorbed: Vector,
     ) -> Generator:
-        """The generator of some transitions.
-
-        source, target (transitions,): the sources ascend; a pair may come several times, and its
-            rates add up.
-        rate (transitions,).
-        absorbed (states,).
-        """
+        """The generator of some transitions, by ascending source; rates of equal pairs add up."""
         states = len(absorbed)
         begin = np.searchsorted(source, np.arange(states + 1))
         return cls(sparse.csr_array((rate, target, begin), shape=(states, states)), absorbed)
@@ -86,11 +80,12 @@ class Generator:
 
 @dataclass(frozen=True, eq=False)
 class MovePattern:
-    """Pairs of different states with the transitions between them.
+    """Pairs of different states with the transitions between them, whatever their rates.
+
+    Hundreds of transitions may connect the same two states, and most lead back to the healthy one.
 
     moves (moves,): transitions, by source and then by target.
-    first (pairs,): place among them of the first one of each pair.
-    target (pairs,).
+    first, target (pairs,): place among them of the first one of each pair; its target.
     begin (states + 1,): place of the first pair of each source.
     """
 
@@ -110,11 +105,7 @@ class MovePattern:
         return cls(moves, first, pairs % states, begin)
 
     def generator(self, rate: Vector, absorbed: Vector) -> Generator:
-        """The rate matrix.
-
-        rate (transitions,): of every transition, also of those that are left out here.
-        absorbed (states,).
-        """
+        """The rate matrix, from the rates of every transition, also of those left out here."""
         target, begin, states = self.target, self.begin, len(absorbed)
         sums = np.add.reduceat(rate[self.moves], self.first) if len(self.first) else np.zeros(0)
         happen = sums > 0.0
