@@ -19,7 +19,7 @@ from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.failures.fault_processes import Replicas
 from advisor.reliability.measures.draws import (
     AVERAGED,
     FEW_REPLICAS,

@@ -21,7 +21,7 @@ from advisor.reliability.common_cause.first_loss import (
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
 from advisor.reliability.common_cause.struck_racks import StrikeRates
-from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.fault_processes import Exchangeable
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.measures.replica_set import compute_measures, measure

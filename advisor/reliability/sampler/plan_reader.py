@@ -9,7 +9,7 @@ from advisor.reliability.calendar import Calendar
 from advisor.reliability.common_cause.placement import Brokers, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.failures.fault_processes import Replicas
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, table
 from advisor.reliability.failures.times.card_times import CREWS_PATH, DURATION, LIFETIME
 from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
