@@ -96,7 +96,6 @@ plotting.plot_functions.update(
 verdicts.verdict_functions.update(
     reliability=_imported_when_called("verdict_of_reliability", "advisor.decision"),
     floor=_imported_when_called("floor_of_reliability", "advisor.decision"),
-    cluster=_imported_when_called("decide", "advisor.advice.deciding"),
 )
 engines.engines["spark"] = _imported_when_called("run_on_spark", "advisor.pipeline.tasks")
 

@@ -1,7 +1,6 @@
 """Registry of what decides, so that results have a verdict without importing the room above them.
 
-`advisor/__init__.py` fills it; the registered functions import `advisor.decision` or
-`advisor.advice` when called.
+`advisor/__init__.py` fills it; the registered functions import `advisor.decision` when called.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any
 
 verdict_functions: dict[str, Callable[..., Any]] = {}
 """By kind: "reliability" decides about the setting that was evaluated, "floor" says what no setting
-prevents of its measures, "cluster" decides about every topic of a cluster."""
+prevents of its measures."""
 
 
 def verdict_of(kind: str, *arguments: Any, **options: Any) -> Any:

@@ -19,8 +19,9 @@ from typing import NamedTuple
 from stopwatch import seconds
 
 import advisor
-from advisor.advice.deciding import MIDDLE, SURE, decide
-from advisor.decision import Depth
+from advisor.advice.deciding import MIDDLE, SURE, Decision
+from advisor.advice.situation import Situation
+from advisor.decision import Depth, Requirements
 from advisor.reliability.chain.structure_store import FOLDER_VARIABLE, OFF
 from advisor.reliability.evaluate import Reevaluation, forget_chains
 from advisor.reliability.failures import uncertainty
@@ -88,12 +89,18 @@ def intervals() -> tuple[str, float, str, float]:
     )
 
 
+def decide(depth: Depth, draws: int = DRAWS) -> None:
+    """Decide about the six topics of the sample cluster."""
+    situation = Situation.read(sample(), shared=False)
+    asked = Decision(situation, advisor.load_model("three_az_cloud"), Requirements())
+    asked.answered(asked.exactly(draws), depth)
+
+
 def decision() -> tuple[str, float, str, float]:
     """How sure the decision about six topics is, against the decision."""
-    cluster, model = sample(), advisor.load_model("three_az_cloud")
 
     def decided(depth: Depth) -> float:
-        return seconds(lambda: decide(cluster, model, depth=depth), 1)
+        return seconds(lambda: decide(depth), 1)
 
     return (
         f"the decision about six topics and {DRAWS} draws",
@@ -152,7 +159,6 @@ COMPARED = (draws, intervals, stored, decision, report)
 
 def main() -> None:
     """Print processor seconds and memory of a decision, step by step, and of two reports."""
-    cluster, model = sample(), advisor.load_model("three_az_cloud")
     for words, depth in (
         ("the rule alone", Depth(draws=False, sensitivity=False, others=False)),
         ("and other settings", Depth(draws=False, sensitivity=False)),
@@ -160,7 +166,7 @@ def main() -> None:
         ("and what it depends on", Depth()),
     ):
         start = time.process_time()
-        decide(cluster, model, draws=128 if depth.draws else 0, depth=depth)
+        decide(depth, 128 if depth.draws else 0)
         taken = time.process_time() - start
         largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"decision about six topics, {words}: {taken:.1f} s; {largest:,.0f} MB so far")

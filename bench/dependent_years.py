@@ -13,7 +13,7 @@ import math
 from scipy import integrate, stats
 
 from advisor import Cluster, Config, FailureModel, simulate
-from advisor.reliability.sampler.intervals.rates import share
+from advisor.reliability.sampler.intervals import share
 
 CLUSTER = Cluster.uniform(1, 1)
 CONFIG = Config(replication_factor=1, min_insync_replicas=1)

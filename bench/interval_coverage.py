@@ -41,12 +41,11 @@ from advisor.reliability.chain import state_selection
 from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.results.units import IMPORTANCE, SPLITTING
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.cycles.pilot import find_bias
 from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.plan import Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
-from advisor.reliability.sampler.splitting.block import run_block
 from advisor.reliability.sampler.splitting.pilot import find_retrials
 
 LOAD = Workload(partitions=1)

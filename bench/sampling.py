@@ -18,12 +18,11 @@ from stopwatch import seconds
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.cycles.block import begun_by, run_block, sample
+from advisor.reliability.sampler.block import begun_by, run_block, sample_cycles
 from advisor.reliability.sampler.cycles.memory import LOST
 from advisor.reliability.sampler.cycles.pilot import find_bias
 from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 
 YEAR = 8760.0
@@ -138,7 +137,7 @@ def variance_of_a_cycle(model: FailureModel, cycles: int = 200_000) -> float:
     """Of the losses in a sampled cycle, as a multiple of their squared mean."""
     plan = plan_for(TRIO, CONFIG, model, ONE)
     bias = find_bias(plan, SEED).bias
-    done, _ = sample(plan, bias, begun_by(bias, cycles), Block(SEED, 0, 1))
+    done, _ = sample_cycles(plan, bias, begun_by(bias, cycles), Block(SEED, 0, 1))
     mean = done.means[LOST] / cycles
     return float(done.second_moments[LOST] @ done.base**2 / cycles / mean**2 - 1.0)
 

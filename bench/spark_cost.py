@@ -20,8 +20,7 @@ from advisor.pipeline.parcels import Job
 from advisor.pipeline.session import spark_session
 from advisor.progress import ignore
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks, years_per_block
 from advisor.reliability.sampler.plan_reader import plan_for
 
 CORES = 2

@@ -21,11 +21,10 @@ import numpy as np
 
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.units import SPLITTING
-from advisor.reliability.sampler.block import DUE
+from advisor.reliability.sampler.block import DUE, run_block
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
-from advisor.reliability.sampler.splitting.block import run_block
 
 SECONDS = 4.0
 FEWEST_BLOCKS = 20

@@ -8,17 +8,15 @@ commands) or an `Audit` of the topics that exist, both with a verdict and findin
 
 from advisor.advice.audits.audit import Audit, audit
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.findings.catalogue import RULES, Finding, Rule
+from advisor.advice.findings.catalogue import Finding
 from advisor.advice.goals import Goals
 from advisor.advice.recommendations.recommendation import Recommendation, recommend
 
 __all__ = [
-    "RULES",
     "Audit",
     "Finding",
     "Goals",
     "Recommendation",
-    "Rule",
     "TopicAudit",
     "audit",
     "recommend",

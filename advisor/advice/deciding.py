@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from advisor.advice.findings.catalogue import BROKEN, Finding
 from advisor.advice.findings.checks import check_topic
@@ -30,7 +29,7 @@ from advisor.decision import (
     decide_cluster,
 )
 from advisor.decision.evaluator import DRAWS
-from advisor.decision.settings import Placement, candidate_factor
+from advisor.decision.settings import Placement, as_kafka_places, candidate_factor
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import Algorithm, assign
 from advisor.protocol.rules.config import Config
@@ -44,30 +43,6 @@ MIDDLE = Depth(draws=False, sensitivity=False, others=False)
 """The rule at the card's middle values, and nothing beside it."""
 SURE = Depth(sensitivity=False, others=False)
 """How sure it is as well; not what it depends on."""
-
-
-def decide(
-    cluster: Cluster,
-    model: FailureModel,
-    load: Workload | None = None,
-    requirements: Requirements | None = None,
-    *,
-    kafka_version: str | None = None,
-    producer: Mapping[str, Any] | None = None,
-    topics: Sequence[str] | None = None,
-    draws: int = DRAWS,
-    depth: Depth | None = None,
-    allow_lower_durability: bool = False,
-    evaluator: ExactEvaluator | None = None,
-) -> Verdict:
-    """Decide what every topic of a described cluster should be set to.
-
-    load: traffic of each topic. Default: 1,000 records a second.
-    draws: how many draws of the card say how sure the choice is.
-    """
-    situation = Situation.read(cluster, load, kafka_version, producer, topics, shared=False)
-    asked = Decision(situation, model, requirements or Requirements(), allow_lower_durability)
-    return asked.answered(evaluator or asked.exactly(draws), depth)
 
 
 def evaluated_once(evaluated: Evaluate) -> Evaluate:
@@ -194,7 +169,7 @@ class Decision:
         brokers = situation.cluster.brokers
         if not situation.topics:
             config = self.new_topic or _usual(situation)
-            return (TopicQuestion("", Setting(config), situation.load, brokers, _as_kafka),)
+            return (TopicQuestion("", Setting(config), situation.load, brokers, as_kafka_places),)
         return tuple(
             TopicQuestion(
                 topic=topic.name,
@@ -281,11 +256,6 @@ def _usual(situation: Situation) -> Config:
     return config.changed(replication_factor=factor, min_insync_replicas=least)
 
 
-def _as_kafka(replication_factor: int) -> None:
-    """No placement of its own: Kafka places it."""
-    del replication_factor
-
-
 def _smallest(topic: Topic, config: Config) -> Config:
     """The settings with the smallest RF of the topic's partitions, as which a mixed one counts."""
     factor = min(partition.replication_factor for partition in topic.partitions)
@@ -360,7 +330,7 @@ def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool
     def survives(setting: Setting) -> bool:
         share = 1
         if survive == "rack":
-            placed = setting.placement or _as_kafka_places(setting, cluster)
+            placed = setting.placement or _placed_by_kafka(setting, cluster)
             share = max(share_of(replicas, cluster.brokers) for replicas in set(placed))
             racks = {cluster.brokers[broker] for replicas in placed for broker in replicas}
             if fatal_racks(cluster.controllers, racks):
@@ -371,7 +341,7 @@ def surviving(survive: str | None, cluster: Cluster) -> Callable[[Setting], bool
     return survives
 
 
-def _as_kafka_places(setting: Setting, cluster: Cluster) -> Collection[tuple[int, ...]]:
+def _placed_by_kafka(setting: Setting, cluster: Cluster) -> Collection[tuple[int, ...]]:
     brokers = dict(cluster.brokers)
     factor = setting.replication_factor
     kraft = setting.config.mode == "kraft"

@@ -154,16 +154,7 @@ class Goals(FieldTable):
         return f"Goals: {listed(parts) or 'none'}."
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """Return every goal by name as plain JSON data.
-
-        Returns
-        -------
-        dict of str to (float, str or None)
-            None where there is no limit.
-
-        See Also
-        --------
-        Goals : The goals.
+        """Return every goal by name as plain JSON data; None where there is no limit.
 
         Examples
         --------
@@ -208,10 +199,7 @@ def _loss_words(limit: str) -> str:
 def judge(
     goals: Goals, measures: Mapping[str, float], survival: Survival | None
 ) -> dict[str, bool]:
-    """Return for each goal whether it is met.
-
-    survival: effect of losing what `goals.survive` names; None without such a goal.
-    """
+    """Return for each goal whether it is met, given what losing the rack or broker does."""
     met = {name: measures[name] <= limit for name, limit in goals.limits.items()}
     if survival is not None:
         met[SURVIVE_WITHOUT_LOSS] = survival.without_loss
@@ -220,10 +208,7 @@ def judge(
 
 
 def decades_short(goals: Goals, measures: Mapping[str, float]) -> float:
-    """Return by how many decades the measures exceed their limits, summed over the limits.
-
-    Exceeding a limit of 0 counts as 20 decades, more than any other limit can be exceeded by.
-    """
+    """Return by how many decades limits are exceeded, summed; 20 for a limit of 0."""
     short = 0.0
     for name, limit in goals.limits.items():
         if measures[name] > limit:

@@ -65,10 +65,7 @@ class MonthlyCost:
 
 
 def load_prices(name: str = "aws-us-east-1") -> Prices:
-    """Return the list prices of a provider from ``data/prices.csv``.
-
-    name: id of a row: "aws-us-east-1" or "gcp-us".
-    """
+    """Return the list prices of a row of ``data/prices.csv``: "aws-us-east-1" or "gcp-us"."""
     with catalog.data_path(_FILE).open(encoding="utf-8", newline="") as file:
         rows = {row["id"]: row for row in csv.DictReader(file)}
     if name not in rows:

@@ -23,6 +23,16 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
+MILLISECONDS_PER_HOUR = 3_600_000.0
+# Some set retention.ms to the largest long where they mean -1.
+_ENDLESS_MS = 100.0 * HOURS_PER_YEAR * MILLISECONDS_PER_HOUR
+_UNLIMITED = "-1"
+NEWEST_WITH_ZOOKEEPER = "3.9"
+# From 3.7 on the ISR is compared with min(min.insync.replicas, replicas): `effectiveMinIsr` in
+# `kafka/cluster/Partition.scala`, absent in 3.6.2 (KAFKA-15583). No feature level switches it.
+NEWEST_REFUSING = "3.6"
+_ASK = "say --kafka-version if it is another."
+
 
 def check_arguments(
     cluster: object,
@@ -161,10 +171,7 @@ def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
 
 
 def usual_config(topics: Sequence[Topic], kafka_version: str) -> Config | None:
-    """Return the settings of most partitions, with acks=all; None without topics.
-
-    Internal topics do not count.
-    """
+    """Return the settings of most partitions, internal topics aside; None without topics."""
     settings = _partitions_by_setting(topics)
     if not settings:
         return None
@@ -222,12 +229,6 @@ def _partitions_by_setting(topics: Sequence[Topic]) -> Counter[tuple[int, int | 
     return settings
 
 
-MILLISECONDS_PER_HOUR = 3_600_000.0
-# Some set retention.ms to the largest long where they mean -1.
-_ENDLESS_MS = 100.0 * HOURS_PER_YEAR * MILLISECONDS_PER_HOUR
-_UNLIMITED = "-1"
-
-
 def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> Config:
     """Return a topic's settings, with Kafka's defaults where the description states none."""
     stated: dict[str, Any] = {}
@@ -272,10 +273,7 @@ def partition_bytes(
 
 
 def retained_bytes(topics: Sequence[Topic], load: Workload, measured: Mapping[str, float]) -> float:
-    """Return the bytes of one copy of everything: partitions keep what these do on average.
-
-    Kafka's own topics carry none of the load.
-    """
+    """Return the bytes of one copy of everything, partitions keeping what users' do on average."""
     users = [topic for topic in topics if not topic.internal]
     if not users:
         return load.retained_bytes
@@ -304,13 +302,6 @@ def _is_digits(text: str) -> bool:
 
 def _compacted(topic: Topic) -> bool:
     return "compact" in topic.configs.get("cleanup.policy", "")
-
-
-NEWEST_WITH_ZOOKEEPER = "3.9"
-# From 3.7 on the ISR is compared with min(min.insync.replicas, replicas): `effectiveMinIsr` in
-# `kafka/cluster/Partition.scala`, absent in 3.6.2 (KAFKA-15583). No feature level switches it.
-NEWEST_REFUSING = "3.6"
-_ASK = "say --kafka-version if it is another."
 
 
 def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
@@ -357,10 +348,7 @@ def _newest(cluster: Cluster, layout: Layout | None) -> tuple[str, str]:
 
 
 def _above_factor(cluster: Cluster) -> str | None:
-    """Return the first topic whose min ISR is above its replicas; None if there is none.
-
-    A version that counts it as the number of replicas is then not assumed, unless it is proven.
-    """
+    """Return the first topic whose min ISR is above its replicas; None if there is none."""
     if cluster.eligible_leader_replicas:
         return None
     for topic in cluster.topics:
@@ -373,9 +361,8 @@ def _above_factor(cluster: Cluster) -> str | None:
 def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
     """Return mode, ELR and session timeout as `Config` options, as far as they are known.
 
-    They are stated by the user, read from a live cluster, or shown by a partition with an ELR. An
-    upgraded cluster may lack what a new one of its version has, such as KIP-966. What is read from
-    a live cluster says nothing about a version that it does not run.
+    An upgraded cluster may lack what a new one of its version has, such as KIP-966. A live cluster
+    says nothing about a version that it does not run.
     """
     observed, options = cluster.observed, dict[str, Any]()
     layout = LAYOUTS.get(cluster.layout or "")
@@ -420,8 +407,7 @@ def controller_note(cluster: Cluster, version: str) -> str:
 def session_timeout(cluster: Cluster, observed: Observed) -> dict[str, int]:
     """Return the longest session timeout that applies to brokers; {} if not reported.
 
-    Under ZooKeeper each broker's own applies, under KRaft the controllers': brokers that are no
-    controllers report a value that is not used.
+    Under KRaft the controllers' own: others report a value that is not used.
     """
     zookeeper = observed.mode == "zookeeper"
     key = "zookeeper.session.timeout.ms" if zookeeper else "broker.session.timeout.ms"

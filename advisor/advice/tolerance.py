@@ -88,10 +88,7 @@ def least_share(brokers: Mapping[int, str | None], replication_factor: int) -> i
 
 
 def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
-    """Return the largest number of these replicas in one rack.
-
-    A broker without a known rack counts as a rack of its own.
-    """
+    """Return the most of these replicas in one rack; a broker without one is a rack of its own."""
     racks: list[object] = [brokers[broker] for broker in replicas]
     if None in racks:
         places = zip(racks, replicas, strict=True)
@@ -102,9 +99,7 @@ def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
 def survival(share: int, config: Config) -> Survival:
     """Return the effect of losing `share` replicas under a configuration.
 
-    A record acknowledged with acks=all is in at least min ISR logs (KIP-966), one written with
-    acks=1 or acks=0 possibly only in the leader's. The min ISR that counts is
-    `Config.effective_min_insync_replicas`.
+    A record acknowledged with acks=all is in at least min ISR logs (KIP-966), else only in one.
     """
     assert config.replication_factor is not None
     copies = config.effective_min_insync_replicas if config.acks == "all" else 1
@@ -122,11 +117,8 @@ def fatal_racks(
 ) -> tuple[str, ...]:
     """Return those of `racks` whose loss leaves no majority of the controllers, where known.
 
-    Without a majority no leader is elected and no ISR changes, so a partition with a replica in
-    that rack takes no acks=all write: it has no leader, or waits for a follower that stays in the
-    ISR.
-
-    racks: racks that hold replicas. Losing a rack with controllers alone stops no write at once.
+    Without one no leader is elected and no ISR changes: a partition with a replica there takes no
+    acks=all write. Losing a rack with controllers alone stops no write at once.
     """
     zone_of = {voter: rack or "" for voter, rack in (controllers or {}).items()}
     return tuple(rack for (rack,) in fatal_zones(zone_of) if rack and rack in racks)
@@ -149,10 +141,7 @@ def quorum_words(
 def tolerance_table(
     brokers: Mapping[int, str | None], most: int = 5, kafka_version: str = NEWEST_KNOWN
 ) -> tuple[ToleranceRow, ...]:
-    """Return the effect of losing one rack for each RF up to `most` and each min ISR, acks=all.
-
-    Empty if the rack of a broker is unknown.
-    """
+    """Return the effect of losing a rack for each RF and min ISR; empty if a rack is unknown."""
     rows = []
     for factor in range(1, min(most, len(brokers)) + 1):
         for min_isr in range(1, factor + 1):

@@ -36,11 +36,7 @@ class Presence:
 
 
 def presence_of(cluster: Cluster) -> Presence:
-    """Return which brokers are in sync somewhere, and what is known of the others.
-
-    An ISR without a leader proves nothing: its members stay in it when they die. Brokers without
-    replicas are not judged.
-    """
+    """Return which brokers are in sync somewhere; an ISR without a leader proves nothing."""
     partitions = [partition for topic in cluster.elected for partition in topic.partitions]
     observed = cluster.observed
     down = frozenset(() if observed is None else observed.down)

@@ -17,10 +17,7 @@ def part_shown(
     empty: Sequence[str] = (),
     brokers_listed: bool = False,
 ) -> str:
-    """Say in one sentence which part of a cluster is shown; "" if it seems to be all of it.
-
-    empty: names of topics of which no partition is shown.
-    """
+    """Say which part of a cluster is shown, `empty` topics without a partition; "" for all."""
     missing = _not_shown(topics, with_headers, empty)
     if missing:
         return (

@@ -331,10 +331,7 @@ def _bytes(path: str) -> bytes:
 
 
 def _decode(content: bytes, name: str) -> str:
-    """Decode by byte order mark (PowerShell's `>` writes UTF-16), otherwise as UTF-8.
-
-    Invalid UTF-8 is replaced: it can only be prose around the description, which is skipped.
-    """
+    """Decode by byte order mark (PowerShell has UTF-16), else UTF-8; what is invalid is prose."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             try:

@@ -13,9 +13,6 @@ class Service:
     """A managed service that runs Apache Kafka.
 
     marked: which commands of a plan do not work there, and what does in their place.
-    moves_replicas: whether Kafka's own tools move replicas, elect leaders and set options of topics
-        there. Otherwise a plan has the service's commands
-        (`advisor.advice.migration.managed_plan`), and no files for brokers.
     """
 
     name: str
@@ -23,7 +20,6 @@ class Service:
     topics: re.Pattern[str]
     sentence: str
     marked: str
-    moves_replicas: bool
     sources: tuple[str, ...]
 
 
@@ -42,7 +38,6 @@ _SERVICES = (
         "On Amazon MSK server.properties cannot be edited: set options of brokers in an MSK "
         "configuration (aws kafka update-cluster-configuration). Express brokers refuse another RF "
         "or min ISR, and reassignments unless their intelligent rebalancing is paused.",
-        moves_replicas=True,
         sources=(
             f"{_MSK_DOCS}msk-update-broker-count.html",
             f"{_MSK_DOCS}msk-update-cluster-config.html",
@@ -58,7 +53,6 @@ _SERVICES = (
         "min.insync.replicas, and neither can be set for a topic.",
         "On Amazon MSK Serverless neither replicas nor min.insync.replicas can be set: there is "
         "nothing to run. Producers can be given acks=all.",
-        moves_replicas=False,
         sources=(f"{_MSK_DOCS}serverless-config.html",),
     ),
     Service(
@@ -69,7 +63,6 @@ _SERVICES = (
         "of a topic is 1 or 2.",
         "On Confluent Cloud replicas cannot be moved nor leaders elected, and brokers have no "
         "options to set: only min.insync.replicas of a topic is changed, to 1 or 2.",
-        moves_replicas=False,
         sources=(
             "https://docs.confluent.io/cloud/current/topics/manage.html",
             "https://github.com/confluentinc/terraform-provider-confluent (the API answers: Topic "
@@ -84,7 +77,6 @@ _SERVICES = (
         "with avn service topic-update; Aiven places the replicas and sets the brokers' options.",
         "On Aiven for Apache Kafka the service moves the replicas: say with avn service "
         "topic-update how many a topic is to have, and its min.insync.replicas.",
-        moves_replicas=False,
         sources=("https://aiven.io/docs/tools/cli/service/topic",),
     ),
 )

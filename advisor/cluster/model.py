@@ -299,25 +299,6 @@ class Cluster:
     def topic(self, name: str) -> Topic:
         r"""Return a topic by name.
 
-        Parameters
-        ----------
-        name : str
-            Name of the topic.
-
-        Returns
-        -------
-        Topic
-            The topic.
-
-        Raises
-        ------
-        InputError
-            If the cluster has no such topic.
-
-        See Also
-        --------
-        Topic : What is returned.
-
         Examples
         --------
         >>> import advisor
@@ -373,28 +354,11 @@ class Cluster:
         return (*self.topics, *tiered)
 
     def with_racks(self, mapping: Mapping[Any, Any]) -> Cluster:
-        """Return a copy of this cluster with other racks.
+        """Return a copy with other racks, from `{id: rack}` or `{rack: [ids]}`.
 
-        Parameters
-        ----------
-        mapping : mapping
-            `{id: rack}` or `{rack: [ids]}`. Brokers and controllers that are not named keep their
-            rack. A controller whose id is also a broker's moves with that broker if both stood in
-            the same rack. Ids of neither are added as brokers.
-
-        Returns
-        -------
-        Cluster
-            The copy.
-
-        Raises
-        ------
-        InputError
-            If an id or rack is malformed, or a broker is assigned to two racks.
-
-        See Also
-        --------
-        Cluster.uniform : Distributes brokers over racks.
+        Brokers and controllers that are not named keep their rack. A controller whose id is also a
+        broker's moves with that broker if both stood in the same rack. Ids of neither are added as
+        brokers.
 
         Examples
         --------
@@ -406,19 +370,9 @@ class Cluster:
         return replace(self, brokers=brokers, controllers=controllers)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data, which `load_cluster` reads back.
+        """Return plain JSON data, which `load_cluster` reads back: ids are text there.
 
-        Returns
-        -------
-        dict
-            The fields of this class, with the ids of brokers and controllers as text; `mode`,
-            `eligible_leader_replicas`, `layout`, `managed`, `part`, `broker_settings` and
-            `replica_bytes` only where they are given. Topics that were set aside stand with the
-            others.
-
-        See Also
-        --------
-        load_cluster : Reads it back, from a text or file of JSON.
+        Optional fields stand only where they are given, topics that were set aside with the others.
 
         Examples
         --------

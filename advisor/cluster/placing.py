@@ -29,10 +29,7 @@ class CountedTopic:
 
 
 def place(topic: CountedTopic, brokers: Mapping[int, str | None], order: int = 0) -> Topic:
-    """Return the topic with its replicas assigned to brokers, all in sync.
-
-    order: number of the topic, the seed of its placement, so that leaders spread over brokers.
-    """
+    """Return the topic placed on brokers, all in sync; `order` is the seed: leaders spread."""
     if not 1 <= topic.partitions <= MAX_PARTITIONS:
         raise InputError(
             f"topic {topic.name} has partitions {topic.partitions}; give 1 to {MAX_PARTITIONS}"

@@ -76,10 +76,7 @@ def moved(
 
 
 def read_racks(racks: Racks, name: str = "racks", noun: str = "broker") -> dict[int, str | None]:
-    """Return id to rack from any form of `Racks`.
-
-    A TOML file has lines `a = [1, 2]` or `1 = "a"`, in a table of that name or at the top level.
-    """
+    """Return id to rack from any form of `Racks`, in a file from the table of that name if any."""
     if isinstance(racks, Mapping):
         return rack_mapping(racks, name, noun)
     if not isinstance(racks, str | os.PathLike):

@@ -6,9 +6,6 @@ every screen renders. Open `rule.py` for the arithmetic, `comparison.py` for wha
 """
 
 from advisor.decision.comparison import (
-    Comparison,
-    GoalOutcome,
-    MeasureNext,
     Requirements,
     SettingChoice,
 )
@@ -21,16 +18,12 @@ from advisor.decision.decide import (
 )
 from advisor.decision.evaluator import ExactEvaluator, Measured
 from advisor.decision.settings import Setting, TopicQuestion
-from advisor.decision.verdict import Action, Floor, Verdict
+from advisor.decision.verdict import Action, Verdict
 
 __all__ = [
     "Action",
-    "Comparison",
     "Depth",
     "ExactEvaluator",
-    "Floor",
-    "GoalOutcome",
-    "MeasureNext",
     "Measured",
     "Requirements",
     "Setting",

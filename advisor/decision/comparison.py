@@ -134,10 +134,7 @@ def compare(
     requirements: Requirements,
     survives: Survives | None = None,
 ) -> Comparison:
-    """Evaluate today's setting and the candidates, and apply the rule.
-
-    More replicas than the candidates have are evaluated only while a goal is missed.
-    """
+    """Evaluate today's setting and candidates, with more replicas while a goal is missed."""
     if requirements.survive is not None and survives is None:
         raise InputError(f"nothing says what survives the loss of a {requirements.survive}")
     settings, groups = [question.today], list[tuple[int, ...]]()
@@ -171,10 +168,7 @@ def compare(
 def _patient_enough(
     setting: Setting, load: Workload, evaluator: ExactEvaluator, requirements: Requirements
 ) -> Setting:
-    """The setting with the shortest delivery timeout that meets a goal for failed sends.
-
-    The usual one without such a goal, and the longest if none meets it.
-    """
+    """The setting with the shortest delivery timeout that meets a goal for failed sends, if any."""
     limit = requirements.limits.get(REFUSED)
     if limit is None or evaluator.middle(setting, load)[REFUSED] <= limit:
         return setting

@@ -33,9 +33,9 @@ from advisor.decision.evaluator import (
 )
 from advisor.decision.settings import (
     MOST_REPLICAS,
-    Placement,
     Setting,
     TopicQuestion,
+    as_kafka_places,
     beside,
     candidates,
 )
@@ -68,14 +68,12 @@ class Depth:
     draws: how sure each choice is.
     sensitivity: of the least confident choice: the numbers that it depends on, and what to measure
         next.
-    every_sensitivity: the same of every other choice.
     others: one more replica, acks 1 and unclean elections, of each placement class.
     """
 
     draws: bool = True
     sensitivity: bool = True
     others: bool = True
-    every_sensitivity: bool = False
 
 
 def decide_topic(
@@ -116,12 +114,9 @@ def decide_cluster(
 ) -> Verdict:
     """Decide what to set for every topic, and put it into words.
 
-    Topics that have the same setting today, on replicas that stand in racks in the same way, are
-    one placement class: the rule chooses for the one with most partitions, and the numbers of the
-    others are computed for today's and the chosen setting. Draws are taken for the classes that
-    come first, the worst and then the largest, up to `most_chains`.
-
-    most_chains: largest number of chains (settings x rack patterns) that are drawn.
+    Topics with the same setting, on replicas that stand in racks in the same way, are one class:
+    the rule chooses for the one with most partitions, the numbers of the others are their own.
+    Draws are taken for the worst and largest classes, up to `most_chains` (settings x patterns).
     """
     wanted, computed = requirements or Requirements(), depth or Depth()
     asked = evaluator, wanted, survives
@@ -144,7 +139,7 @@ def decide_cluster(
             done(1)
     least = _least_confident([(at, choices[at]) for at in order])
     for at in order:
-        if computed.every_sensitivity or (computed.sensitivity and at == least):
+        if computed.sensitivity and at == least:
             choices[at] = _with_sensitivity(choices[at], classes[at][0], *asked)
     actions = []
     for place, at in enumerate(order):
@@ -186,8 +181,7 @@ def _drawn_classes(ordered: Sequence[Comparison], most_chains: int) -> int:
 def _least_confident(choices: Sequence[tuple[int, SettingChoice]]) -> int | None:
     """The first of the least confident choices; one without draws only if there is no other.
 
-    Of equally confident ones, that whose price of a loss is nearest to where it no longer pays: so
-    the same choice is shown with draws and without, where all are sure.
+    Of equally sure ones that nearest to a price at which it no longer pays, with draws or without.
     """
 
     def confidence(entry: tuple[int, SettingChoice]) -> tuple[float, float]:
@@ -267,10 +261,7 @@ def _severity(today: Setting, changes: bool, losses: float, least: float) -> str
 
 
 def floor_of(comparison: Comparison, evaluator: ExactEvaluator, draw: bool) -> Floor:
-    """Return the least of each measure over the candidates and today's setting.
-
-    At the card's middle values, and in each draw, where another setting may have the least.
-    """
+    """Return the least of each measure over candidates and today's setting, also in each draw."""
     columns, load = comparison.columns, comparison.question.load
     if comparison.question.has_observers:
         # What settings with observers promoted would do is not known.
@@ -440,41 +431,27 @@ def _below(
 
 def verdict_of_reliability(
     result: Reliability,
-    requirements: Requirements | None = None,
     *,
     current: Config | None = None,
-    placement: Placement | None = None,
     draws: int = DRAWS,
     depth: Depth | None = None,
 ) -> Verdict:
-    """Decide about the setting that `evaluate` was asked about, as if it ran today.
-
-    current: what runs today instead.
-    placement: replicas of each partition; by default as Kafka places a new topic.
-    """
-    question, evaluator = _asked(result, current or result.config, placement, draws)
-    return verdict_of([decide_topic(question, evaluator, requirements, depth=depth)], [question])
+    """Decide about the setting that `evaluate` was asked about, as if it or `current` ran today."""
+    question, evaluator = _asked(result, current or result.config, draws)
+    return verdict_of([decide_topic(question, evaluator, depth=depth)], [question])
 
 
-def floor_of_reliability(
-    result: Reliability, *, placement: Placement | None = None, draws: int = 0
-) -> Floor:
+def floor_of_reliability(result: Reliability) -> Floor:
     """Return what no setting with as many replicas prevents of the measures of a result."""
-    question, evaluator = _asked(result, result.config, placement, draws)
-    return floor_of(compare(question, evaluator, Requirements()), evaluator, draws > 0)
+    question, evaluator = _asked(result, result.config, 0)
+    return floor_of(compare(question, evaluator, Requirements()), evaluator, False)
 
 
 def _asked(
-    result: Reliability, config: Config, placement: Placement | None, draws: int
+    result: Reliability, today_config: Config, draws: int
 ) -> tuple[TopicQuestion, ExactEvaluator]:
-    """The question about a result's setting, and who answers it."""
-    today = Setting(config, placement)
-
-    def planned(replication_factor: int) -> Placement | None:
-        return placement if replication_factor == today.replication_factor else None
-
-    brokers = result.cluster.brokers
-    question = TopicQuestion("", today, result.load, brokers, planned)
-    return question, ExactEvaluator(
-        result.cluster, result.model.under(str(result.config.mode)), draws
-    )
+    """The question about a result's topic, and who answers it."""
+    today, brokers = Setting(today_config), result.cluster.brokers
+    question = TopicQuestion("", today, result.load, brokers, as_kafka_places)
+    card = result.model.under(str(result.config.mode))
+    return question, ExactEvaluator(result.cluster, card, draws)

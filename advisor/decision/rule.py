@@ -32,6 +32,9 @@ KEPT_WITHIN_MINUTES, KEPT_WITHIN_SHARE = 10.0, 0.1
 SURE, LIKELY = 0.95, 0.75
 # Sums of the same failures differ by their rounding.
 _ROUNDING = 1e-9
+# Beyond it every setting is out of the question, and sums stay finite.
+_MOST_MINUTES = 1e12
+_FEWEST_DRAWS = 8
 
 
 def losses_per_year(probability: ArrayLike) -> Array:
@@ -46,10 +49,7 @@ def floor(amounts: Array) -> Array:
 
 
 def costs(losses: Array, minutes: Array, minutes_per_loss: float) -> Array:
-    """Return the cost of each setting above the floor, in minutes without writes a year.
-
-    Without the floor the causes that no setting prevents would hide the difference.
-    """
+    """Return the cost above the floor, which would hide differences, in minutes without writes."""
     avoidable_losses = _above_floor(losses)
     if minutes_per_loss == 0.0:
         return _above_floor(minutes)
@@ -184,11 +184,6 @@ def spread(numbers: Array) -> Spread:
     # The difference of two infinite numbers is none.
     median = below if below == above else (below + above) / 2.0
     return Spread(float(median), float(ordered[0]), float(ordered[-1]))
-
-
-# Beyond it every setting is out of the question, and sums stay finite.
-_MOST_MINUTES = 1e12
-_FEWEST_DRAWS = 8
 
 
 class Value(NamedTuple):

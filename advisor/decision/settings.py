@@ -86,6 +86,11 @@ class Setting:
         return f"{words}, acks={config.acks}{unclean}{', ' if self.patience else ''}{self.patience}"
 
 
+def as_kafka_places(replication_factor: int) -> None:
+    """No placement of its own, whatever the RF: Kafka places a new topic."""
+    del replication_factor
+
+
 @dataclass(frozen=True)
 class TopicQuestion:
     """A topic whose setting is to be decided.

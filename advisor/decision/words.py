@@ -85,10 +85,7 @@ def _keep(actions: Sequence[Action]) -> str:
 
 
 def text(actions: Sequence[Action], head: str, site: str = "") -> str:
-    """Return why, so that headline and text have at most 60 words.
-
-    site: what racks and brokers limit, in a sentence; "" for nothing.
-    """
+    """Return why; headline and text have at most 60 words. `site`: what racks and brokers limit."""
     if not actions:
         return ""
     changed = [action for action in actions if action.set_to is not None]
@@ -167,10 +164,7 @@ def _after(actions: Sequence[Action], changed: bool) -> str:
 
 
 def worst_after(actions: Sequence[Action]) -> tuple[Action, Action]:
-    """Return the topics that lose most often and that stop writes longest after the change.
-
-    Both are the most costly one where its numbers read the same.
-    """
+    """Return who loses most often and who stops writes longest; the most costly if alike."""
     costly = max(actions, key=lambda action: action.cost_after)
     losing = max(actions, key=lambda action: action.loss_after)
     stopping = max(actions, key=lambda action: action.refused_after)

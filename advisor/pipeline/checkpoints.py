@@ -1,10 +1,8 @@
-"""Checkpoints: a directory of finished blocks, one Parquet file for each.
+"""Checkpoints: a directory of finished blocks, one Parquet file for each parcel.
 
-Each file is written whole, by the process that sampled the block, as soon as the block is finished.
-Each row has a digest of its values. A file that is torn or corrupt, or has no digest that matches,
-is named in a warning and its block is sampled again.
-
-A fleet keeps records, each of some blocks of one run: one file for each parcel.
+Each file is written whole, by the process that sampled the blocks, as soon as they are finished.
+A file that is torn or corrupt, or has a record without its digest, is named in a warning and its
+blocks are sampled again.
 """
 
 from __future__ import annotations
@@ -20,17 +18,10 @@ from advisor.errors import InputError, MissingExtraError
 from advisor.files import read_input, replace_file
 from advisor.pipeline.parcels import Job, Record, blocks_and_years
 from advisor.progress import Notify
-from advisor.reliability.sampler.block import Row, mark
-from advisor.reliability.sampler.plan import Block, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ROW_SCHEMA = (
-    "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
-    "first_losses long, loss_moments long, events long, causes array<double>, "
-    "outages array<double>, cycles array<double>, digest string"
-)
 RECORD_SCHEMA = "run string, first long, blocks long, rows binary, digest string"
 MOST_FILE_BYTES = 64_000_000
 """Of a file of finished blocks; one block takes a few thousand."""
@@ -42,7 +33,6 @@ _KINDS = [
 ]
 # Files of this module, and those that Spark writes.
 _OURS = re.compile(r"(block-\d{8,}|blocks-[0-9a-f]+-\d+-\d{8,}|part-\d{5,}-.+)\.parquet")
-_OF_A_ROW = re.compile(r"block-\d{8,}\.parquet")
 _FILES = "[!._]*.parquet"
 _OF_ANOTHER_RUN = (
     "{} keeps blocks of other inputs, years or another seed; give those, or name another directory "
@@ -54,63 +44,31 @@ _NOT_A_CHECKPOINT = (
 
 
 def prepare(directory: str) -> None:
-    """Make the directory, unless it exists.
-
-    Raises InputError if it is a file.
-    Raises MissingExtraError if pyarrow is not installed.
-    """
+    """Make the directory, unless it exists."""
     _parquet()
     if Path(directory).exists() and not Path(directory).is_dir():
         raise InputError(_NOT_A_CHECKPOINT.format(directory))
     Path(directory).mkdir(parents=True, exist_ok=True)
 
 
-def write_row(directory: str, row: Row) -> None:
-    """Write one finished block, completely or not at all, with a digest of its values."""
-    _write(Path(directory) / f"block-{row.block:08d}.parquet", [row])
+def write_records(directory: str, records: Sequence[Record], by_block: bool) -> None:
+    """Write the records of a parcel to one file, completely or not at all.
 
-
-def write_records(directory: str, records: Sequence[Record]) -> None:
-    """Write the records of a parcel to one file, completely or not at all."""
-    name = f"blocks-{records[0].run}-{records[0].first:08d}.parquet"
-    _write(Path(directory) / name, records)
-
-
-def with_digest(row: Row | Record) -> dict[str, Any]:
-    """Return the fields of a row or record for a checkpoint, with a digest of their values."""
-    return {**row._asdict(), "digest": _digest(row)}
-
-
-def _write(path: Path, rows: Sequence[Row | Record]) -> None:
+    by_block: of a directory of one run, whose files are named by their one block.
+    """
     import pyarrow as arrow
 
+    first = f"{records[0].first:08d}"
+    name = f"block-{first}.parquet" if by_block else f"blocks-{records[0].run}-{first}.parquet"
     content = BytesIO()
-    table = arrow.Table.from_pylist([with_digest(row) for row in rows])
+    table = arrow.Table.from_pylist([with_digest(record) for record in records])
     _parquet().write_table(table, content)
-    replace_file(path, content.getvalue())
+    replace_file(Path(directory) / name, content.getvalue())
 
 
-def read_rows(
-    directory: str, plan: Plan, blocks: Sequence[Block], notify: Notify
-) -> dict[int, Row]:
-    """Return the rows of the finished blocks among these, by block number.
-
-    notify: called with a warning that names the torn or corrupt files.
-    Raises InputError if the directory has blocks of another run, or other files.
-    """
-    read: list[tuple[object, dict[str, Any]]] = []
-    unread: list[object] = []
-    for path in sorted(Path(directory).glob(_FILES)):
-        table = _table(read_input(path, MOST_FILE_BYTES))
-        if table is not None:
-            read += ((path, fields) for fields in table.to_pylist())
-        elif _OURS.fullmatch(path.name):
-            unread.append(path)
-        else:
-            raise InputError(_NOT_A_CHECKPOINT.format(directory))
-    rows, damaged = _rows_of_run(read, directory, plan, blocks)
-    _report_damaged([*unread, *damaged], notify)
-    return rows
+def with_digest(record: Record) -> dict[str, Any]:
+    """Return the fields of a record for a checkpoint, with a digest of their values."""
+    return {**record._asdict(), "digest": _digest(record)}
 
 
 def _table(content: bytes) -> Any:
@@ -125,12 +83,8 @@ def _table(content: bytes) -> Any:
     return table
 
 
-def _is_whole(fields: dict[str, Any]) -> bool:
-    return fields.keys() == set(Row._fields) and None not in fields.values()
-
-
-def _digest(row: Row | Record) -> str:
-    return sha256(repr(tuple(row)).encode()).hexdigest()
+def _digest(record: Record) -> str:
+    return sha256(repr(tuple(record)).encode()).hexdigest()
 
 
 def _report_damaged(paths: Iterable[object], notify: Notify) -> None:
@@ -143,19 +97,8 @@ def _report_damaged(paths: Iterable[object], notify: Notify) -> None:
     notify(f"{listed} {what} sampled again.")
 
 
-def read_rows_with_spark(
-    session: SparkSession, directory: str, plan: Plan, blocks: Sequence[Block], notify: Notify
-) -> dict[int, Row]:
-    """Read a checkpoint as `read_rows`, through Spark, from any of its file systems."""
-    records, unread = _read_with_spark(session, directory, ROW_SCHEMA)
-    read = [(fields.pop("file_path"), fields) for fields in records]
-    rows, damaged = _rows_of_run(read, directory, plan, blocks)
-    _report_damaged([*unread, *damaged], notify)
-    return rows
-
-
 def _read_with_spark(
-    session: SparkSession, directory: str, schema: str
+    session: SparkSession, directory: str
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the rows of all files, each with its ``file_path``, and the files without any."""
     from pyspark.errors import PySparkException
@@ -163,7 +106,7 @@ def _read_with_spark(
     try:
         files = session.read.format("binaryFile").option("pathGlobFilter", _FILES).load(directory)
         names = {row.path for row in files.select("path").collect()}
-        reader = session.read.schema(schema).option("ignoreCorruptFiles", "true")
+        reader = session.read.schema(RECORD_SCHEMA).option("ignoreCorruptFiles", "true")
         frame = reader.option("pathGlobFilter", _FILES).parquet(directory)
         found = [row.asDict() for row in frame.select("*", "_metadata.file_path").collect()]
     except PySparkException as error:
@@ -184,9 +127,9 @@ def append_with_spark(frame: DataFrame, directory: str) -> None:
 
 
 def read_records(directory: str, jobs: Sequence[Job], notify: Notify) -> list[Record]:
-    """Return the records of finished blocks of these jobs; see `read_rows`.
+    """Return the records of finished blocks of these jobs, perhaps with others of their runs.
 
-    Raises InputError if the directory has blocks of another fleet, or other files.
+    notify: called with a warning that names the torn or corrupt files.
     """
     found: list[Record] = []
     damaged: list[Path] = []
@@ -207,7 +150,7 @@ def read_records_with_spark(
     session: SparkSession, directory: str, jobs: Sequence[Job], notify: Notify
 ) -> list[Record]:
     """Read a checkpoint as `read_records`, through Spark, from any of its file systems."""
-    fields, unread = _read_with_spark(session, directory, RECORD_SCHEMA)
+    fields, unread = _read_with_spark(session, directory)
     found, damaged = [], list(unread)
     for one in fields:
         name = one.pop("file_path")
@@ -223,11 +166,8 @@ def read_records_with_spark(
 def _sound_records(
     fields: Sequence[dict[str, Any]], directory: str, jobs: Sequence[Job]
 ) -> list[Record] | None:
-    """Return records with all of their rows; None if one is damaged or has no digest.
-
-    Raises InputError if one is not a record, or belongs to another fleet.
-    """
-    blocks = {job.run: job.blocks for job in jobs}
+    """Return records with all of their rows; None if one is damaged or has no digest."""
+    years_of = {job.run: {block.index: block.years for block in job.blocks} for job in jobs}
     found = []
     whole = True
     for one in fields:
@@ -242,51 +182,17 @@ def _sound_records(
             kept = blocks_and_years(record)
         except InputError:
             return None
-        wanted = blocks.get(record.run, ())[record.first : record.first + record.blocks]
-        if kept != [(block.index, block.years) for block in wanted]:
+        wanted = years_of.get(record.run)
+        numbered = [index for index, _ in kept] == [*range(record.first, record.first + len(kept))]
+        if (
+            wanted is None
+            or not numbered
+            or any(wanted.get(index, years) != years for index, years in kept)
+        ):
             raise InputError(_OF_ANOTHER_RUN.format(directory))
         whole &= digest is not None
         found.append(record)
     return found if whole else None
-
-
-def _rows_of_run(
-    read: Iterable[tuple[object, dict[str, Any]]],
-    directory: str,
-    plan: Plan,
-    blocks: Sequence[Block],
-) -> tuple[dict[int, Row], list[object]]:
-    """Return the rows of these blocks, and the files of damaged ones; reject those of another run.
-
-    A row without a digest is damaged if it is of this run.
-    """
-    wanted = {block.index: (block.years, mark(plan, block.seed)) for block in blocks}
-    run = mark(plan, blocks[0].seed)
-    rows, damaged = {}, []
-    for path, fields in read:
-        digest = fields.pop("digest", None)
-        if not _is_whole(fields):
-            if digest is None or not _OF_A_ROW.fullmatch(Path(str(path)).name):
-                raise InputError(_NOT_A_CHECKPOINT.format(directory))
-            damaged.append(path)
-            continue
-        row = row_of(fields)
-        if digest not in (None, _digest(row)):
-            damaged.append(path)
-            continue
-        if row.plan != run or wanted.get(row.block, (row.years, run)) != (row.years, run):
-            raise InputError(_OF_ANOTHER_RUN.format(directory))
-        if digest is None:
-            damaged.append(path)
-        elif row.block in wanted:
-            rows[row.block] = row
-    return rows, damaged
-
-
-def row_of(fields: dict[str, Any]) -> Row:
-    """Return the row with these fields, as Parquet and Spark give them."""
-    lists = {name: tuple(fields[name]) for name in ("causes", "outages", "cycles")}
-    return Row(**{**{name: fields[name] for name in Row._fields}, **lists})
 
 
 def _parquet() -> Any:

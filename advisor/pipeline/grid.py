@@ -30,7 +30,7 @@ from advisor.progress import Notify, status_bar, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.plan import cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
@@ -159,10 +159,7 @@ class _Named:
 
     @classmethod
     def read(cls, clusters: Any, configs: Any, models: Any, load: Workload) -> _Named:
-        """Name the arguments and check their types.
-
-        Raises InputError if an argument is empty, of the wrong type, or cannot be read.
-        """
+        """Name the arguments and check their types."""
         found = cls(
             _by_name("clusters", clusters, cluster_of, cluster_name),
             _by_name("configs", configs, lambda config: config, config_name),
@@ -181,10 +178,7 @@ class _Named:
 def _by_name(
     argument: str, given: Any, read: Callable[[Any], T], name: Callable[[Any], str]
 ) -> dict[str, T]:
-    """Return the values of an argument by name; unnamed ones get the name of `name`, numbered.
-
-    Raises InputError if the argument is empty, or a name is not a string.
-    """
+    """Return the values of an argument by name; unnamed ones get the name of `name`, numbered."""
     if isinstance(given, Mapping):
         wrong = [key for key in given if not isinstance(key, str) or not key.strip()]
         if wrong:
@@ -218,10 +212,7 @@ def _unused(wanted: str, named: Mapping[str, object]) -> str:
 def _cells(
     named: _Named, load: Workload, years: float, seed: int
 ) -> tuple[dict[Key, Cell], dict[Key, str]]:
-    """Plan each cell; one that Kafka could not place has a sentence instead.
-
-    Raises InputError if the years or the seed cannot be used.
-    """
+    """Plan each cell; one that Kafka could not place has a sentence instead."""
     cells: dict[Key, Cell] = {}
     refused: dict[Key, str] = {}
     jobs: dict[str, Job] = {}

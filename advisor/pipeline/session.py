@@ -1,11 +1,8 @@
-"""One Spark session per process, without console output.
+"""One Spark session per process, without console output, on loopback where its master is local.
 
-A session takes seconds to start and is kept. The output of the JVM (host name, addresses,
-warnings) goes to a file. With a local master everything listens on 127.0.0.1 only.
-
-Where it runs is configured as for any program of Spark: by `spark-submit`, by the environment's
-PYSPARK_SUBMIT_ARGS, or by the file spark-defaults.conf in the folder that SPARK_CONF_DIR names.
-Without any of these it runs on this machine.
+A session takes seconds to start and is kept; the output of its JVM goes to a file. Where it runs is
+configured as for any program of Spark: by `spark-submit`, PYSPARK_SUBMIT_ARGS, or the file
+spark-defaults.conf in SPARK_CONF_DIR; without any of these on this machine.
 """
 
 import atexit
@@ -45,18 +42,14 @@ _logs: list[Path] = []
 
 
 def spark_session(master: str | None = None, notify: Notify = warn) -> "SparkSession":
-    """Return this process's Spark session, starting it when there is none.
+    """Return this process's Spark session, starting it when there is none or it has ended.
 
-    An existing session is returned unchanged, `master` is ignored then, and it is never stopped.
-    One that has ended, because its Java process died or the JVM stopped it, is replaced.
+    An existing session is returned unchanged, and never stopped: do not use it as a context
+    manager, which would stop it.
 
     master: Spark's master URL. Default: the configured one; without any, all cores of this machine,
         four attempts per task.
     notify: called with a sentence if an ended session is replaced. Default: a Python warning.
-    The session is shared: do not use it as a context manager, which would stop it.
-    Raises MissingExtraError if pyspark is not installed.
-    Raises JavaNotFoundError if there is no Java 17 or newer.
-    Raises AdvisorError if Spark does not start; the message names its log.
     """
     try:
         from pyspark import SparkContext
@@ -192,11 +185,7 @@ def _settings_beside(given: Mapping[str, str], directory: Path) -> dict[str, str
 
 
 def session_settings(master: str, directory: Path) -> dict[str, str]:
-    """Return the Spark settings of a new session.
-
-    master: Spark's master URL.
-    directory: directory for scratch files, so that none appear in the working directory.
-    """
+    """Return the Spark settings of a new session, with scratch files in a directory."""
     settings = {
         "spark.app.name": "kafka-replication-advisor",
         "spark.master": master,

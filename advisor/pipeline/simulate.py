@@ -24,15 +24,16 @@ from advisor.reliability.failures.fault_environment import Replicas
 from advisor.reliability.results.sampled import TIME_UP, Sampled
 from advisor.reliability.results.units import IMPORTANCE
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.block_cutting import (
+from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.methods import check_method, with_method
+from advisor.reliability.sampler.plan import (
     SECONDS_PER_BLOCK,
+    Block,
+    Plan,
     check_run,
     cut_into_blocks,
     years_per_block,
 )
-from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.methods import check_method, with_method
-from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
@@ -214,10 +215,7 @@ def simulate(
 
 
 def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
-    """Check the options of sampling.
-
-    Raises InputError if one of them cannot be used; the message names it.
-    """
+    """Check the options of sampling."""
     if engine not in (*ENGINES, QUICKEST):
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
         raise InputError(f"engine={shown(engine)}: there are {names}")
@@ -280,10 +278,7 @@ def _announcement(years: float, core_seconds: float, stop: Stop) -> str:
 def is_quick_here(
     cluster: Cluster, config: Config, model: FailureModel, load: Workload, years: float
 ) -> bool:
-    """Whether a sample takes less time here than Spark takes to start.
-
-    Raises InputError if an argument is out of range.
-    """
+    """Whether a sample takes less time here than Spark takes to start."""
     check_inputs(cluster, config, model, load, None)
     plan = plan_for(cluster, config, model, load, None)
     seconds = core_seconds(plan, years)

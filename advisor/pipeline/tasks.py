@@ -17,7 +17,7 @@ _SCHEMA = "number long, result binary"
 
 def run_on_spark(function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
     """Run a function on each of its arguments, a Spark task each; results in their order."""
-    from advisor.pipeline.sampling import cancelled_if_interrupted, freeze_imports, in_one_sentence
+    from advisor.pipeline.fleet import cancelled_if_interrupted, freeze_imports, in_one_sentence
     from advisor.pipeline.session import spark_session
 
     if not tasks:

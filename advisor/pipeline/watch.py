@@ -23,20 +23,13 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def watched(years: int, stop: Stop) -> Iterator[Watch]:
-    """Show how far a sample is, on a terminal or in a notebook.
-
-    years: the most years to sample.
-    """
+    """Show how far a sample of so many years is, on a terminal or in a notebook."""
     with status_bar(years, "years") as show:
         yield Watch(show, years, stop)
 
 
 class Watch:
-    """Turns finished blocks into a line of progress.
-
-    show: takes the years that are done, and the line.
-    clock: the time in seconds.
-    """
+    """Turns finished blocks into a line of progress, which `show` takes with the years done."""
 
     def __init__(
         self,

@@ -11,26 +11,9 @@ from advisor.catalog import Evidence
 from advisor.formatting import capital, counted, significant, span
 from advisor.learning.fit import learned_numbers
 from advisor.present.labels import as_given_in_words, short
+from advisor.reliability.failures.card import unit_of
 from advisor.reliability.failures.failure_model import FailureModel, Quantity
 
-_CHANCES = (
-    *("all", "brokers", "dies", "hard", "not_returning", "overlap", "spreads", "stops"),
-    "unclean",
-)
-_UNITS = {
-    "per_year": "per year",
-    "zookeeper_per_year": "per year",
-    "minutes": "minutes",
-    "unclean_minutes": "minutes",
-    "hours": "hours",
-    "seconds": "seconds",
-    "kraft_sessions": "session timeouts",
-    "zookeeper_sessions": "session timeouts",
-    "ms_per_leader": "ms per leader",
-    "bytes_per_second": "bytes per second",
-    "shape": "(gamma shape)",
-    **dict.fromkeys(_CHANCES, "(chance)"),
-}
 _NAMED = re.compile(r"\[([a-z0-9-]+)\]")
 
 
@@ -67,11 +50,6 @@ def learned_in_words(model: FailureModel) -> dict[str, Any]:
 def _brief(number: Quantity) -> str:
     value, low, high = map(significant, (number.value, number.low, number.high))
     return f"{value} ({low} to {high})"
-
-
-def unit_of(path: str) -> str:
-    """Return the unit of a card's number: "per year", "minutes"; "" for an unknown number."""
-    return _UNITS.get(path.rpartition(".")[2], "")
 
 
 def range_in_words(path: str, low: float, high: float) -> str:

@@ -220,7 +220,11 @@ def weighed() -> tuple[Measure, ...]:
 
 
 def weighed_as_times() -> tuple[Measure, ...]:
-    """Return the same, or what tells the time between their events: with a scale in charts."""
+    """Return the same, or what tells the time between their events: with a scale in charts.
+
+    >>> [entry.name for entry in weighed_as_times()]
+    ['mean_years_to_loss', 'write_unavailability']
+    """
     return tuple(_current[entry.between] if entry.between else entry for entry in weighed())
 
 

@@ -20,7 +20,7 @@ from advisor.reliability.failures.mechanisms import PER_YEAR
 from advisor.reliability.patching_choices import Patching, PatchingChoice
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.sampler.block import RollingRow, run_rolling_block
-from advisor.reliability.sampler.intervals.rates import Ratio, rate
+from advisor.reliability.sampler.intervals import Ratio, rate
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload

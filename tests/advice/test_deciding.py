@@ -7,12 +7,12 @@ import pytest
 
 import advisor
 from advised import MODEL, described
-from advisor import verdicts
-from advisor.advice.deciding import decide, surviving
+from advisor.advice.deciding import surviving
 from advisor.advice.migration.plan import make_plan
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.decision import Depth, Requirements, Setting, Verdict
 from advisor.errors import InputError
+from decided import decide
 
 CLUSTERS = Path(__file__).resolve().parents[2] / "data" / "clusters"
 QUICK = Depth(draws=False, sensitivity=False, others=False)
@@ -33,13 +33,13 @@ def on(racks: str, *partitions: tuple[int, ...], min_isr: int = 1) -> Cluster:
 
 def verdict(cluster: Cluster, **options: object) -> Verdict:
     """Decide at the middle values."""
-    return decide(cluster, MODEL, depth=QUICK, draws=0, **options)  # type: ignore[arg-type]
+    return decide(cluster, MODEL, depth=QUICK, **options)
 
 
 def test_the_sample_cluster() -> None:
     """Four of six topics change; at most 60 words, which name the worst."""
     model = advisor.load_model("three_az_cloud")
-    answer = verdicts.verdict_of("cluster", sample(), model, depth=QUICK, draws=0)
+    answer = decide(sample(), model, depth=QUICK)
     assert answer.headline == "Change 4 of 6 topics to RF 3, min ISR 2, acks=all."
     assert answer.text.startswith("__consumer_offsets (RF 1) loses records every ")
     assert "audit (min ISR 3) stops writes" in answer.text

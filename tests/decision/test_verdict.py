@@ -217,10 +217,6 @@ def test_the_least_confident_choice_is_the_verdicts() -> None:
     assert answer.choice.measure_next
     others = [a.choice.depends_on for a in answer.actions if a.choice is not answer.choice]
     assert others == [None]
-    every = decide_cluster(
-        [SIX[4], SIX[3]], FakeEvaluator(), depth=Depth(others=False, every_sensitivity=True)
-    )
-    assert all(action.choice.depends_on is not None for action in every.actions)
 
 
 def test_the_topics_of_the_least_sure_choice_are_named() -> None:

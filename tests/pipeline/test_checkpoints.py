@@ -12,10 +12,10 @@ from pyarrow import parquet
 from advisor import Cluster, Config, FailureModel, Workload, simulate
 from advisor.errors import AdvisorError, InputError
 from advisor.pipeline import checkpoints, sampling
-from advisor.progress import ignore
+from advisor.pipeline.parcels import Job, Record, Runner, packed, rows_of
+from advisor.progress import Notify, ignore
 from advisor.reliability.sampler.block import Row, run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ MODEL = FailureModel.from_dict(
 )
 PLAN = plan_for(CLUSTER, CONFIG, MODEL, LOAD)
 BLOCKS = cut_into_blocks(PLAN, 96, seed=11)
+JOB = Job.of(PLAN, BLOCKS)
 TORN = "block-00000003.parquet"
 
 
@@ -49,11 +50,21 @@ def kept(rows: list[Row], tmp_path: Path) -> Path:
     folder = tmp_path / "blocks"
     folder.mkdir()
     for row in rows:
-        checkpoints.write_row(str(folder), row)
+        checkpoints.write_records(str(folder), [record_of(row)], by_block=True)
     return folder
 
 
-def only(blocks: Sequence[Block]) -> sampling.Runner:
+def record_of(row: Row) -> Record:
+    """Return a row as a checkpoint has it."""
+    return Record(row.plan, row.block, 1, packed([row]))
+
+
+def read_rows(where: str, notify: Notify = ignore) -> dict[int, Row]:
+    """Return the rows that a checkpoint has, read in this process."""
+    return rows_of(JOB, checkpoints.read_records(where, [JOB], notify))
+
+
+def only(blocks: Sequence[Block]) -> Runner:
     """Run these blocks, and fail at any other."""
 
     def runner(plan: Plan, block: Block) -> Row:
@@ -116,19 +127,19 @@ def test_a_block_without_a_valid_digest_is_sampled_again(
 ) -> None:
     """A whole file with other numbers (negative hours) changes no result, on any file system."""
     table = parquet.read_table(kept / TORN)
-    place = table.column_names.index("hours")
-    changed = table.set_column(place, table.schema.field("hours"), arrow.array([-1e9]))
+    place = table.column_names.index("rows")
+    other = arrow.array([record_of(rows[3]._replace(hours=-1e9)).rows])
+    changed = table.set_column(place, table.schema.field("rows"), other)
     if digest == "absent":
         changed = changed.drop_columns(["digest"])
     parquet.write_table(changed, kept / TORN)
     said: list[str] = []
     if engine == "spark":
         session = request.getfixturevalue("spark")
-        found = checkpoints.read_rows_with_spark(
-            session, f"file://{kept}", PLAN, BLOCKS, said.append
-        )
+        records = checkpoints.read_records_with_spark(session, f"file://{kept}", [JOB], said.append)
+        found = rows_of(JOB, records)
     else:
-        found = checkpoints.read_rows(str(kept), PLAN, BLOCKS, said.append)
+        found = read_rows(str(kept), said.append)
     assert found == {row.block: row for row in rows if row.block != 3}
     (sentence,) = said
     assert sentence.endswith(f"/{TORN} is damaged; its block is sampled again.")
@@ -148,7 +159,7 @@ def test_no_flipped_bit_and_no_truncation_changes_a_row(rows: list[Row], kept: P
     for content in damaged:
         (kept / TORN).write_bytes(content)
         try:
-            found = checkpoints.read_rows(str(kept), PLAN, BLOCKS, ignore)
+            found = read_rows(str(kept))
         except InputError:
             noticed += 1
             continue
@@ -162,7 +173,7 @@ def test_the_first_of_many_damaged_files_are_named(kept: Path) -> None:
     for path in kept.iterdir():
         path.write_bytes(b"")
     said: list[str] = []
-    assert checkpoints.read_rows(str(kept), PLAN, BLOCKS, said.append) == {}
+    assert read_rows(str(kept), said.append) == {}
     (sentence,) = said
     assert sentence.startswith(f"{kept}/block-00000000.parquet, ")
     assert sentence.endswith(f" and {len(BLOCKS) - 3} more are damaged; their blocks are sampled "
@@ -193,9 +204,10 @@ def test_spark_keeps_finished_blocks_one_by_one(
     with pytest.raises(AdvisorError, match=r"^stop here$"):
         sampling.sample_in_session(spark, PLAN, BLOCKS, where, ignore, runner=fails_at_9)
     if scheme:
-        kept = checkpoints.read_rows_with_spark(spark, where, PLAN, BLOCKS, ignore)
+        records = checkpoints.read_records_with_spark(spark, where, [JOB], ignore)
+        kept = rows_of(JOB, records)
     else:
-        kept = checkpoints.read_rows(where, PLAN, BLOCKS, ignore)
+        kept = read_rows(where)
     assert set(range(8)) <= kept.keys()
     assert 9 not in kept
     others = [block for block in BLOCKS if block.index not in kept]

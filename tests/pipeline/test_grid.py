@@ -16,8 +16,7 @@ from advisor.pipeline import checkpoints, fleet, grid
 from advisor.pipeline.parcels import Job, Record, unpacked
 from advisor.pipeline.sampled_grid import SampledGrid
 from advisor.reliability.sampler.block import Row, run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:
@@ -245,7 +244,7 @@ def test_records_without_a_digest_are_sampled_again(here: SampledGrid, tmp_path:
 def test_a_checkpoint_of_another_fleet_is_refused(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
 ) -> None:
-    """Of another seed, years or inputs, of one sample, or not ours at all."""
+    """Of another seed, years or inputs, or not ours at all."""
     if engine == "spark":
         request.getfixturevalue("spark")
     where = tmp_path / "blocks"
@@ -254,10 +253,20 @@ def test_a_checkpoint_of_another_fleet_is_refused(
     for years, seed, load in ((40, 2, LOAD), (80, 1, LOAD), (40, 1, Workload())):
         with pytest.raises(InputError, match="another seed"):
             simulate_grid(cluster, config, model, load, years, seed, engine, checkpoint=where)
-    single = tmp_path / "single"
-    simulate(cluster, config, model, LOAD, 40, 1, "local", checkpoint=single)
+    other = tmp_path / "other"
+    other.mkdir()
+    parquet.write_table(arrow.table({"block": [1]}), other / "block-00000001.parquet")
     with pytest.raises(InputError, match="not a directory of finished blocks"):
-        simulate_grid(cluster, config, model, LOAD, 40, 1, engine, checkpoint=single)
+        simulate_grid(cluster, config, model, LOAD, 40, 1, engine, checkpoint=other)
+
+
+def test_a_checkpoint_of_one_sample_serves_a_fleet(tmp_path: Path) -> None:
+    """Its blocks are those of a cell with the same inputs, and are not run again."""
+    cluster, config, model = CLUSTERS["small"], CONFIGS["three"], MODELS["often"]
+    simulate(cluster, config, model, LOAD, 40, 1, "local", checkpoint=tmp_path)
+    files = sorted(tmp_path.iterdir())
+    simulate_grid(cluster, config, model, LOAD, 40, 1, "local", checkpoint=tmp_path)
+    assert sorted(tmp_path.iterdir()) == files
 
 
 def test_equal_cells_are_sampled_once(monkeypatch: pytest.MonkeyPatch) -> None:

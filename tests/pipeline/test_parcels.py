@@ -21,7 +21,7 @@ from advisor.pipeline.parcels import (
     unpacked,
 )
 from advisor.reliability.sampler.block import Row, run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.plan import cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 
 CARD = load_model("three_az_cloud")

@@ -17,8 +17,7 @@ from advisor.pipeline import rounds, sampling
 from advisor.pipeline.rounds import BUT_FOR_RARE, Stop, sample_in_rounds
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
-from advisor.reliability.sampler.plan import Block
+from advisor.reliability.sampler.plan import Block, cut_into_blocks, years_per_block
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 

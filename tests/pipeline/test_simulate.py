@@ -17,11 +17,17 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.errors import AdvisorError, InputError, MissingExtraError
 from advisor.pipeline import checkpoints, sampling
 from advisor.pipeline import simulate as simulate_module
+from advisor.pipeline.parcels import Job, Runner, rows_of
 from advisor.progress import progress_bar
 from advisor.reliability import measure_table
 from advisor.reliability.sampler.block import CYCLES, Row, run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
-from advisor.reliability.sampler.plan import Block, Plan, Splitting
+from advisor.reliability.sampler.plan import (
+    Block,
+    Plan,
+    Splitting,
+    cut_into_blocks,
+    years_per_block,
+)
 from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:
@@ -117,7 +123,9 @@ def test_a_killed_worker_changes_nothing(
     assert marker.exists()
     assert found == rows
     if checkpoint:
-        assert checkpoints.read_rows(str(where), PLAN, BLOCKS, nothing) == dict(enumerate(rows))
+        job = Job.of(PLAN, BLOCKS)
+        kept = rows_of(job, checkpoints.read_records(str(where), [job], nothing))
+        assert kept == dict(enumerate(rows))
         assert len(list(where.iterdir())) == len(rows)
 
 
@@ -178,7 +186,7 @@ def test_an_interrupt_before_the_first_block_says_the_same(
         run(engine="local")
 
 
-def only(blocks: Sequence[Block]) -> sampling.Runner:
+def only(blocks: Sequence[Block]) -> Runner:
     """Run these blocks, and stop at any other."""
 
     def runner(plan: Plan, block: Block) -> Row:

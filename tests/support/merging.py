@@ -54,5 +54,5 @@ def whole(
     values = {name: sum(parts.values()) for name, parts in found.causes.items()}
     values = {name: value for name, value in values.items() if value > 0}
     errors = {name: found.errors[name] for name in values}
-    values["probability"] = found.losses[0].first.probability
+    values["probability"] = float(found.losses[0].first.probability[0])
     return values, errors, structure.states

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import math
 
 import numpy as np
 from scipy import sparse
@@ -75,3 +76,9 @@ def replicas(count: int, model: FailureModel, brokers: int | None = None) -> Rel
         model,
         Workload(partitions=1),
     )
+
+
+def chance_any_lost(sets: int, replicas: int, brokers: int, lost: float) -> float:
+    """Copyset formula ``1 - (1 - q)^K`` of Cidon et al. (2013): copysets as if independent."""
+    one = math.prod(max(lost - i, 0.0) / (brokers - i) for i in range(replicas))
+    return 1.0 if one >= 1.0 else -math.expm1(sets * math.log1p(-one))

@@ -7,14 +7,12 @@ from typing import Any
 
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.estimators import merge
 from advisor.reliability.sampler.initial_state import new_state
-from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.plan import Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
-from advisor.reliability.sampler.splitting.block import run_block
 
 YEAR = 8760.0
 # The chance that one right comparison out of a hundred strays further is 1 in 160.

@@ -65,7 +65,6 @@ ASSIGN = {"brokers": {1: "a"}, "partitions": 1, "replication_factor": 1}
         (advisor.Cluster, {"brokers": {1: "a"}}, "observed", {}),
         (advisor.Cluster.uniform, {}, "brokers", 10**9),
         (advisor.Cluster.uniform, {}, "racks", 10**400),
-        (CLUSTER.rack_of, {}, "broker", []),
         (advisor.FailureModel.from_dict, {"tables": CARD}, "name", 7),
         (MODEL.with_values, {}, "values", [1]),
         (MODEL.get, {"path": "x"}, "default", "x"),

@@ -9,14 +9,19 @@ import pytest
 from scipy import stats
 
 from advisor import Cluster, Config, evaluate
-from advisor.reliability.common_cause.copysets import (
-    chance_all_lost,
-    chance_any_lost,
-    copysets,
-)
+from advisor.reliability.common_cause.copysets import chance_all_lost, copysets
 from advisor.reliability.solver.first_passage import first_loss
 from advisor.reliability.solver.regenerative import stationary
-from published import destroyed, outages, published, repairable_units, replicas, rounding, rows
+from published import (
+    chance_any_lost,
+    destroyed,
+    outages,
+    published,
+    repairable_units,
+    replicas,
+    rounding,
+    rows,
+)
 
 YEAR = 8760.0
 NODES, LOST = 5000, 50

@@ -136,12 +136,9 @@ FRONT_DOORS = {
     "sampler.plan",
     "sampler.plan_reader",
     "sampler.block",
-    "sampler.block_cutting",
-    "sampler.cycles",
     "sampler.methods",
     "sampler.estimators",
     "sampler.intervals",
-    "sampler.splitting",
 }
 VISITORS = {"decision", "advice", "learning", "present", "pipeline", "cli"}
 

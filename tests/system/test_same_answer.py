@@ -16,13 +16,13 @@ import pytest
 
 from advisor.__main__ import main
 from advisor.advice import audit, recommend
-from advisor.advice.deciding import decide
 from advisor.cluster import Cluster, load_cluster
 from advisor.decision import Action, Depth, Verdict
 from advisor.present.interactive.explorer import explorer
 from advisor.present.report.page import render_report
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from command_line import CLUSTERS
+from decided import decide
 from doors import Row, Said, of_explorer, of_json, of_page, of_terminal, of_text
 
 QUICK = Depth(draws=False, sensitivity=False, others=False)

@@ -9,6 +9,7 @@ from playwright.sync_api import Page
 
 from advised import MODEL, described
 from advisor.present.interactive.explorer import Explorer, explorer
+from advisor.protocol.rules.versions import NEWEST_KNOWN
 from browsing import NEEDS_BROWSER, WAIT_MS, chromium
 
 pytestmark = NEEDS_BROWSER
@@ -152,7 +153,7 @@ def test_the_refused_value_is_marked_until_it_or_its_opposite_is_mended(
     page.get_by_label("acks", exact=True).select_option("1")
     settle(refused=["kafka_version"])
     said = page.locator(".ae-held").inner_text()
-    assert "Kafka version 3.7 has no answer, so this is with 4.4" in said
+    assert f"Kafka version 3.7 has no answer, so this is with {NEWEST_KNOWN}" in said
     assert "acks=1" in page.locator(".ae-legend").inner_text()
     elr.select_option("default")  # the other side of the conflict
     settle(refused=[])

@@ -132,24 +132,7 @@ class Audit(Decided, RowTable):
     def fails(self, severity: str = CRITICAL) -> bool:
         r"""Return whether a topic is broken, misses a goal, or has settings that bad.
 
-        Parameters
-        ----------
-        severity : {"critical", "warning"}
-            The least severity that counts.
-
-        Returns
-        -------
-        bool
-            What `ok` denies, for "critical".
-
-        Raises
-        ------
-        InputError
-            If it is neither.
-
-        See Also
-        --------
-        verdict : What to set.
+        severity : {"critical", "warning"}, the least that counts.
 
         Examples
         --------
@@ -211,28 +194,7 @@ class Audit(Decided, RowTable):
         }
 
     def since(self, accepted: str, source: str = "") -> Changes:
-        r"""Return what changed since an audit that was accepted.
-
-        Parameters
-        ----------
-        accepted : str
-            Content of the SARIF file of the accepted audit.
-        source : str, optional
-            Where it was read, for messages.
-
-        Returns
-        -------
-        Changes
-            With `new`, `gone`, `accepted` and `fails`.
-
-        Raises
-        ------
-        InputError
-            If it is no SARIF log of this advisor.
-
-        See Also
-        --------
-        to_sarif : Writes such a log.
+        r"""Return what changed since an accepted audit, whose SARIF log `accepted` is.
 
         Examples
         --------
@@ -533,11 +495,7 @@ def _html_row(audited: TopicAudit) -> dict[str, object]:
 
 
 def spread_numbers(placement: Copysets) -> dict[str, object]:
-    """Return copysets, scatter width and loss probabilities as plain JSON data.
-
-    ``chance_of_loss`` maps a number of brokers lost at once, at random, to the probability that
-    they hold every replica of some partition, with bounds.
-    """
+    """Return copysets, scatter width and chances of loss by brokers lost at once, as plain data."""
     widths = placement.scatter_width.values()
     return {
         "copysets": len(placement.sets),

@@ -15,7 +15,16 @@ from typing import Any
 from urllib.parse import quote
 
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.findings.catalogue import BROKEN, NOTE, RISK, Finding, Rule
+from advisor.advice.findings.catalogue import (
+    BROKEN,
+    FACTOR,
+    MIN_ISR,
+    NOTE,
+    RISK,
+    UNCLEAN,
+    Finding,
+    Rule,
+)
 from advisor.decision.verdict import CRITICAL, WARNING
 from advisor.errors import InputError
 from advisor.formatting import capital
@@ -58,16 +67,10 @@ FINGERPRINT = "codeAndTopic/v1"
 
 _LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
 
-MIN_ISR, FACTOR, UNCLEAN = "min.insync.replicas", "replication.factor", "unclean"
 _SETTINGS = {
     MIN_ISR: re.compile(r"min[._-]?in[._-]?sync[._-]?replicas", re.IGNORECASE),
     FACTOR: re.compile(r"^\W*(replication([._-]?factor)?|replicas)\W*[:=]", re.IGNORECASE),
     UNCLEAN: re.compile(r"unclean[._-]?leader[._-]?election", re.IGNORECASE),
-}
-_SETTING_OF_CODE = {
-    **dict.fromkeys(("KRA101", "KRA102", "KRA103", "KRA206"), MIN_ISR),
-    **dict.fromkeys(("KRA201", "KRA202", "KRA203", "KRA204", "KRA205", "KRA304", "KRA306"), FACTOR),
-    "KRA302": UNCLEAN,
 }
 _NAME = re.compile(r"[\w.-]+")
 _RESOURCE = re.compile(r"\s*resource\b")
@@ -162,7 +165,7 @@ def _changed(audited: TopicAudit) -> str:
 
 def _line(result: Finding, lines: Lines, changed: Mapping[str, str]) -> int:
     """The line of the setting that a result is about, else of its topic."""
-    setting = _SETTING_OF_CODE.get(result.code, "")
+    setting = result.rule.setting
     if result.rule in SETTINGS.values():
         setting = changed.get(result.topic, "")
     return lines.of(result.topic, setting)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from advisor.advice.candidate import Candidate, choose, goals_for
 from advisor.advice.deciding import Decision
 from advisor.advice.findings.catalogue import BROKEN, Finding
-from advisor.advice.goals import Goals, goal_words
+from advisor.advice.goals import Goals
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import share_of
 from advisor.cluster import Partition, Topic
@@ -62,13 +62,6 @@ class TopicAudit:
         return tuple(code not in codes for code in _URGENT)
 
     @property
-    def missed(self) -> str:
-        """Present failures and missed goals: "losses, writes"; "" if none."""
-        return ", ".join(
-            [*self.broken, *(goal_words(goal, brief=True) for goal in self.choice.unmet)]
-        )
-
-    @property
     def advice(self) -> str:
         """What to set, in a few words; "" to keep today's settings."""
         action = self.action
@@ -101,13 +94,6 @@ class TopicAudit:
         line["severity"], line["ok"] = self.severity, self.ok
         line["findings"] = " ".join(dict.fromkeys(finding.code for finding in self.findings))
         return line
-
-
-def setting_words(audits: Sequence[TopicAudit]) -> str:
-    """Return "RF 3, min ISR 2", with "or" between settings of different partitions."""
-    configs = [audit.choice.config for audit in audits]
-    words = (f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}" for c in configs)
-    return " or ".join(dict.fromkeys(words))
 
 
 def audit_topic(topic: Topic, decision: Decision, goals: Goals) -> list[TopicAudit]:

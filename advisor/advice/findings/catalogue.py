@@ -14,12 +14,16 @@ from types import MappingProxyType
 BROKEN, RISK, NOTE = "broken", "risk", "note"
 
 
+MIN_ISR, FACTOR, UNCLEAN = "min.insync.replicas", "replication.factor", "unclean"
+
+
 @dataclass(frozen=True)
 class Rule:
     """One entry of the catalogue.
 
     weight (one of "broken", "risk", "note"): broken: does not work at present. Risk: records may be
         lost or writes refused. Note: information.
+    setting: what it is about, by whose line in a file it is shown; "" for the topic's.
     """
 
     code: str
@@ -27,6 +31,7 @@ class Rule:
     title: str
     why: str
     remedy: str
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ _RULES = (
         "acks=all waits for the replicas that are in sync, however few: with min ISR 1 that may be "
         "only the leader; if it then fails, records that it acknowledged are lost.",
         "Set min.insync.replicas to 2 with three replicas.",
+        setting=MIN_ISR,
     ),
     Rule(
         "KRA102",
@@ -98,6 +104,7 @@ _RULES = (
         "Every broker that is down, for patching too, stops all acks=all writes to its partitions.",
         "Set min.insync.replicas to one less than the replication factor. With two replicas add a "
         "third one first: with min ISR 1 a single broker may lose records.",
+        setting=MIN_ISR,
     ),
     Rule(
         "KRA103",
@@ -106,6 +113,7 @@ _RULES = (
         "Before Kafka 3.7 no acks=all write can succeed; from 3.7 on, at any feature level, the "
         "value counts as the replication factor (KAFKA-15583).",
         "Add replicas: three for min.insync.replicas=2. Where there is one broker, set it to 1.",
+        setting=MIN_ISR,
     ),
     Rule(
         "KRA104",
@@ -186,6 +194,7 @@ _RULES = (
         "loses their positions. offsets.topic.replication.factor changes nothing for a topic "
         "that exists.",
         "Reassign __consumer_offsets to three replicas.",
+        setting=FACTOR,
     ),
     Rule(
         "KRA202",
@@ -193,6 +202,7 @@ _RULES = (
         "The transaction log has one replica",
         "One broker down stops every transactional producer whose state it holds.",
         "Reassign __transaction_state to three replicas with min.insync.replicas=2.",
+        setting=FACTOR,
     ),
     Rule(
         "KRA203",
@@ -200,6 +210,7 @@ _RULES = (
         "An internal topic has one replica",
         "One broker down makes it unavailable, one disk lost loses it.",
         "Reassign it to three replicas.",
+        setting=FACTOR,
     ),
     Rule(
         "KRA204",
@@ -209,6 +220,7 @@ _RULES = (
         "set. One broker down stops it, one disk lost loses it.",
         "Reassign it to three replicas; set default.replication.factor to 3, or to the number of "
         "brokers if there are fewer, and auto.create.topics.enable=false.",
+        setting=FACTOR,
     ),
     Rule(
         "KRA205",
@@ -216,6 +228,7 @@ _RULES = (
         "A framework's own topic has one replica",
         "The framework keeps its state in it: losing it loses that.",
         "Reassign it to three replicas, and set the framework's own option for topics to come.",
+        setting=FACTOR,
     ),
     Rule(
         "KRA206",
@@ -226,6 +239,7 @@ _RULES = (
         "Set min.insync.replicas=2 with three replicas; where the topic does not exist yet, "
         "transaction.state.log.min.isr=2 and transaction.state.log.replication.factor=3 on every "
         "broker.",
+        setting=MIN_ISR,
     ),
     Rule(
         "KRA207",
@@ -273,6 +287,7 @@ _RULES = (
         "Where transactions were used, look for hanging ones afterwards: kafka-transactions.sh "
         "--bootstrap-server $BS find-hanging --topic T (3.0 and newer); its abort ends one, once "
         "you know that no producer is still writing it.",
+        setting=UNCLEAN,
     ),
     Rule(
         "KRA304",
@@ -284,6 +299,7 @@ _RULES = (
         "by a new one with the same node.id (broker.id), under KRaft after kafka-storage.sh format "
         "with the cluster's id: it copies what the others have. Start it when every partition has "
         "a leader: an empty broker that is the last of an ISR would lead with an empty log.",
+        setting=FACTOR,
     ),
     Rule(
         "KRA305",
@@ -303,6 +319,7 @@ _RULES = (
         "together: four replicas over three racks are worse for it than three.",
         "With three racks use three replicas, or five with min.insync.replicas=3; with two, losing "
         "one costs records or writes whatever the number.",
+        setting=FACTOR,
     ),
     Rule(
         "KRA307",

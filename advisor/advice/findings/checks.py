@@ -419,12 +419,9 @@ def check_delivery_timeout(
 ) -> Iterator[Finding]:
     """Yield a finding if producers give up more records than the goals accept.
 
-    The goal for refused records counts. Without one it is that for time without writes, as a share
-    of all records, by default a ten-thousandth; and there is no finding if most of what is written
-    during outages gets through.
+    Without a goal for refused records that for time without writes counts, as a share of records.
 
-    refused: ``delivery.timeout.ms`` to the records per year that producers give up with the
-        recommended setting.
+    refused: ``delivery.timeout.ms`` to the records given up a year with the recommended setting.
     load_is_given: else no number of records is said, unless a goal is one.
     """
     timeout_ms = result.config.delivery_timeout_ms
@@ -470,8 +467,7 @@ def _refused_by_timeout(refused: Mapping[int, float]) -> str:
 def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:
     """Yield a finding if losses by an empty, replaced broker that leads matter.
 
-    They do if they alone use up half of what a goal for losses allows, or, where that goal is
-    missed or there is none, if a tenth of the losses are of this kind and these are not rare.
+    They do if they use up half of a goal for losses, or make a tenth of losses that are not rare.
     """
     share = result.empty_leader_share() or 0.0
     if _matters(share, result, goals):

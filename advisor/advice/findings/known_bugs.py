@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from advisor import catalog
 from advisor.advice.findings.catalogue import Finding, finding
@@ -37,17 +37,22 @@ class KnownBug:
     retrieved: str
     verified: str
 
+    @cached_property
+    def fixes(self) -> Mapping[str, Version]:
+        """The fixed versions as they are written, and as numbers."""
+        return {fix: parse_version(fix) for fix in self.fixed}
+
     def affects(self, version: Version, mode: str) -> bool:
         """Whether a cluster of a version and a controller mode has the bug."""
         if version < parse_version(self.first_affected) or self.mode not in ("", mode):
             return False
-        fixes = [parse_version(fix) for fix in self.fixed]
+        fixes = [*self.fixes.values()]
         same_branch = [fix for fix in fixes if _branch(fix) == _branch(version)]
         return version < (same_branch[0] if same_branch else fixes[-1])
 
     def fix_for(self, version: Version) -> str:
         """The lowest version above the given one that has the fix."""
-        return next(fix for fix in self.fixed if parse_version(fix) > version)
+        return next(fix for fix, number in self.fixes.items() if number > version)
 
 
 def _branch(version: Version) -> Version:
@@ -75,11 +80,11 @@ def check_version(kafka_version: str, mode: str) -> Iterator[Finding]:
     for bug in bugs:
         doubt = ", may lose" if bug.lost == "may" else ""
         in_short.append(f"{bug.id} ({bug.condition}{doubt}; fixed in {bug.fix_for(version)})")
-    later = {fix for bug in known_bugs() for fix in bug.fixed if parse_version(fix) > version}
+    later = {n: fix for bug in known_bugs() for fix, n in bug.fixes.items() if n > version}
     clean = next(
-        fix
-        for fix in sorted(later, key=parse_version)
-        if not any(bug.affects(parse_version(fix), mode) for bug in known_bugs())
+        later[number]
+        for number in sorted(later)
+        if not any(bug.affects(number, mode) for bug in known_bugs())
     )
     yield finding(
         "KRA501",

@@ -24,10 +24,7 @@ _CONSEQUENCES = {
 
 
 def folded(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with those that follow from missing brokers as one, where the first stood.
-
-    A finding follows if all brokers that its partitions lack are among the missing ones.
-    """
+    """Return findings with those whose brokers are all missing as one, where the first stood."""
     missing = next((finding for finding in findings if finding.code == MISSING), None)
     if missing is None:
         return list(findings)
@@ -63,11 +60,7 @@ def _consequences(follow: Sequence[Finding]) -> str:
 
 
 def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
-    """Merge findings that differ only in their topic.
-
-    Returns the first finding of each group, in order, and the topics of the group: five by
-        name, then the number of the others; "" for a finding about no topic.
-    """
+    """Merge findings that differ only in their topic: the first of each, with its topics."""
     topics: dict[tuple[str, str, str], list[str]] = {}
     firsts: dict[tuple[str, str, str], Finding] = {}
     for finding in findings:
@@ -77,11 +70,7 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
 
 
 def shortened(findings: Sequence[Finding]) -> list[tuple[Finding, str, str]]:
-    """Merge findings as `grouped` does, and keep the first ten groups of each rule.
-
-    Returns the groups as `grouped`, after `folded`; and for the last group of a rule how many
-        more there are, else "".
-    """
+    """Return the first ten groups of each rule, with how many more there are beside the last."""
     groups = grouped(folded(findings))
     number = Counter(finding.code for finding, _ in groups)
     seen: Counter[str] = Counter()

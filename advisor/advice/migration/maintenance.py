@@ -54,18 +54,12 @@ def spare_brokers(config: Config) -> int:
 
 
 def max_unavailable(config: Config) -> int:
-    """Return how many brokers planned work may take at once: one fewer than can be spared.
-
-    The one left is for a failure meanwhile. Never below one, or nothing could be drained.
-    """
+    """Return how many brokers planned work may take: one fewer than can be spared, at least one."""
     return max(1, spare_brokers(config) - 1)
 
 
 def rolling_restart(config: Config, brokers: Mapping[int, str | None], tools: Tools) -> ShellScript:
-    """Return a script that restarts the brokers rack by rack, each when all replicas are in sync.
-
-    The restart itself is the shell variable RESTART: a command that is given a broker id.
-    """
+    """Return a script that runs $RESTART for broker after broker, when all replicas are in sync."""
     by_rack = sorted(brokers, key=lambda broker: (brokers[broker] or "", broker))
     lines = [
         shell("#!/bin/sh"),
@@ -184,10 +178,7 @@ def rack_loss_files(
     tools: Tools,
     topics: Sequence[Topic],
 ) -> dict[str, FileText]:
-    """Return `rack-loss.sh`, or nothing if losing a rack needs no command or none helps.
-
-    topics: as they are after the change; none for a topic still to be made.
-    """
+    """Return `rack-loss.sh`, or nothing if losing a rack needs no command or none helps."""
     factor = config.replication_factor or 1
     if parse_version(config.kafka_version) < (0, 9):  # kafka-configs.sh came later
         return {}

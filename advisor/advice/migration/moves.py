@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from advisor.advice.situation import partition_bytes
 from advisor.advice.tolerance import least_share
 from advisor.cluster import Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
@@ -48,15 +49,10 @@ def plan_moves(
     counted: Sequence[Topic] | None = None,
     avoided: Collection[int] = (),
 ) -> tuple[Move, ...]:
-    """Return the moves that give each named topic its replication factor and spread its racks.
+    """Return the moves that give topics the replication factors and spread them over the racks.
 
-    topics: topics to change; those that `factors` does not name stay unchanged.
-    factors: topic name to the least number of replicas that each partition gets, at most the number
-        of brokers.
     counted: topics whose replicas count as load on the brokers. Default: `topics`.
-    avoided: brokers that get replicas only where no other is left: nothing can be copied to one
-        that is down.
-    Returns the partitions that change, in the order of the topics.
+    avoided: brokers that get replicas only where no other is left, being down.
     """
     load: Counter[int] = Counter()
     for topic in topics if counted is None else counted:
@@ -87,8 +83,7 @@ def _respread(
 ) -> tuple[int, ...]:
     """Return `factor` replicas, at most `most_in_rack` in a rack, with as few new ones as possible.
 
-    Replicas that stay keep their order, so the preferred leader changes only if its rack holds too
-    many.
+    Replicas that stay keep their order, and so the preferred leader.
     """
     held: Counter[str | None] = Counter()
     placed: list[int] = []
@@ -190,17 +185,19 @@ def election_json(moves: Sequence[Move]) -> Json:
 
 def copy_comments(
     moves: Sequence[Move],
-    replica_bytes: Mapping[str, float],
+    topics: Sequence[Topic],
     load: Workload,
+    measured: Mapping[str, float],
     bytes_per_second: int,
-    is_measured: bool = False,
 ) -> Iterator[str]:
     """Yield how many bytes are copied and the least time that takes, for a comment.
 
-    `replica_bytes` has the bytes of a replica, by topic, measured or from the load. Internal topics
-    are small and not part of the load. The time is that of the broker that receives most; records
-    written meanwhile come on top.
+    Without internal topics, and by the broker that receives most; what is written meanwhile adds.
+
+    measured: bytes of a replica, by topic; the load's count where one is not.
     """
+    replica_bytes = partition_bytes(topics, load, measured)
+    is_measured = {move.topic for move in moves} <= measured.keys()
     copied, copies = dict[int, float](), Counter[int]()
     for move in moves:
         for broker in set(move.after) - set(move.before):

@@ -7,21 +7,15 @@ change is made while all replicas are in sync.
 Only the selected topics are changed; a plan for some topics says nothing about the brokers'
 defaults. The brokers' default would change every topic without a value of its own, so the command
 for it is a comment. Internal topics and topics to come get RF 3 and min ISR 2 or more where there
-are three brokers.
+are three brokers. Where a managed service does not take Kafka's tools, the plan has its commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.advice.migration.maintenance import maintenance_files, rack_loss_files
-from advisor.advice.migration.managed_plan import (
-    COMMANDS,
-    ServiceCommands,
-    rollback_there,
-    steps_there,
-)
 from advisor.advice.migration.moves import Move, copy_comments
 from advisor.advice.migration.other_clients import other_client_files
 from advisor.advice.migration.planned_changes import (
@@ -35,6 +29,7 @@ from advisor.advice.migration.planned_changes import (
     crowded_broker_words,
     held_back_words,
     in_words,
+    replicas_needed,
     topics_after,
     with_usual_floor,
 )
@@ -47,10 +42,10 @@ from advisor.advice.migration.properties import (
 )
 from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import listed
-from advisor.advice.situation import Situation, partition_bytes
+from advisor.advice.situation import Situation
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.broker_presence import presence_of
-from advisor.cluster.managed_services import SERVICES
+from advisor.cluster.managed_services import AIVEN, CONFLUENT_CLOUD, MSK_SERVERLESS, SERVICES
 from advisor.decision import Action
 from advisor.formatting import counted
 from advisor.protocol.rules.config import Config
@@ -61,12 +56,14 @@ from advisor.rendering import (
     Properties,
     ShellLine,
     ShellScript,
+    ShellWord,
     joined,
     property_comments,
     shell,
     shell_comment,
     shell_commented,
     shell_script,
+    shell_word,
 )
 
 DEFAULT_THROTTLE = 50_000_000
@@ -201,7 +198,7 @@ def make_plan(
         return _plan_for_new_topic(tools, cluster, config, load, files)
     planned = planned or PlannedChanges.of(cluster, chosen, config)
     moves, changes = planned.moves, planned.changes
-    duration = _duration(cluster, moves, chosen, load, bytes_per_second)
+    duration = copy_comments(moves, chosen, load, cluster.replica_bytes, bytes_per_second)
     lowered = tuple(planned.lowered())
     after = topics_after(chosen, moves, planned.settings)
     crowded = crowded_broker_words(after, cluster, config)
@@ -230,20 +227,6 @@ def make_plan(
     files |= rack_loss_files(config, cluster.brokers, tools, after)
     files |= planned.files()
     return MigrationPlan(lines, files, moves, lowered, tuple(held_back), after, crowded)
-
-
-def _duration(
-    cluster: Cluster,
-    moves: Sequence[Move],
-    topics: Sequence[Topic],
-    load: Workload,
-    bytes_per_second: int,
-) -> Iterable[str]:
-    """How much is copied, and how long that takes, by measured bytes where all are known."""
-    measured = cluster.replica_bytes
-    sizes = partition_bytes(topics, load, measured)
-    is_measured = {move.topic for move in moves} <= measured.keys()
-    return copy_comments(moves, sizes, load, bytes_per_second, is_measured)
 
 
 def _marked(cluster: Cluster) -> str:
@@ -314,10 +297,7 @@ def _plan_for_new_topic(
 
 
 def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> MigrationPlan:
-    """Return the plan with comments that say how to flush every topic, or one, every second.
-
-    They are no commands: flushing needs a restart of every broker and costs throughput.
-    """
+    """Return the plan with comments on flushing every second, which needs a restart of brokers."""
     files = dict(plan.written)
     defaults = files.get(SERVER_PROPERTIES)
     if isinstance(defaults, Properties):
@@ -620,3 +600,91 @@ def _files(texts: dict[str, str], moves: Sequence[Move]) -> Iterator[str]:
     for batch in batches(moves) if moves else ():
         for name in (batch.there, batch.election):
             yield f"cat > {name} <<'{_END}'\n{texts[name].rstrip()}\n{_END}"
+
+
+Copies = tuple[int, int]
+"""Replicas and min ISR."""
+
+
+@dataclass(frozen=True)
+class ServiceCommands:
+    """How a service changes and creates topics.
+
+    change: gives a topic its replicas and min ISR, as far as they can be set; None if neither can.
+    create: creates a topic with so many partitions; None if no command does.
+    """
+
+    change: Callable[[str, Copies], ShellLine] | None = None
+    create: Callable[[str, int, Copies], ShellLine] | None = None
+    variables: tuple[ShellLine, ...] = ()
+    changes_replicas: bool = False
+
+
+def _min_isr_of_confluent(setting: Copies) -> ShellWord:
+    return shell_word(f"{MIN_ISR}={min(setting[1], 2)}")
+
+
+COMMANDS: Mapping[str, ServiceCommands] = {
+    MSK_SERVERLESS: ServiceCommands(),
+    CONFLUENT_CLOUD: ServiceCommands(
+        change=lambda topic, setting: shell(
+            "confluent kafka topic update {} --config {}",
+            *(shell_word(topic), _min_isr_of_confluent(setting)),
+        ),
+        create=lambda topic, partitions, setting: shell(
+            "confluent kafka topic create {} --partitions {} --config {}",
+            *(shell_word(topic), partitions, _min_isr_of_confluent(setting)),
+        ),
+        variables=(
+            shell_comment("First: confluent login, and confluent kafka cluster use lkc-..."),
+        ),
+    ),
+    AIVEN: ServiceCommands(
+        change=lambda topic, setting: shell(
+            'avn service topic-update "$SERVICE" {} --replication {} --min-insync-replicas {}',
+            *(shell_word(topic), *setting),
+        ),
+        create=lambda topic, partitions, setting: shell(
+            'avn service topic-create "$SERVICE" {} --partitions {} --replication {} '
+            "--min-insync-replicas {}",
+            *(shell_word(topic), partitions, *setting),
+        ),
+        variables=(shell("SERVICE=${SERVICE:?say the name of your Aiven service}"),),
+        changes_replicas=True,
+    ),
+}
+"""By name of the service: those that do not take Kafka's tools."""
+
+
+def steps_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[ShellLine]:
+    """Yield the commands that change the planned topics, as far as the service can."""
+    for topic in _changing(planned):
+        factor = planned.targets[topic.name].replication_factor or 1
+        if not commands.changes_replicas and factor != replicas_needed(topic):
+            yield shell_comment(
+                f"{topic.name} keeps its {counted(replicas_needed(topic), 'replica')}: the service "
+                "decides on them."
+            )
+        if commands.change is not None and _can_change(commands, planned, topic):
+            least = planned.targets[topic.name].min_insync_replicas or 1
+            yield commands.change(topic.name, (factor, least))
+
+
+def rollback_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[ShellLine]:
+    """Yield the commands that give the planned topics back what they had."""
+    yield shell_comment("Rollback of the settings, with all replicas in sync:")
+    for topic in _changing(planned):
+        if commands.change is not None and _can_change(commands, planned, topic):
+            least = topic.min_insync_replicas or 1
+            yield commands.change(topic.name, (replicas_needed(topic), least))
+
+
+def _can_change(commands: ServiceCommands, planned: PlannedChanges, topic: Topic) -> bool:
+    least = planned.targets[topic.name].min_insync_replicas or 1
+    return commands.changes_replicas or least != (topic.min_insync_replicas or 1)
+
+
+def _changing(planned: PlannedChanges) -> list[Topic]:
+    names = {change.topic.name for change in planned.changes}
+    names |= {move.topic for move in planned.moves}
+    return [topic for topic in planned.topics if topic.name in names]

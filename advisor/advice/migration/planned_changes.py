@@ -63,10 +63,7 @@ def stated_min_isr(topic: Topic, config: Config) -> int:
 
 
 def lowered_min_isr(topic: Topic, target: Config) -> str:
-    """Return how a plan lowers a topic's min ISR, for a list; "" if it does not.
-
-    A min ISR above the replication factor counts as the replication factor.
-    """
+    """Return how a plan lowers a topic's min ISR, at most its RF, for a list; "" if it does not."""
     factor, wanted = target.replication_factor, target.min_insync_replicas
     assert factor is not None
     assert wanted is not None
@@ -168,9 +165,7 @@ class PlannedChanges:
     ) -> PlannedChanges:
         """Give each named topic its own settings, and make the moves decided on.
 
-        Without topics whose replicas would move and that placement constraints decide on: a
-        reassignment would make replicas of their observers, or drop them; and their min ISR is for
-        the replicas that they would have.
+        Without topics that constraints place: a reassignment would make replicas of observers.
         """
         moving = {move.topic for move in moves}
         topics = tuple(topic for topic in cluster.topics if topic.name in targets)
@@ -198,10 +193,9 @@ class PlannedChanges:
                 yield words
 
     def files(self) -> dict[str, FileText]:
-        """Reassignment and election JSON, if replicas move, and Strimzi resources.
+        """Reassignment JSON, and Strimzi resources.
 
-        No resource of an internal topic: deleting it would delete the topic, and settings that the
-        description did not show would be taken away.
+        None of an internal topic: deleting the resource would delete the topic.
         """
         sizes = [(t.name, len(t.partitions)) for t in self.topics if not t.internal]
         files: dict[str, FileText] = {}
@@ -259,11 +253,9 @@ def topics_after(
 def crowded_broker_words(topics: Sequence[Topic], cluster: Cluster, config: Config) -> str:
     """Return in words which broker holds a replica of every partition; "" if none does.
 
-    This happens at the third site of "two and a half" data centres: its only broker, often meant as
-    an arbiter without load, gets a copy of everything.
+    As the third site of "two and a half" data centres: its only broker gets a copy of everything.
 
-    topics: as they are after the change; none for a topic that Kafka places.
-    config: settings of a topic that Kafka places.
+    topics: as they are after the change; none for a topic that Kafka places with `config`.
     """
     sizes = Counter(cluster.brokers.values())
     if None in sizes or len(sizes) < 2 or max(sizes.values()) == 1:

@@ -92,9 +92,7 @@ def java_settings(config: Config) -> dict[str, str]:
 def librdkafka_producer(config: Config) -> Properties:
     """Return the properties for librdkafka and clients built on it (Python, Go, .NET).
 
-    Its defaults differ from the Java producer's: no idempotence, a million requests in flight,
-    300 s to deliver, unlimited retries. delivery.timeout.ms 0 means no limit, and its ranges are
-    narrower (CONFIGURATION.md of 2.16).
+    Its defaults and ranges differ from the Java producer's (CONFIGURATION.md of 2.16).
     """
     settings: dict[str, object] = {"acks": config.acks}
     safe = idempotent(config)

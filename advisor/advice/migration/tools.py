@@ -111,10 +111,7 @@ class Tools:
 
     @property
     def variables(self) -> tuple[ShellLine, ...]:
-        """Lines that set the shell variables used; values already set in the shell are kept.
-
-        For 0.8.0, which lacks the tools, they stop the script.
-        """
+        """Lines that set the shell variables; for 0.8.0, without tools, they stop the script."""
         lines = [] if self._version >= (0, 8, 1) else list(_OTHER_TOOLS)
         if self._version >= (1, 1):
             lines.append(shell("BS=${{BS:-{}}}   # your brokers", self._servers))
@@ -249,11 +246,7 @@ class Tools:
         )
 
     def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> ShellLine:
-        """Start moving replicas.
-
-        instead: whether to replace moves of these partitions that still run; before 2.6 the tool
-            refuses that.
-        """
+        """Start moving replicas, from 2.6 on also instead of moves of these that still run."""
         line = shell("{} --execute", self._reassign(file))
         if instead and self._version >= (2, 6):
             line = shell("{} --additional", line)

@@ -61,10 +61,7 @@ class Story:
 
 
 def tell(config: Config) -> Story:
-    """Search for the fewest crashes, power failures and destroyed disks that lose a record.
-
-    At most three faults, with one record written before the first, on one replica for each broker.
-    """
+    """Search for the fewest faults, at most three, that lose a record written before the first."""
     for faults in _FAULTS:
         result = shortest_loss(
             config, faults=faults, kinds=CRASHES, writes=1, max_states=_MOST_STATES

@@ -634,10 +634,7 @@ def rendered_files(result: Recommendation) -> dict[str, FileText]:
 
 
 def cost_words(choice: Candidate, moves: Sequence[Move], replica_bytes: Mapping[str, float]) -> str:
-    """Return the cost of a setting in one sentence.
-
-    replica_bytes: bytes of a replica, by topic; those of Kafka's own topics are small.
-    """
+    """Return the cost of a setting in one sentence; `replica_bytes` by topic, Kafka's own aside."""
     cost = choice.reliability.cost
     copies = sum(move.copies for move in moves)
     of_users = [move for move in moves if move.topic not in INTERNAL_TOPICS]

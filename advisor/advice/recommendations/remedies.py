@@ -46,6 +46,10 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
     **{name: measure_table.measure(name).say for name in measure_table.goals()},
     "loss_probability_per_year": limit_words,
 }
+_FILE = "remedies.csv"
+_UNKNOWN = "unknown"
+# What makes less than that of a measure needs no sentence.
+_LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -193,12 +197,6 @@ def softer_goals(best: Candidate, goals: Goals) -> str:
     return f"A softer goal that it meets: {listed(words)}."
 
 
-_FILE = "remedies.csv"
-_UNKNOWN = "unknown"
-# What makes less than that of a measure needs no sentence.
-_LEAST_SHARE = 0.1
-
-
 @dataclass(frozen=True)
 class Way:
     """Something to do about a cause, and where it can be done.
@@ -258,11 +256,7 @@ class Help:
 
 
 def what_helps(result: Reliability) -> tuple[Help, ...]:
-    """Return what reduces the losses, and the time without writes, of a setting most.
-
-    Returns at most one help for each measure; none for what settings, or one more
-        replica, would reduce.
-    """
+    """Return what reduces most of the losses and of the time without writes that are left."""
     racks = len(set(result.cluster.brokers.values()) - {None})
     return tuple(_helps(result.causes, result.model.hosting, racks))
 

@@ -58,36 +58,8 @@ _FIRST_WITH = (
     ("0.10.1", "Metadata", 2),
 )
 _LEAST_APIS = 10
-
-
-def version_of_apis(text: str) -> str | None:
-    """Return the Kafka version of a broker; None if its requests are not listed, or not all.
-
-    >>> version_of_apis("kafka-1:9092 (id: 1 rack: null) -> (")
-    """
-    newest = {name: int(version) for name, version in _API.findall(text)}
-    if len(newest) < _LEAST_APIS:
-        return None
-    for version, name, least in _FIRST_WITH:
-        if newest.get(name, -1) >= least:
-            return version
-    return None
-
-
-def mode_of_apis(text: str) -> str | None:
-    """Return the controller that brokers have; None if their requests do not show it.
-
-    Brokers with ZooKeeper take UpdateMetadata from it, those of KRaft answer DescribeQuorum.
-    """
-    names = {name for name, _ in _API.findall(text)}
-    if "UpdateMetadata" in names:
-        return "zookeeper"
-    return "kraft" if "DescribeQuorum" in names else None
-
-
 TopicPartition = tuple[str, int]
 """Name of a topic, and number of one of its partitions."""
-
 _KEPT = REPLICATION_SETTINGS | {
     *("cleanup.policy", "retention.ms", "retention.bytes", "segment.bytes"),
     *("remote.storage.enable", "local.retention.ms", "local.retention.bytes"),
@@ -116,6 +88,25 @@ _LISTED = re.compile(
 )
 _NO_MOVES = re.compile(r"^No partition reassignments found", re.MULTILINE)
 _BROKER = re.compile(r"^\S+:\d+ \(id: (\d+) rack: ([^()]*?)(?: isFenced: (\w+))?\) -> (\(|ERROR)")
+
+
+def version_of_apis(text: str) -> str | None:
+    """Return the Kafka version of a broker; None if its requests are not listed, or not all."""
+    newest = {name: int(version) for name, version in _API.findall(text)}
+    if len(newest) < _LEAST_APIS:
+        return None
+    for version, name, least in _FIRST_WITH:
+        if newest.get(name, -1) >= least:
+            return version
+    return None
+
+
+def mode_of_apis(text: str) -> str | None:
+    """Return the controller: ZooKeeper sends UpdateMetadata, KRaft answers DescribeQuorum."""
+    names = {name for name, _ in _API.findall(text)}
+    if "UpdateMetadata" in names:
+        return "zookeeper"
+    return "kraft" if "DescribeQuorum" in names else None
 
 
 @dataclass(frozen=True)
@@ -189,10 +180,7 @@ def read_features(text: str, source: str) -> Addition:
 
 
 def read_api_versions(text: str, source: str) -> Addition:
-    """Return the brokers that answered `kafka-broker-api-versions.sh`: racks, and the version.
-
-    The oldest, where they differ. Often only the lines with the brokers are kept: then none.
-    """
+    """Return the brokers that answered `kafka-broker-api-versions.sh`, and the oldest version."""
     racks: dict[int, str | None] = {}
     apis: list[list[str]] = []
     for line in text.splitlines():
@@ -343,8 +331,7 @@ def _with_broker_settings(cluster: Cluster, addition: Addition) -> Cluster:
 def _inherited(cluster: Cluster) -> Cluster:
     """Give topics what their brokers have, where neither file has a value of their own.
 
-    Where kafka-topics.sh has asked the brokers, which the ids of topics show, it prints every value
-    but Kafka's default: a missing one is that.
+    Where kafka-topics.sh has asked the brokers, which topic ids show, a missing value is Kafka's.
     """
     values = {key: v for key, v in cluster.broker_settings.items() if key in _FOLLOWED}
     if not values:
@@ -461,10 +448,7 @@ def _with_bytes(cluster: Cluster, addition: Addition) -> Cluster:
 
 
 def _with_failed_directories(cluster: Cluster, addition: Addition) -> Cluster:
-    """Mark the replicas that are in no directory that works, on brokers where one has failed.
-
-    Only partitions that the file lists somewhere: it may be about some topics.
-    """
+    """Mark the replicas that are listed somewhere, but in no directory that works."""
     if not addition.held_by:
         return cluster
 

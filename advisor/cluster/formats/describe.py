@@ -18,27 +18,24 @@ from typing import NamedTuple
 
 from advisor.cluster.completeness import part_shown
 from advisor.cluster.describe_layouts import layout_of
-from advisor.cluster.formats.pasted import rejoined
+from advisor.cluster.formats.pasted import (
+    CONFLUENT,
+    HEADER_LABELS,
+    LABELS,
+    PAIRS,
+    PARTITION_LABELS,
+    rejoined,
+)
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
 from advisor.errors import InputError, shown
 from advisor.parsing import whole_number
 
-PARTITION_LABELS = ("Partition", "Leader", "Replicas", "Isr")
-HEADER_LABELS = ("PartitionCount", "ReplicationFactor", "Configs")
-_PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
-# Confluent's tool prints offline replicas and observers in columns of their own (5.4 the latter as
-# LiveObservers): https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion
-_CONFLUENT = ("Offline", "Observers", "LiveObservers")
 _ON_EACH = ("Offline", "LiveObservers")
 _OBSERVER_COUNTS = re.compile(r'"observers":\[(.*?)\]')
 _COUNT = re.compile(r'"count":(\d{1,3})\b')
-_OTHERS = (
-    *("Topic", "TopicId", "MarkedForDeletion", *_CONFLUENT),
-    *(label for pair in _PAIRS for label in pair),
-)
-_SPELLING = {label.lower(): label for label in (*PARTITION_LABELS, *HEADER_LABELS, *_OTHERS)}
+_SPELLING = {label.lower(): label for label in ("Topic", *LABELS)}
 _LABEL = re.compile(
     rf"(?<!\S)(?a:({'|'.join(sorted(_SPELLING, key=len, reverse=True))})):", re.IGNORECASE
 )
@@ -140,15 +137,6 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
     return ()
 
 
-def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
-    """Return the topics of a describe output, in order of first appearance.
-
-    Their `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all settings that
-    differ from Kafka's defaults at any level, with `--zookeeper` only topic overrides.
-    """
-    return _described(text, source).topics
-
-
 class _Described(NamedTuple):
     """Topics, whether they have header lines, and topics of which there is only a header line."""
 
@@ -207,10 +195,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 
 
 def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Append a line that begins with a label to the line it was wrapped from.
-
-    Yields the number of the first line, the text, and the number of the last line; no blank lines.
-    """
+    """Yield whole lines, none blank, each with the numbers of its first and last line."""
     first, parts, last = 0, [""], 0
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
@@ -292,7 +277,7 @@ def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | N
 def _check_labels(values: dict[str, str], where: str, is_last: bool) -> None:
     is_partition = any(label in values for label in PARTITION_LABELS)
     required = list(PARTITION_LABELS if is_partition else HEADER_LABELS)
-    for pair in _PAIRS:
+    for pair in PAIRS:
         # The tool prints both labels of a pair or neither.
         if any(label in values for label in pair):
             required.extend(pair)
@@ -423,9 +408,7 @@ def _check_offline_columns(lines: list[_Line]) -> None:
 def _check_elr_columns(lines: list[_Line]) -> None:
     """Refuse lines of which some lack a column that others have: those are cut."""
     for line in lines:
-        lacking = [
-            name for name in _CONFLUENT if (name in line.values) != (name in lines[0].values)
-        ]
+        lacking = [name for name in CONFLUENT if (name in line.values) != (name in lines[0].values)]
         if lacking:
             raise InputError(
                 f"{line.where}: some lines of topic {line.topic} have {lacking[0]} and others do "

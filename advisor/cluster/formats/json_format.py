@@ -27,13 +27,15 @@ PLAN_NOTE = (
     "and every replica as in sync."
 )
 
+_CURRENT = re.compile(r"Current partition replica assignment\s*")
+_PROPOSED = re.compile(r"Proposed partition reassignment configuration\s*")
+_EXECUTED = re.compile(
+    r"Save this to use as the --reassignment-json-file|Successfully started (partition )?reassign"
+)
+
 
 def parse_json(text: str, source: str) -> Cluster:
-    """Parse a cluster from `Cluster.to_dict` data or a reassignment plan.
-
-    text: the JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
-        (`org.apache.kafka.tools.reassign.ReassignPartitionsCommand`).
-    """
+    """Parse a cluster from `Cluster.to_dict` data or a plan of `kafka-reassign-partitions.sh`."""
     try:
         document = read_json(text)
     except ValueError as error:
@@ -173,13 +175,6 @@ def _text_or_none(table: Mapping[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(f"{key} is {reprlib.repr(value)}, which is not text")
     return value
-
-
-_CURRENT = re.compile(r"Current partition replica assignment\s*")
-_PROPOSED = re.compile(r"Proposed partition reassignment configuration\s*")
-_EXECUTED = re.compile(
-    r"Save this to use as the --reassignment-json-file|Successfully started (partition )?reassign"
-)
 
 
 def is_generated_plan(beginning: str) -> bool:

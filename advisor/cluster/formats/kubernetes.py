@@ -78,11 +78,7 @@ def yaml_in(text: str, source: str, aliases: bool = True) -> list[Any]:
 
 
 def documents_in(text: str, aliases: bool = False) -> Iterator[Any]:
-    """Yield the documents with scalars as text.
-
-    Without aliases, which can grow without end; or with as many as a file written by hand has, and
-    then tables take the keys that stand under `<<`.
-    """
+    """Yield the documents with scalars as text; aliases (&, *, <<) could grow without end."""
     if len(text) > _MOST_CHARACTERS:
         raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
     # libyaml is ten times faster.
@@ -224,10 +220,7 @@ def node_count(value: object, where: str) -> int:
 
 
 def version_of_image(image: str) -> str | None:
-    """Return the Kafka version that the tag of an image states; None if it does not.
-
-    Confluent Platform 7.9 has Kafka 3.9, and 8.0 has 4.0; others are tagged with Kafka's.
-    """
+    """Return the Kafka version of an image's tag, if any; Confluent Platform 7.9 has Kafka 3.9."""
     match = _IMAGE.search(image)
     if match is None:
         return None

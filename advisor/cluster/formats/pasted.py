@@ -10,26 +10,28 @@ from __future__ import annotations
 
 import re
 
+PARTITION_LABELS = ("Partition", "Leader", "Replicas", "Isr")
+HEADER_LABELS = ("PartitionCount", "ReplicationFactor", "Configs")
+PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
+"""Labels that the tool prints together or not at all."""
+CONFLUENT = ("Offline", "Observers", "LiveObservers")
+"""Columns of Confluent's tool (5.4 has observers as LiveObservers):
+https://github.com/confluentinc/examples/blob/6.1.0-post/multiregion"""
+LABELS = (
+    *(*PARTITION_LABELS, *HEADER_LABELS, "TopicId", "MarkedForDeletion", *CONFLUENT),
+    *(label for pair in PAIRS for label in pair),
+)
+"""Every label after the name of a topic."""
 LINE_PREFIX = re.compile(
     r"^(> ?|[\w.-]{0,60}-\d{1,6} {1,30}\| |\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) [FP] )"
 )
 """What a quote, docker compose or a container's log puts before every line."""
 
 _RECORD = re.compile(r"(?<!\S)topic:", re.IGNORECASE)
-_LABELS = (
-    *("TopicId", "PartitionCount", "ReplicationFactor", "Configs", "MarkedForDeletion"),
-    *("Partition", "Leader", "Replicas", "Isr", "Elr", "LastKnownElr", "Offline"),
-    *("Observers", "LiveObservers"),
-    *("Adding Replicas", "Removing Replicas"),
-)
-_LABEL = re.compile(rf"(?<!\S)(?:{'|'.join(_LABELS)}):", re.IGNORECASE)
-_NEEDED = tuple(
-    re.compile(rf"(?<!\S){label}:", re.IGNORECASE)
-    for label in ("Partition", "Leader", "Replicas", "Isr")
-)
-_NEEDED_OF_HEADER = tuple(
-    re.compile(rf"(?<!\S){label}:", re.IGNORECASE)
-    for label in ("PartitionCount", "ReplicationFactor", "Configs")
+_LABEL = re.compile(rf"(?<!\S)(?:{'|'.join(LABELS)}):", re.IGNORECASE)
+_NEEDED, _NEEDED_OF_HEADER = (
+    tuple(re.compile(rf"(?<!\S){label}:", re.IGNORECASE) for label in labels)
+    for labels in (PARTITION_LABELS, HEADER_LABELS)
 )
 # What a line of clean output never is: the rest is not looked at twice.
 _UNUSUAL = re.compile(

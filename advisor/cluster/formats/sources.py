@@ -105,10 +105,7 @@ class Source:
 
 
 def has(pattern: str) -> Callable[[str], bool]:
-    """Return a recogniser: whether a pattern occurs in the first `_WIDTH` characters of lines.
-
-    `^` is the beginning of any line.
-    """
+    """Return a recogniser: whether a pattern occurs in the first `_WIDTH` characters of lines."""
     compiled = re.compile(pattern, re.MULTILINE)
     return lambda beginning: compiled.search(_narrow(beginning)) is not None
 
@@ -527,10 +524,7 @@ def not_read(text: str, source: Source) -> str:
 
 
 def source_of(text: str, suffix: str = "") -> Source | None:
-    """Return what a text is; None if no entry recognises it.
-
-    suffix: end of the file's name, such as ".toml"; "" if there is none.
-    """
+    """Return what a text is, by its beginning and the end of its file's name; None if unknown."""
     beginning = text[:BEGINNING]
     candidates = [source for source in SOURCES if source.recognise(beginning)]
     if not candidates and looks_like_describe(text[BEGINNING:]):

@@ -77,10 +77,7 @@ def query_cluster(
     context: ssl.SSLContext | None,
     deadline: float,
 ) -> Answers:
-    """Send all requests to a cluster and return the responses.
-
-    deadline: time limit, in seconds of `time.monotonic`.
-    """
+    """Send all requests and return the responses; `deadline` in seconds of `time.monotonic`."""
     config = {
         "bootstrap_servers": [str(address)],
         "client_id": properties.client_id,

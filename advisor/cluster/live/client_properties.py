@@ -252,10 +252,7 @@ def _sasl(properties: Mapping[str, str], source: str) -> tuple[str, dict[str, Se
 
 
 def parse_jaas(text: str, source: str) -> dict[str, Secret]:
-    """Parse the options of a JAAS line like `JaasConfig` of Kafka's clients.
-
-    text: `org.example.LoginModule required username="alice" password="..." ;`.
-    """
+    """Parse the options of a JAAS line like `JaasConfig` of Kafka's clients."""
     broken = InputError(
         f"{source}: sasl.jaas.config is broken; it reads "
         'org.example.LoginModule required username="..." password="...";'

@@ -11,10 +11,7 @@ T = TypeVar("T")
 
 
 def run_with_timeout(work: Callable[[], T], limit_s: float) -> T | None:
-    """Run a function in a thread; None if it takes longer than the limit.
-
-    A DNS lookup cannot be interrupted, so the thread is abandoned.
-    """
+    """Run a function in a thread; None after the limit: a DNS lookup cannot be interrupted."""
     result: Future[T] = Future()
 
     def run() -> None:

@@ -37,10 +37,7 @@ def first_reachable(
     limit_ms: float,
     deadline: float,
 ) -> Address:
-    """Return the first address at which a Kafka broker answers.
-
-    deadline: time limit for all, in seconds of `time.monotonic`.
-    """
+    """Return the first address with a Kafka broker; `deadline` in seconds of `time.monotonic`."""
     reasons: dict[Address, str] = {}
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
         share = (deadline - time.monotonic()) / left

@@ -38,11 +38,7 @@ def read_live(
     client_properties: str | os.PathLike[str] | None = None,
     timeout_ms: int | None = None,
 ) -> Cluster:
-    """Read a running cluster without changing it.
-
-    timeout_ms: total time limit in milliseconds. Default: `default.api.timeout.ms` of the
-        properties file, or 30 000.
-    """
+    """Read a running cluster without changing it; its properties file may set the time limit."""
     try:
         from advisor.cluster.live import client
     except ModuleNotFoundError as error:

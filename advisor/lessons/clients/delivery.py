@@ -21,7 +21,6 @@ from advisor.lessons.clients.scripted_broker import (
     Written,
     handle,
     in_turn,
-    sequence_rules,
 )
 from advisor.protocol.rules.config import Config
 
@@ -110,7 +109,6 @@ class _Run:
     ) -> None:
         self.config, self.script = config, script
         self.records, self.every_ms, self.round_trip_ms = records, every_ms, round_trip_ms
-        self.sequence_rules = sequence_rules(config.kafka_version)
         self.state = producer.Producer()
         self.now_ms = 0.0
         self.sent: list[int] = []
@@ -183,7 +181,7 @@ class _Run:
         answer = self.script(self.read, self.now_ms)
         self.read += 1
         write = Written(request.record, request.epoch, request.sequence)
-        handled = handle(self.log, write, answer, self.config.acks or 0, self.sequence_rules)
+        handled = handle(self.log, write, answer, self.config.acks or 0)
         self.log = handled.log
         self.free_ms = self.now_ms + self.round_trip_ms + answer.delay_ms
         if handled.reply == ANSWER:

@@ -16,7 +16,6 @@ from advisor.errors import InputError
 from advisor.lessons.clients.scripted_broker import (
     SILENCE,
     Script,
-    SequenceRules,
     Writes,
     Written,
     handle,
@@ -26,8 +25,6 @@ from advisor.lessons.clients.scripted_broker import (
 RETRIES = 3
 BACKOFF_MS = 100.0
 REQUEST_TIMEOUT_MS = 10_000.0
-
-_NO_CHECKS = SequenceRules(retained_batches=0, accepts_any_first=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ def deliver_scala(
     for message in range(messages):
         for _ in range(retries + 1):
             answer = answers(requests, now_ms)
-            handled = handle(log, Written(message), answer, acks, _NO_CHECKS)
+            handled = handle(log, Written(message), answer, acks)
             log, requests = handled.log, requests + 1
             hangs = handled.reply == SILENCE and acks != 0
             now_ms += REQUEST_TIMEOUT_MS if hangs else round_trip_ms + answer.delay_ms

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from advisor.errors import InputError
 from advisor.protocol.rules.isr import NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND
-from advisor.protocol.rules.versions import parse_version
 
 NETWORK_EXCEPTION = "NETWORK_EXCEPTION"
 REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
@@ -21,6 +20,8 @@ INVALID_PRODUCER_EPOCH = "INVALID_PRODUCER_EPOCH"
 
 NO_SEQUENCE = -1
 NO_EPOCH = -1
+# Of a producer, whose duplicates are detected.
+_RETAINED_BATCHES = 5
 
 ANSWER = "answer"
 SILENCE = "silence"
@@ -99,27 +100,6 @@ class Written(NamedTuple):
 Writes = tuple[Written, ...]
 
 
-class SequenceRules(NamedTuple):
-    """Sequence number checks of a leader.
-
-    retained_batches: last batches of a producer whose duplicates are detected: five since 1.0, one
-        in 0.11.
-    accepts_any_first: without state for a producer, any first sequence number is accepted (KIP-360,
-        2.5). A request may then overtake a rejected first one (KAFKA-15591, open up to 4.4).
-    """
-
-    retained_batches: int
-    accepts_any_first: bool
-
-
-def sequence_rules(kafka_version: str) -> SequenceRules:
-    """Sequence number checks of a Kafka version."""
-    version = parse_version(kafka_version)
-    return SequenceRules(
-        retained_batches=5 if version >= (1, 0) else 1, accepts_any_first=version >= (2, 5)
-    )
-
-
 class Verdict(NamedTuple):
     """Result of the sequence number check: whether to append, and the error if any."""
 
@@ -127,7 +107,7 @@ class Verdict(NamedTuple):
     error: str | None
 
 
-def check_sequence(log: Writes, epoch: int, sequence: int, rules: SequenceRules) -> Verdict:
+def check_sequence(log: Writes, epoch: int, sequence: int) -> Verdict:
     """Check the sequence number of a request; a duplicate is a success without an append."""
     if sequence == NO_SEQUENCE:
         return Verdict(True, None)
@@ -135,9 +115,11 @@ def check_sequence(log: Writes, epoch: int, sequence: int, rules: SequenceRules)
     if epoch < current:
         return Verdict(False, INVALID_PRODUCER_EPOCH)
     if epoch > current:
-        fits = sequence == 0 or (current == NO_EPOCH and rules.accepts_any_first)
+        # Without state for a producer any number is accepted (KIP-360), so that a request may
+        # overtake a rejected first one (KAFKA-15591, open up to 4.4).
+        fits = sequence == 0 or current == NO_EPOCH
         return Verdict(fits, None if fits else OUT_OF_ORDER_SEQUENCE_NUMBER)
-    retained = log[-rules.retained_batches :]
+    retained = log[-_RETAINED_BATCHES:]
     if sequence in [written.sequence for written in retained if written.epoch == epoch]:
         return Verdict(False, None)
     if sequence == log[-1].sequence + 1:
@@ -153,9 +135,7 @@ class Handled(NamedTuple):
     reply: str
 
 
-def handle(
-    log: Writes, write: Written, answer: Answer, acks: str | int, rules: SequenceRules
-) -> Handled:
+def handle(log: Writes, write: Written, answer: Answer, acks: str | int) -> Handled:
     """Process one request at the leader, as the script says."""
     if acks != "all" and answer.error in (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND):
         raise InputError(
@@ -164,7 +144,7 @@ def handle(
         )
     error, reply = answer.error, answer.reply
     if answer.appended:
-        verdict = check_sequence(log, write.epoch, write.sequence, rules)
+        verdict = check_sequence(log, write.epoch, write.sequence)
         if verdict.append:
             log = (*log, write)
         error = verdict.error or error

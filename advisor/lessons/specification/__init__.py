@@ -1,7 +1,7 @@
 """The public TLA+ specification of Kafka replication, model-checked exhaustively.
 
 In: a variant of the specification (Kafka before 0.11, KIP-101, KIP-279, KIP-320) and its constants.
-Out: the number of distinct states and a shortest violation of each invariant, equal to TLC's.
+Out: the number of distinct states and the length of a shortest violation, as TLC has them.
 ``transcription`` has the specification in Python, ``packed_states`` encodes its states as integers
 with symmetry reduction. Open ``model_checker`` first.
 """

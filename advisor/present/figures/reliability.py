@@ -15,7 +15,7 @@ from advisor.present.labels import on_axis, short
 from advisor.present.outcome import LOST, Outcome, outcomes
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.sampler.intervals.loss_chance import loss_chance
+from advisor.reliability.sampler.intervals import loss_chance
 
 _COLOURS = {LOST: style.DURABILITY, "read_unavailability": style.GREY}
 """Of all others: `style.AVAILABILITY`."""

@@ -10,12 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from advisor.formatting import one_in, significant
-from advisor.present.card_text import range_in_words, unit_of, value_and_range
+from advisor.present.card_text import range_in_words, value_and_range
 from advisor.present.figures import style
 from advisor.present.figures.chart import axes_of_new_figure
 from advisor.present.labels import short, time_per_year_label
 from advisor.present.outcome import in_brief
 from advisor.reliability import measure_table
+from advisor.reliability.failures.card import unit_of
 from advisor.reliability.measure_table import (
     EVENTS,
     FRACTION,

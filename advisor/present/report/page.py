@@ -21,7 +21,6 @@ from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.audits.current_state import state_lines
-from advisor.advice.audits.topic_audit import setting_words
 from advisor.advice.candidate import Candidate
 from advisor.advice.findings.catalogue import BROKEN, by_weight
 from advisor.advice.findings.summary import shortened
@@ -668,7 +667,9 @@ def _topic_row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict
 
 def setting_today(topic: TopicAudit) -> str:
     """Return the settings of a topic, spelled as in a plan: "RF 3, min ISR 2, acks=1"."""
-    return f"{setting_words([topic])}, acks={topic.choice.config.acks}"
+    config = topic.choice.config
+    words = f"RF {config.replication_factor}, min ISR {config.min_insync_replicas}"
+    return f"{words}, acks={config.acks}"
 
 
 def _distinct(items: Iterator[str]) -> list[str]:

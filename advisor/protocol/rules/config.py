@@ -30,7 +30,7 @@ class Config(FieldTable):
 
     Parameters
     ----------
-    kafka_version : str, default "4.4"
+    kafka_version : str, default `versions.NEWEST_KNOWN`
         Version of the brokers and of the Java client, from ``"0.8.0"`` on.
     mode : {"kraft", "zookeeper"}, optional
         The controller. Default: "kraft" from 3.3 on.
@@ -95,9 +95,9 @@ class Config(FieldTable):
 
     Examples
     --------
-    >>> config = Config(replication_factor=3, min_insync_replicas=2)
+    >>> config = Config(kafka_version="3.9", replication_factor=3, min_insync_replicas=2)
     >>> config
-    Config(kafka_version='4.4', replication_factor=3, min_insync_replicas=2)
+    Config(kafka_version='3.9', replication_factor=3, min_insync_replicas=2)
     >>> config.acks, config.unclean_leader_election_enable
     ('all', False)
     >>> Config(kafka_version="2.8").acks

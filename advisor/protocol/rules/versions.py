@@ -58,7 +58,7 @@ _VERSION = re.compile(
 
 
 def parse_version(text: str) -> Version:
-    """Parse a Kafka version such as ``"4.4"``, from 0.8.0, which introduced replication."""
+    """Parse a Kafka version such as ``"3.9"``, from 0.8.0, which introduced replication."""
     return _parsed(text if isinstance(text, str) else shown(text))
 
 
@@ -67,7 +67,7 @@ def _parsed(text: str) -> Version:
     match = _VERSION.fullmatch(text.strip())
     if match is None:
         raise ConfigError(
-            f"kafka_version={shown(text)} is not a Kafka version; write it like '3.9' or '4.4'"
+            f"kafka_version={shown(text)} is not a Kafka version; write it like '{NEWEST_KNOWN}'"
         )
     version = tuple(int(number) for number in match.groups(default="0"))
     if version < OLDEST:

@@ -1,7 +1,6 @@
 """The truncated CTMC of one replica set as arrays, with names of rates instead of rates.
 
-It is built once and filled for every card of the same order of magnitude and for every draw of its
-uncertainty.
+It is built once and filled for every similar card and for every draw of its uncertainty.
 """
 
 from __future__ import annotations
@@ -40,8 +39,9 @@ from advisor.reliability.partition.transition_table import (
     READABLE,
     WRITABLE,
 )
+from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.flush_window import AbsorptionTable, FlushWindowLosses
-from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
+from advisor.reliability.statespace.state_graph import Graph, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
 
 # With four replicas 30,000 states are left out, and 300,000 transitions lead to them.
@@ -53,28 +53,19 @@ _KINDS: dict[str, Any] = {"waits": _COUNTS, "effects": _EFFECTS}
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A chain without the values of its rates; equal only to itself.
+    """A chain without the values of its rates; equal only to itself. State 0 is the healthy one.
 
-    states: number of states; 0 is the healthy one.
     source, target, rate (transitions,): state, state, index into ``rate_names``.
     weight (transitions,): multiplicity.
-    effects (transitions,): bits of :class:`~advisor.reliability.partition.effects.Effect`. After
-        TRUNCATED the chain starts anew.
+    effects (transitions,): bits of `Effect`. After TRUNCATED the chain starts anew.
     gap_map (transitions, gaps): old gap to new gap, or GAP_LOST or GAP_CLOSED.
-    writable, readable, growing (states,).
-    gaps, in_sync (states,): how many gaps there are, and replicas in the ISR.
     attribution (states,): share of each mechanism in what keeps replicas away; rows add up to 1.
-    truncated_target (truncated transitions,): which truncated state each TRUNCATED transition leads
-        to.
-    stops_writes (truncated transitions,): whether writes stop with it.
+    truncated_target, stops_writes (truncated transitions,): which truncated state each TRUNCATED
+        transition leads to, and whether writes stop with it.
     writes_rarely_stop (states,): states that refuse writes and are entered from writable ones so
         rarely that ``flush_window`` leaves them out.
-    flush_window: losses by a power failure before the last writes are flushed, in states that
-        refuse writes.
-    own, racks (states, slots): condition and rack of each slot's broker; see
-        :class:`FaultEnvironment`.
-    waits, election_risks (states + truncated states, ...): see :class:`Graph`; the truncated states
-        last.
+    own, racks (states, slots): condition and rack of each slot's broker; see `FaultEnvironment`.
+    waits, election_risks (states + truncated states, ...): see `Graph`.
     restarts (states, names): of a condensed chain: how many further transitions of each name only
         start it anew.
     uncondensed: of a condensed chain: the other one.
@@ -122,8 +113,8 @@ class Structure:
     def condensed(self) -> Structure:
         """The same chain for draws of a card: what only starts it anew is summed up by state.
 
-        These are the transitions into truncated states that neither lose nor change anything which
-        is counted, nine tenths of all.
+        Nine tenths of all transitions lead into truncated states and neither lose nor change what
+        is counted.
         """
         quiet = self.effects == Effect.TRUNCATED
         quiet &= ~(self.gap_map == GAP_LOST).any(axis=1)
@@ -162,9 +153,9 @@ class Structure:
 
     @cached_property
     def outage_classes(self) -> tuple[OutageClasses, OutageClasses, OutageClasses]:
-        """Outage class of each state; then, if outages that began together end together.
+        """Outage class of each state; if outages that began together end together; of all these.
 
-        Second, all of these but destruction; third, all of them.
+        The second leaves destruction out.
         """
         known = table()
         begun = known.begun_together
@@ -181,14 +172,10 @@ class Structure:
         return self.own[:, :replicas], self.racks[:, :replicas]
 
     def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
-        """Hours after each transition in which the last writes are not on disk.
+        """Hours after each transition in which the last writes are not on disk; 0 if none stop.
 
         While acks=all waits for a lagging follower nothing is acknowledged, so that wait is
         deducted.
-
-        flush_hours: from a write until it is on disk.
-        hung_hours: how long acks=all waits for a lagging follower.
-        Returns (transitions,): zeros for transitions that do not stop writes.
         """
         waited = [hung_hours * entry.hangs for entry in transitions(self.rate_names)]
         left = np.maximum(flush_hours - np.array(waited), 0.0)

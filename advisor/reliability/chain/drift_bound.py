@@ -1,13 +1,10 @@
 """Foster drift bound: mean hours and events from a state until every replica is healthy again.
 
 Give every outage of a broker the weight ``a / repair rate``, and every copy that may still have to
-be made (:func:`~advisor.reliability.partition.election_risk.pending_copies_bound`) the weight
-``a / copy rate``, with ``a = 1 / (1 - r)`` and r the weight that failures add per hour at
-``a = 1``. While anything is down, repairs and copies take off at least a per hour and failures add
-at most ``a r = a - 1``: a drift of -1 or less, so that the sum of the weights bounds the mean time
-until all is healthy (Foster, Ann. Math. Stat. 24, 1953). Each failure and each end of an outage or
-copy is at most one event. How many of them can lose records:
-:mod:`advisor.reliability.chain.loss_bound`.
+be made the weight ``a / copy rate``, with ``a = 1 / (1 - r)`` and r the weight that failures add
+per hour at ``a = 1``. While anything is down, repairs and copies take off at least a per hour and
+failures add at most ``a r = a - 1``: a drift of -1 or less, so that the sum of the weights bounds
+the mean time until all is healthy (Foster, Ann. Math. Stat. 24, 1953).
 """
 
 from __future__ import annotations
@@ -29,15 +26,13 @@ from advisor.reliability.failures.mechanisms import (
     Mechanism,
     Scope,
     Table,
+    Transition,
     death_of,
     repair_of,
     table,
-    transition,
 )
 from advisor.reliability.partition.election_risk import most_copies
-from advisor.reliability.statespace.state_graph import IntArray
-
-Vector = NDArray[np.float64]
+from advisor.reliability.solver.generator import IntArray, Vector
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,6 @@ class Drift:
 
     hours (waits,): what an outage of each kind adds to the mean time until all is healthy; infinite
         if failures bring in more than repairs take off.
-    copy_hours: what each copy still to be made adds.
     ends (waits,): how many ends of outages each kind still has to come.
     events_per_hour: upper bound on failures, with the ends of the outages that they start.
     """
@@ -60,9 +54,8 @@ class Drift:
     def until_well(
         self, waits: NDArray[np.integer[Any]] | sparse.csr_array, copies: Vector
     ) -> tuple[Vector, Vector]:
-        """Upper bounds on the mean hours and events until all is healthy.
+        """Upper bounds on the mean hours and events until all is healthy, by state.
 
-        waits (states, waits).
         copies (states,): :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
         """
         # Only outages that there are are stored, and 0 times infinite hours does not come up.
@@ -86,8 +79,6 @@ def drift(
 ) -> Drift:
     """Compute the drift bound of these rates.
 
-    rates: of everything that can happen, per hour.
-    racks: rack of each replica.
     most_slack: upper limit of the factor a. A finite limit makes the bound an estimate, which only
         the choice of states may use.
     """
@@ -113,7 +104,6 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
     """Mean hours and ends to come of an outage of each condition, what it turns into included.
 
     The move to the second stage does not end the outage, and the partition does not see it.
-    A host that dies may leave data that take ``copy_hours`` to copy.
     """
     known = table()
     hours, ends = np.zeros(known.waits), np.zeros(known.waits)
@@ -131,27 +121,14 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
     return hours, ends
 
 
-def deaths(name: str, rates: Mapping[str, float], of_hosts: bool = False) -> float:
-    """Probability that an outage begun by a failure of this name ends in a death.
-
-    of_hosts: only the deaths that take the host count.
-    """
-    entry = transition(name).mechanism
-    return deaths_of(entry, rates, of_hosts)
-
-
 def deaths_of(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool = False) -> float:
-    """Probability that an outage of a mechanism ends in a death."""
-    if not entry.deaths:
-        return 0.0
+    """Probability that an outage of a mechanism ends in a death, or in one that takes the host."""
     per_hour = deaths_per_hour(entry, rates, of_hosts)
     return per_hour * table().mean_hours(entry, rates) if per_hour else 0.0
 
 
 def deaths_per_hour(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool = False) -> float:
     """Rate at which a broker in its outage dies."""
-    if not entry.deaths:
-        return 0.0
     return math.fsum(
         rates.get(death_of(entry, death), 0.0)
         for death in entry.deaths
@@ -159,19 +136,13 @@ def deaths_per_hour(entry: Mechanism, rates: Mapping[str, float], of_hosts: bool
     )
 
 
-def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
-    """Number of sites that a failure of this name can strike, and most replicas at any of them.
+def _reach(failure: Transition, racks: tuple[int, ...]) -> tuple[float, int]:
+    """Number of sites that a failure can strike, and most replicas at any of them.
 
     Where a probability picks brokers, or a failure spreads to racks, only the names for all of
     them have sites: with fewer standing the failure comes no more often. A rack that holds voters
     and no replica counts as one replica.
     """
-    return _reach(name, racks, table())
-
-
-@lru_cache(maxsize=4096)
-def _reach(name: str, racks: tuple[int, ...], known: Table) -> tuple[float, int]:
-    failure = known.transition(name)
     scope, sizes = failure.mechanism.scope, sorted(Counter(racks).values(), reverse=True)
     if failure.pair:
         return math.comb(len(racks), 2), 2
@@ -193,10 +164,9 @@ def _reach(name: str, racks: tuple[int, ...], known: Table) -> tuple[float, int]
     return sites, struck
 
 
-def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
-    """Number of sites at which a failure of this name strikes a leader and may end its term."""
-    failure = transition(name)
-    effect, sites = failure.mechanism.effect, reach(name, racks)[0]
+def _sites_of_leader(failure: Transition, sites: float) -> float:
+    """Number of sites at which a failure strikes a leader and may end its term."""
+    effect = failure.mechanism.effect
     if effect in HANGING or effect.of_quorum:
         return 0.0
     if failure.mechanism.scope is Scope.CLUSTER or failure.racks > 0 or failure.pair:
@@ -207,9 +177,7 @@ def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
 class Failures(NamedTuple):
     """The failures among named rates, and what each can strike.
 
-    sites, struck, on_leader (failures,): see `reach` and `strikes_on_leader`.
     conditions (failures, most): in which each can leave a broker; the first one is repeated.
-    cuts_power, destroys, of_quorum, of_broker (failures,).
     dying: those whose outages may end in a death.
     """
 
@@ -250,13 +218,18 @@ def _failures(names: tuple[str, ...], racks: tuple[int, ...], known: Table) -> F
     after = [known.conditions_after(entry) for entry in begun]
     widest = max(map(len, after), default=1)
     padded = [(*some, *[some[0]] * (widest - len(some))) for some in after]
-    reached = np.array([_reach(name, racks, known) for name, _ in named]).reshape(-1, 2)
+    reached = np.array([_reach(failure, racks) for _, failure in named]).reshape(-1, 2)
+    sites = reached[:, 0]
+    of_leader = [
+        _sites_of_leader(failure, here)
+        for (_, failure), here in zip(named, sites.tolist(), strict=True)
+    ]
     return Failures(
         names=tuple(name for name, _ in named),
         mechanisms=tuple(begun),
-        sites=reached[:, 0],
+        sites=sites,
         struck=reached[:, 1],
-        on_leader=np.array([strikes_on_leader(name, racks) for name, _ in named]),
+        on_leader=np.array(of_leader),
         conditions=np.array(padded, dtype=np.int64).reshape(-1, widest),
         cuts_power=np.array([failure.cuts_power for _, failure in named], dtype=bool),
         destroys=np.array([failure.destroys for _, failure in named], dtype=bool),

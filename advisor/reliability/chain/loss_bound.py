@@ -41,33 +41,18 @@ from scipy import sparse
 
 from advisor.reliability.chain import drift_bound
 from advisor.reliability.failures.mechanisms import table
+from advisor.reliability.partition import election_risk as risk
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.election_risk import (
-    ELECTION_RISK,
-    EMPTY_ELECTABLE,
-    EMPTY_IN_ELR,
-    NO_QUORUM,
-    OFFLINE,
-    OFFLINE_EMPTY_ELECTABLE,
-    PENDING_COPIES,
-    STALE_MEMBER,
-    UNEXPANDED,
-)
-
-Vector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from advisor.reliability.solver.generator import Vector
 
 
 @dataclass(frozen=True)
 class LossPreconditions:
     """Rates of the events without which no record is lost, and the time to recover from them.
 
-    log_destructions_per_hour: failures that destroy a log.
     unflushed_losses_per_hour: other failures that may lose unflushed records.
-    max_recovery_hours: upper bound on the mean time until all is healthy, from the worst of all
-        states.
+    max_recovery_hours: upper bound on the mean time until all is healthy, from any state.
     quorum_losses_per_hour: failures after which there may be no controller quorum.
-    power_failures_per_hour: power failures of any replica.
     """
 
     log_destructions_per_hour: float
@@ -84,34 +69,27 @@ class LossPreconditions:
         return 1.0 + (failures and failures * self.max_recovery_hours)
 
     def elections(self, election_risks: Vector, hours: Vector, dying: Vector) -> Vector:
-        """Upper bound on the mean number of elections that lose until all is healthy.
+        """Upper bound on the mean number of elections that lose until all is healthy, by state.
 
-        election_risks (states,): an election risk, see
-            :mod:`advisor.reliability.partition.election_risk`.
-        hours (states,): upper bound on the mean time until all is healthy.
-        dying (states,): mean number of limping brokers that die.
-        Returns (states,).
+        hours: upper bound on the mean time until then.
+        dying: mean number of limping brokers that die.
         """
         # A destruction makes an empty replica electable, at once or at a later leader failure.
         later = self.log_destructions_per_hour
         later = later and later * self.elections_to_come
-        empty_electable = (election_risks == EMPTY_ELECTABLE) | (
-            election_risks == OFFLINE_EMPTY_ELECTABLE
+        empty_electable = (election_risks == risk.EMPTY_ELECTABLE) | (
+            election_risks == risk.OFFLINE_EMPTY_ELECTABLE
         )
         now = np.where(empty_electable, self.leader_failures_per_hour, 0.0)
         failures = times(later + now, hours) + np.where(empty_electable, dying, 0.0)
-        most: Vector = failures + (election_risks == OFFLINE_EMPTY_ELECTABLE)
+        most: Vector = failures + (election_risks == risk.OFFLINE_EMPTY_ELECTABLE)
         return most
 
     def elections_of_empty_members(
         self, members: Vector, leaderless: Vector, hours: Vector, dying: Vector
     ) -> Vector:
-        """The same for elections of an empty member of the ELR.
-
-        members (states, columns): see :class:`Limits`.
-        leaderless (states,).
-        """
-        empty, out = members[:, EMPTY_IN_ELR] > 0, members[:, NO_QUORUM] > 0
+        """The same for elections of an empty member of the ELR."""
+        empty, out = members[:, risk.EMPTY_IN_ELR] > 0, members[:, risk.NO_QUORUM] > 0
         now = times(self.leader_failures_per_hour, hours) + dying + leaderless
         later = times(self.quorum_losses_per_hour * self.elections_to_come, hours)
         most: Vector = np.where(empty, np.where(out, now, later), 0.0)
@@ -123,7 +101,7 @@ class LossPreconditions:
         """The same for elections of a member that lacks the newest records."""
         if not self.quorum_losses_per_hour:
             return np.zeros(len(hours))
-        stale, out = members[:, STALE_MEMBER] > 0, members[:, NO_QUORUM] > 0
+        stale, out = members[:, risk.STALE_MEMBER] > 0, members[:, risk.NO_QUORUM] > 0
         failures = times(self.leader_failures_per_hour, hours) + dying + leaderless
         now = np.where(stale, failures, 0.0)
         # Power fails while there is no controller.
@@ -152,9 +130,6 @@ def loss_preconditions(
 ) -> LossPreconditions:
     """Sum up the rates of the events that a loss needs.
 
-    rates: rate of every failure and repair, per hour.
-    racks: rack of each replica.
-    drift: of the same rates and racks.
     voters: outages of racks may take the majority of the controller quorum.
     """
     struck = drift_bound.failures(tuple(rates), racks)
@@ -183,8 +158,7 @@ def strikes_per_hour(
 ) -> float:
     """Upper bound on the rate of failures, or of power failures, of any replica.
 
-    Only failures stop writes, so that writes stop no more often. The death of a limping broker is
-    a power failure of its own.
+    Writes stop no more often. The death of a limping broker is a power failure of its own.
     """
     struck = drift_bound.failures(tuple(rates), racks)
     times_each = struck.cuts_power if power else np.ones(len(struck.names))
@@ -197,11 +171,7 @@ def power_per_hour(
     racks: tuple[int, ...],
     waits: NDArray[np.integer[Any]] | sparse.csr_array,
 ) -> Vector:
-    """Upper bound on the rate of power failures in states, deaths of brokers that limp included.
-
-    waits (states, waits).
-    Returns (states,).
-    """
+    """Upper bound on the rate of power failures by state, deaths of brokers that limp included."""
     most: Vector = strikes_per_hour(rates, racks, power=True) + waits @ dying_hosts(rates)
     return most
 
@@ -215,10 +185,10 @@ def dying_hosts(rates: Mapping[str, float]) -> Vector:
 
 
 class ExcursionBound(NamedTuple):
-    """Upper bounds on the mean rewards of an excursion, by state.
+    """Upper bounds, by state, on the mean rewards of an excursion.
 
-    losses, totals, events, hours, deaths (states,): loss events, total losses, failures and ends of
-        outages, time, and deaths of brokers that limp in the state.
+    events: failures and ends of outages.
+    deaths: of brokers that limp in the state.
     """
 
     losses: Vector
@@ -229,13 +199,7 @@ class ExcursionBound(NamedTuple):
 
 
 class Limits:
-    """Bounds on excursions from the outages and the election risk of a state alone.
-
-    rates: of everything that can happen, per hour.
-    racks: rack of each replica.
-    most_slack: see :func:`advisor.reliability.chain.drift_bound.drift`.
-    voters: see :func:`loss_rates`.
-    """
+    """Bounds on excursions from the outages and the election risk of a state alone."""
 
     def __init__(
         self,
@@ -258,22 +222,17 @@ class Limits:
     def until_well(
         self, waits: NDArray[np.integer[Any]] | sparse.csr_array, election_risks: Vector
     ) -> ExcursionBound:
-        """Upper bounds until every replica is healthy.
-
-        waits (states, waits).
-        election_risks (states, columns): see
-            :class:`advisor.reliability.statespace.state_graph.Graph`.
-        """
-        near = election_risks[:, ELECTION_RISK]
-        hours, events = self._drift.until_well(waits, election_risks[:, PENDING_COPIES])
-        leaderless = (near == OFFLINE) | (near == OFFLINE_EMPTY_ELECTABLE)
+        """Upper bounds until every replica is healthy; the arguments are those of a `Graph`."""
+        near = election_risks[:, risk.ELECTION_RISK]
+        hours, events = self._drift.until_well(waits, election_risks[:, risk.PENDING_COPIES])
+        leaderless = (near == risk.OFFLINE) | (near == risk.OFFLINE_EMPTY_ELECTABLE)
         dying = waits @ self._deaths
         fallen = times(self._needed.leader_failures_per_hour, hours) + dying
         destroyed = times(self._needed.log_destructions_per_hour, hours)
         # A change of leader may cost two tails.
         at_once = 1.0 if self._acks_all else 2.0
         # A leader that failed without a controller drops them when the controller is back.
-        pending = leaderless & (election_risks[:, NO_QUORUM] > 0) & (not self._acks_all)
+        pending = leaderless & (election_risks[:, risk.NO_QUORUM] > 0) & (not self._acks_all)
         one_by_one = leaderless + at_once * pending + destroyed + (at_once + 1.0) * fallen
         losses = np.minimum(2.0 * events, one_by_one)
         totals = np.minimum(events, leaderless + destroyed + 2.0 * fallen)
@@ -287,5 +246,5 @@ class Limits:
                 stale = self._needed.elections_of_stale_members(*members)
                 losses = np.minimum(losses, gone + power + stale)
         # The transition into an unexpanded state counts as a loss: its own loss was not computed.
-        first = election_risks[:, UNEXPANDED]
+        first = election_risks[:, risk.UNEXPANDED]
         return ExcursionBound(losses + 2.0 * first, totals + first, events + first, hours, dying)

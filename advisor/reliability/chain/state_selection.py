@@ -6,17 +6,15 @@ seen in a million years.
 *Rule.* Start from the healthy state. The harm that a truncated state can do to a measure is the
 flux into it times what one visit can cost at most, until every replica is healthy again. Add the
 states with the largest harm until what all others together can do is below a stated share of
-every measure: `_SHARE_OF_FEW` of it up to three replicas, `_SHARE` at four, `_SHARE_OF_MANY`
-beyond, or the same share of `_FLOOR` if the measure is smaller.
+every measure, or of `_FLOOR` if the measure is smaller.
 
 *Skipping the rules.* For a transition whose worst case changes no measure noticeably, the protocol
 rules are not evaluated: it leads to a placeholder state (unexpanded partition), and is expanded
 later if it matters. Losses before a flush are likewise not computed where writes rarely stop.
 
-*Bound.* The cost of a visit is bounded by drift (:mod:`advisor.reliability.chain.drift_bound`) and
-by what can lose records at all (:mod:`advisor.reliability.chain.loss_bound`); neither relies on
-similar states. With the rates of the card, the same sum states the error of every result:
-:func:`advisor.reliability.chain.truncation_error.truncation_error`.
+*Bound.* The cost of a visit is bounded by drift (`drift_bound`) and by what can lose records at all
+(`loss_bound`). With the rates of the card, the same sum states the error of every result
+(`truncation_error`).
 """
 
 from __future__ import annotations
@@ -33,13 +31,11 @@ from advisor.reliability.chain.loss_bound import Limits, power_per_hour, times
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import READABLE, WRITABLE
-from advisor.reliability.solver.generator import Generator, sums
+from advisor.reliability.solver.generator import Generator, IntArray, Vector, sums
 from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace import state_graph as moves
-from advisor.reliability.statespace.state_graph import Graph, IntArray, NextTransitions
+from advisor.reliability.statespace.state_graph import Graph, NextTransitions
 from advisor.reliability.statespace.state_index import met_in_order
-
-Vector = NDArray[np.float64]
 
 # A chain of no more states is kept whole.
 _SMALL = 600
@@ -73,7 +69,6 @@ _GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
 class NominalRates(NamedTuple):
     """Rates rounded to powers of two, so that similar cards share a truncated chain.
 
-    rates: of everything that can happen, per hour.
     failover_hours: without a leader, after one that failed.
     """
 
@@ -83,13 +78,11 @@ class NominalRates(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """The moves out of the kept states.
+    """The moves out of the kept states, whose numbers in the graph are ``kept``.
 
-    kept (states,): their numbers in the graph.
     source, target (moves,): positions among the kept states; the target is -1 if it is truncated.
     into (moves,): the target's number in the graph.
     rate, effects, gaps (moves,): columns of :meth:`Graph.moves`.
-    times (moves,).
     """
 
     kept: IntArray
@@ -160,8 +153,7 @@ def truncated_states(part: Part) -> tuple[IntArray, IntArray]:
 class Selection(NamedTuple):
     """States to keep, with their moves, the healthy one first.
 
-    writes_rarely_stop (states,): where writes stop so rarely that losses before a flush are not
-        computed.
+    writes_rarely_stop (states,): where losses before a flush are not computed.
     """
 
     part: Part
@@ -173,9 +165,8 @@ def select_states(
 ) -> Selection:
     """Choose the states to keep: those that matter at the rates of any guide.
 
-    guides: the search of each begins with the states of those before it; all but the first one's is
-        coarser.
-    constants: one of those that the graph serves.
+    The search of each guide begins with the states of those before it; all but the first one's is
+    coarser.
     """
     search = _Search(graph, guides[0], constants)
     selection = search.kept()
@@ -192,10 +183,9 @@ def select_states(
 class _Harm(NamedTuple):
     """What truncated states can add to the measures.
 
-    shares (states, 4): in units of what may be missing.
-    entered (states,): entries per healthy hour.
-    flux (moves,): how often the moves of the kept states happen, per healthy hour.
-    allowed (4,): what may be missing.
+    shares (states, 4): in units of what may be missing, ``allowed`` (4,).
+    entered (states,), flux (moves,): entries, and how often the moves of the kept states happen,
+        per healthy hour.
     """
 
     shares: Vector
@@ -338,10 +328,8 @@ def truncated_flux(
 
     source, target (transitions,): kept states, the sources ascending; the target is -1 where it is
         truncated.
-    rate (transitions,): per hour.
     place: which truncated state each transition with target -1 leads to.
     sizes: numbers of kept and of truncated states.
-    Returns visits (states,): hours, within PRECISION; entered (truncated,).
     """
     out, (size, truncated) = target < 0, sizes
     inner = ~out & (target != source)

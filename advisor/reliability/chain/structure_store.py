@@ -1,9 +1,9 @@
 """Chains on disk: which states a chain has is found out once for all processes of a user.
 
-A file's name is a digest of everything that its content depends on: the question (the protocol's
-constants, the fault processes, and the rates that chose the states), and the sources of the rooms
-that answer it. So nothing in the store is ever out of date, and what is no longer asked for is
-removed as the store grows. ``ADVISOR_CHAINS`` names another folder; "off" keeps nothing.
+A file's name is a digest of everything that its content depends on: the question, and the sources
+of the rooms that answer it. So nothing in the store is ever out of date, and what is no longer
+asked for is removed as the store grows. ``ADVISOR_CHAINS`` names another folder; "off" keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -102,11 +102,7 @@ def save(key: str, states: int, arrays: Callable[[], Arrays]) -> None:
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Integers in the fewest bytes that hold them; other arrays as they are.
-
-    >>> narrow(np.array([0, 300])).dtype.name, narrow(np.array([-1, 9])).dtype.name
-    ('int16', 'int8')
-    """
+    """Integers in the fewest bytes that hold them; other arrays as they are."""
     if array.dtype.kind != "i" or not array.size:
         return array
     least, most = int(array.min()), int(array.max())

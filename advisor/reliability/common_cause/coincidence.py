@@ -33,12 +33,7 @@ _FACTORS = np.random.default_rng(1979).integers(2**64, size=64, dtype=np.uint64)
 
 
 class Sites(NamedTuple):
-    """Brokers and racks by number.
-
-    ids (brokers,): broker ids, sorted.
-    racks (brokers,): number of each broker's rack.
-    names: of the racks, by number.
-    """
+    """Brokers by number: sorted ids and the rack of each; and the names of the racks."""
 
     ids: IntArray
     racks: IntArray
@@ -88,11 +83,7 @@ class Occurrence(NamedTuple):
 def occurrences(
     sizes: tuple[int, ...], outage_class: OutageClass, scope: str
 ) -> tuple[Occurrence, ...]:
-    """Every way to meet an outage class and an event, for slots sorted by rack, fullest first.
-
-    sizes: replicas in each rack, descending.
-    scope: of the event: as `scope_of` or `racks_at_once` has it.
-    """
+    """Every way to meet an outage class and an event, for slots sorted by rack, fullest first."""
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
     found: list[Occurrence] = []
@@ -137,10 +128,7 @@ def _at(
     racks_out: tuple[int, ...],
     scope: str,
 ) -> Iterator[Occurrence]:
-    """Sites of the event: what is in service, else brokers that are out, else racks that are.
-
-    A repair brings back what was out.
-    """
+    """Sites of the event: what is in service, else brokers that are out, else racks."""
     every = tuple(slot for slots in in_service for slot in slots)
     if scope in (BROKER_REPAIR, RACK_REPAIR):
         for site in (racks_out or out) if scope == RACK_REPAIR else (out or racks_out):
@@ -182,9 +170,7 @@ class _Members(NamedTuple):
 class CoincidentSets:
     """Events in which sets of a placement are in one outage class and struck at once.
 
-    sets: distinct sets, whose racks hold equal numbers of replicas. A set is repeated for each of
-        its preferred leaders.
-    preferred_leader: the first replica of each list leads; otherwise any may.
+    A set is repeated for each of its preferred leaders; without these any replica may lead.
     """
 
     def __init__(
@@ -224,10 +210,7 @@ class CoincidentSets:
         return _Members(brokers, racks, leader, np.sort(once))
 
     def sites(self, scope: str) -> IntArray:
-        """Sites of each event so far, by event number, shape (events, replicas).
-
-        The id of a broker, or numbers of racks, after a padding of -1; of the cluster none.
-        """
+        """Sites by event number, (events, replicas): a broker, or racks padded with -1."""
         return self._sites[scope]
 
     def racks_of(self, brokers: IntArray) -> IntArray:
@@ -266,7 +249,6 @@ class CoincidentSets:
     ) -> StaggeredReplacement:
         """The destroyed brokers that expose sets to the same events; computed once.
 
-        exposed: racks are marked as destroyed whose brokers are replaced one by one.
         by_rack: each rack was destroyed by its own event; otherwise all brokers by one.
         """
         key = (scope, exposed, by_rack)

@@ -1,26 +1,27 @@
-"""Events in which several sets lose at once, each counted once."""
+"""Events in which several sets lose at once, each counted once.
+
+An event that destroys several brokers exposes several sets, and one later failure makes all of them
+lose: so the exposures of sets are not added up.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from advisor.reliability.common_cause.coincidence import CoincidentSets
-from advisor.reliability.common_cause.destroyed_brokers import Destruction, Exposure
-from advisor.reliability.common_cause.joint_survival import (
-    LARGEST_PROBABILITY,
-    JointSurvival,
-    distinct_homes,
-)
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     CLUSTER,
     PICKED,
     RACK_REPAIR,
+    Kind,
     OutageClass,
     scope_of,
     strikes,
@@ -35,12 +36,148 @@ from advisor.reliability.common_cause.picked_brokers import (
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses, Tails
 from advisor.reliability.common_cause.struck_losses import StruckLosses
+from advisor.reliability.common_cause.struck_racks import (
+    LARGEST_PROBABILITY,
+    JointSurvival,
+    distinct_homes,
+)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 
 Pattern = tuple[int, ...]
+# Smaller shares of all losses are taken to be distinct, and their sum counts as an error.
+_RARE = 2e-4
+
+Exposed = tuple[Pattern, OutageClass]
+
+
+class Exposure(NamedTuple):
+    """Losses of the sets of one pattern in one outage class.
+
+    per_year: of one set, in each draw or in one.
+    events: number of distinct events in which these sets can lose.
+    """
+
+    pattern: Pattern
+    outage_class: OutageClass
+    per_year: Any
+    events: float
+
+
+class Destruction(NamedTuple):
+    """Rates at which brokers are destroyed, and the time to replace them.
+
+    hours: mean time until one is replaced.
+    broker, rack: rates per year for one broker, and for all brokers of a rack at once.
+    picked: rate per year of an event that picks brokers of the whole cluster, and the share picked.
+    again: mean number of further destructions, of any broker or rack, until all are replaced.
+    within_racks: some set has all its brokers in one rack: destroying one rack loses records.
+    """
+
+    hours: float = 0.0
+    broker: float = 0.0
+    rack: float = 0.0
+    picked: tuple[tuple[float, float], ...] = ()
+    again: float = 0.0
+    within_racks: bool = False
+
+    def after_picking(self, outage_class: OutageClass) -> float:
+        """In how many outages of a class an event picked the destroyed brokers, at the most."""
+        if not self.picked:
+            return 0.0
+        weights = _weights(self, outage_class)
+        picked = math.fsum(weight for (_, share, _), weight in weights.items() if share > 0.0)
+        return picked / math.fsum(weights.values()) if picked else 0.0
+
+    def exposed_once(
+        self, sets: CoincidentSets, scope: str, losses: Sequence[Exposure], whole: float
+    ) -> list[tuple[float, float]]:
+        """Rate at which any set of a class is exposed, as a share of the sum over distinct outages.
+
+        Part of the error is that not all of these losses are the first of their outage.
+
+        whole: approximate rate per year at which any set loses, by any event.
+        Returns the share and its error, for each of the classes.
+        """
+        once, off = np.ones(len(losses)), np.zeros(len(losses))
+        if not strikes(scope) or not self.hours or not (self.rack or self.picked):
+            return list(zip(once.tolist(), off.tolist(), strict=True))
+        # For each kind of destruction: number of the class, the class with racks marked, rate.
+        kinds: dict[tuple[int, float], list[tuple[int, Exposed, float]]] = defaultdict(list)
+        for number, (pattern, outage_class, often, events) in enumerate(losses):
+            weights = _weights(self, outage_class)
+            total = math.fsum(weights.values())
+            for (destroyed_racks, share, marked), weight in weights.items():
+                if not any(rack.destroyed for rack in marked):
+                    continue
+                if often * weight * events > _RARE * total * whole:
+                    exposed = pattern, marked
+                    kinds[destroyed_racks, share].append((number, exposed, often * weight / total))
+                else:
+                    off[number] += weight / total
+        for (destroyed_racks, share), members in kinds.items():
+            exposures = tuple(exposed for _, exposed, _ in members)
+            found = sets.staggered_replacement(scope, exposures, by_rack=destroyed_racks > 0)
+            rates = np.array([often / sets.ways(*each, scope)[0] for _, each, often in members])
+            sizes = [_sizes(outage_class) for _, outage_class in exposures]
+            if destroyed_racks:
+                products = np.array([math.prod(each) for each in sizes])
+                kept, error = found.after_rack_destructions(rates, products)
+            else:
+                totals = np.array([sum(each) for each in sizes])
+                kept, error = found.after_random_destructions(rates, totals, share)
+            # Twice: two kinds of outages may expose other sets before the rack is replaced.
+            lost = 2.0 * (self.again + self.within_racks) if destroyed_racks else 1.0
+            for number, _, often in members:
+                part = often / losses[number].per_year
+                once[number] -= (1.0 - kept) * part
+                off[number] += (2.0 * error + kept * lost) * part
+        return list(zip(once.tolist(), off.tolist(), strict=True))
+
+
+@lru_cache(maxsize=4096)
+def _weights(
+    destruction: Destruction, outage_class: OutageClass
+) -> Mapping[tuple[int, float, OutageClass], float]:
+    """Weights of the ways in which the destroyed brokers of a class can be out together.
+
+    By number of destroyed racks, share picked by an event, and class with the destroyed racks
+    marked.
+    """
+    years = destruction.hours / HOURS_PER_YEAR
+    out = {n: rack.brokers_out for n, rack in enumerate(outage_class) if rack.destroyed}
+    ways: dict[tuple[int, float, OutageClass], float] = defaultdict(float)
+    for destroyed_racks in range(len(out) + 1):
+        for racks in combinations(out, destroyed_racks):
+            weight = math.prod(
+                destruction.rack * years / count
+                if rack in racks
+                else (destruction.broker * years) ** count
+                for rack, count in out.items()
+            )
+            ways[destroyed_racks, 0.0, _marked(outage_class, racks)] += weight
+    needed = sum(out.values())
+    if needed:
+        for often, share in destruction.picked:
+            key = 0, share, _marked(outage_class, tuple(out))
+            ways[key] += often * years * share**needed / needed
+    return ways
+
+
+@lru_cache(maxsize=4096)
+def _marked(outage_class: OutageClass, racks: tuple[int, ...]) -> OutageClass:
+    """The class with only these racks marked as destroyed."""
+    marked = (rack._replace(destroyed=n in racks) for n, rack in enumerate(outage_class))
+    return tuple(sorted(marked))
+
+
+@lru_cache(maxsize=4096)
+def _sizes(outage_class: OutageClass) -> tuple[int, ...]:
+    return tuple(rack.brokers_out for rack in outage_class if rack.destroyed)
+
+
 _WHOLE_CLUSTER = np.array([CLUSTER])
 # With so many brokers or rows not every choice of them is looked at.
 _MANY_BROKERS, _MOST_ROWS = 13, 1_000_000
@@ -49,44 +186,36 @@ Event = tuple[str, str, bool]
 
 
 def combine_tails(
-    losses: Mapping[Pattern, Mapping[str, float]],
+    losses: Mapping[Pattern, Mapping[str, Vector]],
     by_leader: Mapping[Pattern, ReplicaSetClass],
     survival: JointSurvival,
-    along: Callable[[str], float],
     brokers: int,
     tails: Tails,
 ) -> set[str]:
-    """Add the tails that leaders drop where a failure takes another broker along.
+    """Add the tails that leaders drop where a failure takes another broker along; return which do.
 
     A restart falls together with that of one other broker with probability p. If the leaders of a
     broker then drop no tail with probability s, a restart drops none with
     ``s (1 - p + p mean(s))`` over the other brokers.
-
-    losses: tails of one partition that are dropped, per year.
-    by_leader: with the leaders' sites alone.
-    along: the probability p of a mechanism, or 0.
-    brokers: of the cluster, with leaders or without.
-    Returns the mechanisms that take another broker along.
     """
     pairs = set()
     for mechanism in {name for found in losses.values() for name in found}:
-        chance, often = along(mechanism), survival.strikes(mechanism)
-        if not chance or not often or scope_of(mechanism) != Scope.BROKER.value:
+        chance, often = survival.along(mechanism), survival.strikes(mechanism)
+        if not chance.any() or not often.any() or scope_of(mechanism) != Scope.BROKER.value:
             continue
         pairs.add(mechanism)
-        logs = np.zeros(brokers)
+        logs = np.zeros((brokers, len(often)))
         for pattern, members in by_leader.items():
-            share = (
-                losses[pattern].get(mechanism, 0.0) / (often * (1.0 + chance)) / tails.per_failure
-            )
+            dropped = losses[pattern].get(mechanism, survival.nothing)
+            share = dropped / (often * (1.0 + chance)) / tails.per_failure
             for (scope, spanned), (sites, counts) in members.exposure.items():
                 if scope == Scope.BROKER.value:
-                    none = math.log1p(-min(share / spanned, LARGEST_PROBABILITY))
-                    logs[sites] += tails.per_failure * counts * none
+                    none = np.log1p(-np.minimum(share / spanned, LARGEST_PROBABILITY))
+                    logs[sites] += tails.per_failure * counts[:, None] * none
         none_at = np.exp(logs)
-        elsewhere = (none_at.sum() - none_at) / max(brokers - 1, 1)
+        elsewhere = (none_at.sum(axis=0) - none_at) / max(brokers - 1, 1)
         without = none_at * (1.0 - chance + chance * elsewhere)
-        survival.add_independent(mechanism, often * float((1.0 - without).sum()))
+        survival.add_independent(mechanism, often * (1.0 - without).sum(axis=0))
     return pairs
 
 
@@ -94,66 +223,60 @@ def combine_struck(
     losses: Mapping[Pattern, SetLosses],
     sets: Mapping[Pattern, ReplicaSetClass],
     survival: JointSurvival,
-) -> tuple[dict[Pattern, dict[str, float]], float]:
+) -> tuple[dict[Pattern, dict[str, Vector]], Vector]:
     """Add losses of sets all of whose racks are struck at once while nothing is out.
 
-    Nothing is out for all sets of the same racks, as far as racks are what fails; given that, and
-    the struck racks, sets lose independently. What they lose only because the strike destroys some
-    brokers follows from which: it is computed for the sets of each home together, and taken to be
-    independent between homes.
+    Given the struck racks, sets lose independently. What they lose only because the strike destroys
+    some brokers is computed for the sets of each home together, and independent between homes.
 
-    Returns what remains of each set's losses, and how far the sum of what is added may be off, per
-        year.
+    Returns what remains of each set's losses, and how far the sum added may be off, per year.
     """
-    off = 0.0
+    off = survival.nothing
     for mechanism in sorted({name for found in losses.values() for name in found.struck}):
         here = {
-            pattern: found.struck[mechanism]
+            pattern: found
             for pattern, found in losses.items()
             if mechanism in found.struck and sets[pattern].sets
         }
         if here:
-            healthy = min(1.0 - losses[pattern].out for pattern in here)
-            off += _combine_homes(mechanism, here, sets, healthy, survival)
-    return {pattern: _without_struck(found) for pattern, found in losses.items()}, off
+            off = off + _combine_homes(mechanism, here, sets, survival)
+    rest = {pattern: dict(found.per_year) for pattern, found in losses.items()}
+    for pattern, found in losses.items():
+        for mechanism, struck in found.struck.items():
+            _deduct(rest[pattern], mechanism, struck.total_per_year)
+    return rest, off
 
 
-def _without_struck(losses: SetLosses) -> dict[str, float]:
-    per_year = dict(losses.per_year)
-    for mechanism, struck in losses.struck.items():
-        per_year[mechanism] = max(per_year.get(mechanism, 0.0) - struck.total_per_year, 0.0)
-    return per_year
+def _deduct(per_year: dict[str, Vector], mechanism: str, amount: Vector) -> None:
+    per_year[mechanism] = np.maximum(per_year.get(mechanism, 0.0) - amount, 0.0)
 
 
 def _combine_homes(
     mechanism: str,
-    struck: Mapping[Pattern, StruckLosses],
+    losses: Mapping[Pattern, SetLosses],
     sets: Mapping[Pattern, ReplicaSetClass],
-    healthy: float,
     survival: JointSurvival,
-) -> float:
-    """Add the losses of all homes by one mechanism; return their error per year.
-
-    healthy: share of time in which nothing is out.
-    """
-    racks, strikes = survival.struck_racks(mechanism), survival.strikes(mechanism)
-    homes, which = distinct_homes([sets[pattern].homes[0] for pattern in struck])
-    often = healthy * strikes * racks.all_of_each(homes)
-    first = np.cumsum([0, *(len(sets[pattern].homes[0]) for pattern in struck)])
-    logs, off, picking = np.zeros(len(homes)), 0.0, []
-    for begin, (pattern, losses) in zip(first.tolist(), struck.items(), strict=False):
+) -> Vector:
+    """Add the losses of all homes by one mechanism; return their error per year."""
+    # Share of time in which nothing is out.
+    healthy = np.min([1.0 - found.out for found in losses.values()], axis=0)
+    homes, which = distinct_homes([sets[pattern].homes[0] for pattern in losses])
+    often = healthy * survival.strikes(mechanism) * survival.all_of_each(mechanism, homes)
+    logs, off, begin, picking = np.zeros(often.shape), survival.nothing, 0, []
+    for pattern, found in losses.items():
         rows, of_set = sets[pattern].homes
-        place = which[begin : begin + len(rows)]
-        chance = np.minimum(losses.per_year / often[place], LARGEST_PROBABILITY)
-        logs[place] += np.bincount(of_set, minlength=len(rows)) * np.log1p(-chance)
-        if losses.by_picked:
-            picking.append((place[of_set], sets[pattern].members, losses))
+        place, struck = which[begin : begin + len(rows)], found.struck[mechanism]
+        begin += len(rows)
+        chance = struck.per_year / np.where(often[place] > 0.0, often[place], np.inf)
+        lasting = np.log1p(-np.minimum(chance, LARGEST_PROBABILITY))
+        logs[place] += np.bincount(of_set, minlength=len(rows))[:, None] * lasting
+        if len(struck.by_picked):
+            picking.append((place[of_set], sets[pattern].members, struck))
     if picking:
         more, off = _log_survival_if_picked(picking, often, logs)
         # Where further racks are struck, sets of other homes may hold the same brokers.
-        alone = (1.0 - racks.spreads) ** np.maximum(racks.racks - (homes >= 0).sum(axis=1), 0)
-        apart = (1.0 - alone) * (len(homes) > 1)
-        off += float((often * apart * np.exp(logs)) @ -np.expm1(more))
+        apart = (1.0 - survival.elsewhere_spared(mechanism, homes)) * (len(homes) > 1)
+        off = off + (often * apart * np.exp(logs) * -np.expm1(more)).sum(axis=0)
         logs += more
     in_all = np.minimum(-healthy * np.expm1(logs), LARGEST_PROBABILITY)
     survival.add_log_survival_at_homes(mechanism, homes, np.log1p(-in_all))
@@ -162,64 +285,60 @@ def _combine_homes(
 
 def _log_survival_if_picked(
     picking: Sequence[tuple[IntArray, IntArray, StruckLosses]], often: Vector, logs: Vector
-) -> tuple[Vector, float]:
+) -> tuple[Vector, Vector]:
     """For each home what its sets lose only because brokers of struck racks are destroyed.
 
     picking: number of the home and brokers of each set, a row each, and the losses of one set.
-    often (homes,): how often the racks are struck while nothing is out, per year.
-    logs (homes,): logarithm of the probability that no set loses in any case.
-    Returns (homes,): the same for these losses, if none is lost in any case; and their error per
-        year.
+    often, logs (homes, draws): strikes a year while nothing is out, and log-survival in any case.
+    Returns (homes, draws): the same for these losses, if none is lost in any case; and their error.
     """
-    kind = np.repeat(np.arange(len(picking)), [len(homes) for homes, _, _ in picking])
-    which, every = (np.concatenate([given[n] for given in picking]) for n in (0, 1))
-    found, off = np.zeros(len(logs)), 0.0
-    for home in np.unique(which).tolist():
-        here = which == home
-        by_kind: dict[Pattern, IntArray] = {
-            (n,): every[here & (kind == n)] for n in np.unique(kind[here]).tolist()
-        }
-        struck = [picking[key[0]][2] for key in by_kind]
-        chances: dict[Pattern, Vector] = {
-            key: _chances_picked(losses, float(often[home]), every.shape[1])
-            for key, losses in zip(by_kind, struck, strict=True)
-        }
-        lost = PickedBrokers(by_kind).any_loss(chances, struck[0].share)
-        found[home] = math.log1p(-min(lost.probability, LARGEST_PROBABILITY))
-        together = max(lost.probability - _if_together(by_kind, chances, struck[0].share), 0.0)
-        error = lost.error + max(lost.dependence, together)
-        off += float(often[home] * np.exp(logs[home])) * error
+    found, off = np.zeros_like(logs), np.zeros(logs.shape[1])
+    for home in np.unique(np.concatenate([homes for homes, _, _ in picking])).tolist():
+        by_kind: dict[Pattern, IntArray] = {}
+        chances: dict[Pattern, Vector] = {}
+        for number, (homes, members, struck) in enumerate(picking):
+            if (homes == home).any():
+                by_kind[(number,)] = members[homes == home]
+                chances[(number,)] = _chances_picked(struck, often[home], members.shape[1])
+        share = picking[next(iter(by_kind))[0]][2].share
+        lost = PickedBrokers(by_kind).any_loss(chances, share)
+        found[home] = np.log1p(-np.minimum(lost.probability, LARGEST_PROBABILITY))
+        together = _if_together(by_kind, chances, share) - lost.probability
+        error = lost.error + np.maximum(lost.dependence, together)
+        off += often[home] * np.exp(logs[home]) * error
     return found, off
 
 
 def _if_together(
-    sets: Mapping[Pattern, IntArray], chances: Mapping[Pattern, Vector], share: float
-) -> float:
+    sets: Mapping[Pattern, IntArray], chances: Mapping[Pattern, Vector], share: Vector
+) -> Vector:
     """Probability that any set loses, if those that may at a choice of brokers lose together.
 
-    Sets may lose by which of their brokers are picked, not only by how many: two that share this
-    broker lose together. On many brokers, a lower bound: that of the likeliest set.
+    On many brokers, or for many draws, a lower bound: that of the likeliest set.
     """
     brokers = np.unique(np.concatenate([members.ravel() for members in sets.values()]))
     rows = sum(len(members) for members in sets.values()) << min(len(brokers), _MANY_BROKERS)
-    if len(brokers) >= _MANY_BROKERS or rows > _MOST_ROWS:
-        return max(float(binomial(len(some) - 1, share) @ some) for some in chances.values())
+    if len(brokers) >= _MANY_BROKERS or rows > _MOST_ROWS or len(share) > 1:
+        alone = [(binomial(len(some) - 1, share) * some).sum(axis=0) for some in chances.values()]
+        return np.asarray(np.max(alone, axis=0))
     choices = np.arange(1 << len(brokers))
     picked = (choices[:, None] >> np.arange(len(brokers))) & 1
     most = np.zeros(len(choices))
     for pattern, members in sets.items():
         counts = picked[:, np.searchsorted(brokers, members)].sum(axis=2)
-        most = np.maximum(most, chances[pattern][counts].max(axis=1))
+        most = np.maximum(most, chances[pattern][counts, 0].max(axis=1))
     count = picked.sum(axis=1)
-    return float((share**count * (1.0 - share) ** (len(brokers) - count)) @ most)
+    odds = share**count * (1.0 - share) ** (len(brokers) - count)
+    return np.array([float(odds @ most)])
 
 
-def _chances_picked(struck: StruckLosses, often: float, replicas: int) -> Vector:
+def _chances_picked(struck: StruckLosses, often: Vector, replicas: int) -> Vector:
     """Probability of a loss by the number of picked brokers, if not lost in any case."""
-    numbers = np.zeros(replicas + 1)
+    numbers = np.zeros((replicas + 1, len(often)))
     numbers[: len(struck.by_picked)] = struck.by_picked
     odds = often * binomial(replicas, struck.share)
-    left = max(1.0 - struck.per_year / often, 1.0 - LARGEST_PROBABILITY)
+    lost = struck.per_year / np.where(often > 0.0, often, np.inf)
+    left = np.maximum(1.0 - lost, 1.0 - LARGEST_PROBABILITY)
     found: Vector = np.minimum(numbers / np.where(odds > 0.0, odds, np.inf) / left, 1.0)
     return found
 
@@ -230,76 +349,74 @@ def combine_picked(
     by_leader: Mapping[Pattern, ReplicaSetClass],
     brokers: PickedBrokers,
     survival: JointSurvival,
-    picks: Mapping[str, Pick],
-) -> float:
+    picks: Mapping[str, Sequence[Pick]],
+) -> Vector:
     """Add the losses of events that pick brokers by chance; return their error per year.
 
     Where a broker of a set was out before, as many sets are taken to lose together.
-
-    by_leader: partitions whose leaders may drop tails.
     """
-    off = 0.0
-    for mechanism in {name for found in losses.values() for name in found.picked}:
+    off = survival.nothing
+    for mechanism in dict.fromkeys(name for found in losses.values() for name in found.picked):
         by_pattern = {
-            p: each.picked[mechanism] for p, each in losses.items() if mechanism in each.picked
+            p: found.picked[mechanism] for p, found in losses.items() if mechanism in found.picked
         }
-        by_chance = next(iter(by_pattern.values()))
-        pick = by_chance.pick(survival.strikes(mechanism), picks.get(mechanism))
-        chances = {pattern: np.array(picked.chances) for pattern, picked in by_pattern.items()}
         dropped = {
-            p: LeaderTails(
-                np.array(by_pattern[p].tails), members.members, members.on_set, members.leaders == 1
-            )
-            for p, members in by_leader.items()
-            if p in by_pattern and any(by_pattern[p].tails)
+            p: LeaderTails(by_pattern[p].tails, part.members, part.on_set, part.leaders == 1)
+            for p, part in by_leader.items()
+            if p in by_pattern and by_pattern[p].tails.any()
         }
-        found = brokers.any_loss_of(chances, pick, dropped)
-        ratio = found.probability / found.total if found.total else 1.0
-        whole = math.fsum(each.per_year * sets[p].sets for p, each in by_pattern.items())
-        others = math.fsum(each.others_per_year * sets[p].sets for p, each in by_pattern.items())
-        whole += math.fsum(by_pattern[p].tails_per_year * by_leader[p].partitions for p in dropped)
-        others += math.fsum(
-            by_pattern[p].other_tails_per_year * by_leader[p].partitions for p in dropped
-        )
+        chances = {pattern: picked.chances for pattern, picked in by_pattern.items()}
+        found = brokers.any_loss_of(chances, picks[mechanism], dropped)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(found.total > 0.0, found.probability / found.total, 1.0)
+        whole, others = survival.nothing, survival.nothing
+        for p, part in by_pattern.items():
+            whole = whole + part.per_year * sets[p].sets
+            others = others + part.others_per_year * sets[p].sets
+        for p in dropped:
+            whole = whole + by_pattern[p].tails_per_year * by_leader[p].partitions
+            others = others + by_pattern[p].other_tails_per_year * by_leader[p].partitions
         survival.add_at_sites(mechanism, "cluster", _WHOLE_CLUSTER, ratio * (whole + others))
-        off += (found.error + found.dependence) * survival.strikes(mechanism) + ratio * others
+        off = off + (found.error + found.dependence) * survival.strikes(mechanism) + ratio * others
     return off
 
 
-def destruction(
+def destructions(
     losses: Mapping[Pattern, SetLosses],
     survival: JointSurvival,
     placement: Placement,
-    picks: Mapping[str, Pick],
-) -> Destruction:
-    """Rates at which brokers are destroyed, alone or several at once."""
-    hours = max(found.replacement_hours for found in losses.values())
-    if not hours:
-        return Destruction()
+    picks: Mapping[str, Sequence[Pick]],
+) -> list[Destruction]:
+    """Rates at which brokers are destroyed, alone or several at once, in each draw."""
+    hours = np.max([found.replacement_hours for found in losses.values()], axis=0)
     known = table()
     ways = (known.replacement, *known.leading_to(known.replacement))
-    per_year = {
-        scope: math.fsum(survival.strikes(w.name) for w in ways if w.scope is scope)
+    broker, rack = (
+        survival.nothing + sum(survival.strikes(way.name) for way in ways if way.scope is scope)
         for scope in (Scope.BROKER, Scope.RACK)
-    }
-    picked = {
-        (often * chance, share)
-        for found in losses.values()
-        for way in ways
-        if way.name in found.picked and (often := survival.strikes(way.name))
-        for chance, share in found.picked[way.name].pick(often, picks.get(way.name)).ways
-    }
+    )
+    picking = [
+        way.name for way in ways if any(way.name in found.picked for found in losses.values())
+    ]
     # What destroys a whole site picks all.
-    sites = (way for way in ways if way.scope is Scope.CLUSTER and way.share is None)
-    picked |= {(often, 1.0) for site in sites if (often := survival.strikes(site.name))}
-    broker, rack = per_year[Scope.BROKER], per_year[Scope.RACK]
+    sites = [way.name for way in ways if way.scope is Scope.CLUSTER and way.share is None]
     racks = len(set(placement.rack_of.values()))
     # Until the last broker of a rack is replaced.
     last = math.fsum(1.0 / (n + 1) for n in range(math.ceil(placement.brokers / racks)))
-    years = last * hours / HOURS_PER_YEAR
-    again = years * (placement.brokers * broker + racks * rack)
+    again = last * hours / HOURS_PER_YEAR * (placement.brokers * broker + racks * rack)
     within_racks = any(max(pattern) == 0 for pattern in losses)
-    return Destruction(hours, broker, rack, tuple(picked), again, within_racks)
+    found = []
+    for draw, replaced in enumerate(hours.tolist()):
+        often = {name: float(survival.strikes(name)[draw]) for name in (*picking, *sites)}
+        picked = {
+            (often[name] * chance, share)
+            for name in picking
+            if often[name]
+            for chance, share in picks[name][draw].ways
+        } | {(often[name], 1.0) for name in sites if often[name]}
+        numbers = float(broker[draw]), float(rack[draw]), tuple(picked), float(again[draw])
+        found.append(Destruction(replaced, *numbers, within_racks) if replaced else Destruction())
+    return found
 
 
 class Unexamined(NamedTuple):
@@ -313,198 +430,197 @@ class Unexamined(NamedTuple):
     classes: int
 
 
-class CommonEvents(NamedTuple):
-    """What is left when events in which sets lose together are counted once.
+class CommonEvents:
+    """Losses that sets share, each event counted once; what is added is deducted from ``rest``."""
 
-    rest: what remains of each set's losses a year.
-    off: how far the sum of what was added may be off, per year.
-    left_out: losses a year of all sets that were not examined, which are a part of ``off``.
-    """
+    def __init__(
+        self,
+        losses: Mapping[Pattern, SetLosses],
+        rest: dict[Pattern, dict[str, Vector]],
+        sets: Mapping[Pattern, ReplicaSetClass],
+        coincident_sets: CoincidentSets,
+        destroyed: Sequence[Destruction],
+        survival: JointSurvival,
+    ) -> None:
+        self._losses, self._rest, self._sets, self._survival = losses, rest, sets, survival
+        self._coincident, self._destroyed = coincident_sets, destroyed
 
-    rest: dict[Pattern, Mapping[str, float]]
-    off: float
-    left_out: float
+    def combine(self, unexamined: Unexamined, others_out: Vector) -> tuple[Vector, Vector]:
+        """Add the losses that sets share, each event once.
 
-
-_Kind = tuple[Pattern, str, str, OutageClass]
-"""Pattern, mechanism, scope and outage class of losses that sets may share."""
-
-
-def combine_common_events(
-    losses: Mapping[Pattern, SetLosses],
-    rest: Mapping[Pattern, dict[str, float]],
-    sets: Mapping[Pattern, ReplicaSetClass],
-    coincident_sets: CoincidentSets,
-    destroyed: Destruction,
-    survival: JointSurvival,
-    others_out: float,
-    unexamined: Unexamined,
-) -> CommonEvents:
-    """Add the losses that sets share, each event once.
-
-    rest: losses a year that are not yet added; what is added here is deducted.
-    others_out: about the share of time in which any broker of the cluster is out.
-    """
-    parts: dict[Event, list[Exposure]] = defaultdict(list)
-    for pattern, found in losses.items():
-        per_year = rest[pattern]
-        for mechanism, picked in found.picked.items():
-            per_year[mechanism] = max(per_year[mechanism] - picked.total_per_year, 0.0)
-    examined, left_out = _examined(losses, sets, survival, unexamined)
-    off = left_out
-    for (pattern, mechanism, scope, outage_class), flux in examined.items():
-        rest[pattern][mechanism] = max(rest[pattern][mechanism] - flux, 0.0)
-        destruction = any(rack.destroyed for rack in outage_class)
-        _, shares = coincident_sets.events(pattern, scope, outage_class)
-        exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
-        parts[mechanism, scope, destruction].append(exposure)
-        off += flux * _apart(coincident_sets, pattern, scope, outage_class)
-    shared: dict[Event, Vector] = {}
-    whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
-    # Each outage is looked at as if nothing else were out in the cluster.
-    off += whole * others_out
-    if destroyed.picked:
-        # What comes back after such an event is counted at each broker that does.
-        off += math.fsum(
-            each.per_year * each.events * destroyed.after_picking(each.outage_class)
-            for (_, scope, _), members in parts.items()
-            for each in members
-            if scope in (BROKER_REPAIR, RACK_REPAIR)
+        others_out (draws,): about the share of time in which any broker of the cluster is out.
+        Returns how far the sum may be off, per year, and the part of it that was not examined.
+        """
+        for pattern, found in self._losses.items():
+            for mechanism, picked in found.picked.items():
+                _deduct(self._rest[pattern], mechanism, picked.total_per_year)
+        examined, left_out = self._examined(unexamined)
+        off, parts = left_out, defaultdict(list)
+        for pattern, (mechanism, scope, outage_class), flux in examined:
+            _deduct(self._rest[pattern], mechanism, flux)
+            destruction = any(rack.destroyed for rack in outage_class)
+            shares = self._coincident.events(pattern, scope, outage_class)[1]
+            member = Exposure(pattern, outage_class, flux, float(shares.sum()))
+            parts[mechanism, scope, destruction].append(member)
+            off = off + flux * self._apart(pattern, scope, outage_class)
+        whole = self._survival.nothing + sum(
+            member.per_year * member.events for members in parts.values() for member in members
         )
-    for event, members in parts.items():
-        once = destroyed.exposed_once(coincident_sets, event[1], members, whole)
-        shared[event], more = _per_event(members, once, event[1], coincident_sets)
-        off += more
-    off += _first_of_outage(shared, losses, parts, coincident_sets)
-    for (mechanism, scope, _), often in shared.items():
-        some = np.flatnonzero(often)
-        if not len(some):
-            continue
-        sites, often = coincident_sets.sites(scope)[some], often[some]
-        if scope_of(mechanism) == Scope.CLUSTER.value:
+        # Each outage is looked at as if nothing else were out in the cluster.
+        off = off + whole * others_out + self._after_picking(parts)
+        shared: dict[Event, Vector] = {}
+        for event, members in parts.items():
+            shared[event], more = self._per_event(event, members, whole)
+            off = off + more
+        off = off + self._first_of_outage(shared, parts)
+        for (mechanism, scope, _), often in shared.items():
+            some = np.flatnonzero(often.any(axis=1))
+            if len(some):
+                self._add(mechanism, scope, self._coincident.sites(scope)[some], often[some])
+        return off, left_out
+
+    def _add(self, mechanism: str, scope: str, sites: IntArray, often: Vector) -> None:
+        survival, of = self._survival, scope_of(mechanism)
+        if of == Scope.CLUSTER.value:
             # Brokers return one by one, but one failure struck them all.
-            everywhere = np.repeat(_WHOLE_CLUSTER, len(some))
+            everywhere = np.repeat(_WHOLE_CLUSTER, len(sites))
             survival.add_at_sites(mechanism, Scope.CLUSTER.value, everywhere, often)
         elif scope == PICKED:
-            racks = coincident_sets.racks_of(sites[:, -1:])
+            racks = self._coincident.racks_of(sites[:, -1:])
             survival.add_at_homes(mechanism, racks, often)
-        elif scope_of(mechanism) == Scope.RACK.value and strikes_racks(scope):
+        elif of == Scope.RACK.value and strikes_racks(scope):
             survival.add_at_homes(mechanism, sites, often)
         else:
             survival.add_at_sites(mechanism, scope, sites[:, -1], often)
-    return CommonEvents(dict(rest), off, left_out)
 
+    def _examined(
+        self, unexamined: Unexamined
+    ) -> tuple[list[tuple[Pattern, Kind, Vector]], Vector]:
+        """Losses that matter if sets share them, 0 in other draws; and the sum of the others."""
+        survival, held = self._survival, [*self._losses.items()]
+        struck = {
+            kind[0]: survival.strikes(kind[0]).any()
+            for _, found in held
+            for kind in found.shared.kinds
+        }
+        kinds = [(pattern, kind) for pattern, found in held for kind in found.shared.kinds]
+        if not kinds:
+            return [], survival.nothing
+        flux = np.concatenate([found.shared.per_year for _, found in held if found.shared.kinds])
+        flux = flux * np.array([struck[kind[0]] for _, kind in kinds])[:, None]
+        lists = np.array([max(self._sets[pattern].lists, 1) for pattern, _ in kinds])
+        whole, known = flux * lists[:, None], survival.at_least()
+        order = np.argsort(-whole, axis=0, kind="stable")
+        ranked = np.take_along_axis(whole, order, axis=0)
+        # Once those before it are counted, once each, and what survival knows.
+        counted = known + np.cumsum(np.take_along_axis(flux, order, axis=0), axis=0)
+        beyond = np.cumsum(ranked[::-1], axis=0)[::-1] - ranked
+        enough = np.argmax(beyond <= unexamined.most * counted, axis=0)
+        some = np.minimum(enough + 1, unexamined.classes)
+        some[whole.sum(axis=0) <= unexamined.most * known] = 0
+        kept = np.zeros(flux.shape, dtype=bool)
+        np.put_along_axis(kept, order, np.arange(len(kinds))[:, None] < some, axis=0)
+        flux, left_out = np.where(kept, flux, 0.0), np.where(kept, 0.0, whole).sum(axis=0)
+        rows = np.flatnonzero(flux.any(axis=1)).tolist()
+        return [(*kinds[row], flux[row]) for row in rows], left_out
 
-def _examined(
-    losses: Mapping[Pattern, SetLosses],
-    sets: Mapping[Pattern, ReplicaSetClass],
-    survival: JointSurvival,
-    unexamined: Unexamined,
-) -> tuple[dict[_Kind, float], float]:
-    """Losses that matter if sets share them, and the sum over all sets of the others, per year."""
-    held = [(pattern, found.sharable) for pattern, found in losses.items() if found.shared]
-    if not held:
-        return {}, 0.0
-    sharable = [found for _, found in held]
-    flux = np.concatenate(
-        [
-            found.per_year
-            * np.array([survival.strikes(m) > 0.0 for m in found.mechanisms])[found.mechanism]
-            for found in sharable
+    def _apart(self, pattern: Pattern, scope: str, outage_class: OutageClass) -> float:
+        """Number of extra events because it is not known which brokers are stale alone."""
+        alone = sum(rack.in_service and not rack.as_one for rack in outage_class)
+        if alone - strikes(scope) < 2:
+            return 0.0
+        as_one = tuple(sorted(rack._replace(as_one=rack.in_service) for rack in outage_class))
+        most, least = (
+            float(self._coincident.events(pattern, scope, racks)[1].sum())
+            for racks in (outage_class, as_one)
+        )
+        return max(most - least, 0.0)
+
+    def _after_picking(self, parts: Mapping[Event, Sequence[Exposure]]) -> Vector:
+        """How often what comes back after such an event is counted at each broker that does."""
+        off = self._survival.nothing
+        for (_, scope, _), members in parts.items():
+            if scope not in (BROKER_REPAIR, RACK_REPAIR):
+                continue
+            for member in members:
+                shares = [d.after_picking(member.outage_class) for d in self._destroyed]
+                off = off + member.per_year * member.events * np.array(shares)
+        return off
+
+    def _once(
+        self, event: Event, members: Sequence[Exposure], whole: Vector
+    ) -> tuple[Vector, Vector]:
+        """Rate at which any set of a class is exposed, as a share; its error: (members, draws)."""
+        once = np.ones((len(members), len(whole)))
+        off = np.zeros_like(once)
+        if not event[2] or not strikes(event[1]):
+            return once, off
+        for draw, destroyed in enumerate(self._destroyed):
+            rows = [row for row, member in enumerate(members) if member.per_year[draw] > 0.0]
+            if rows:
+                exposed = [
+                    members[row]._replace(per_year=float(members[row].per_year[draw]))
+                    for row in rows
+                ]
+                shares = destroyed.exposed_once(
+                    self._coincident, event[1], exposed, float(whole[draw])
+                )
+                once[rows, draw], off[rows, draw] = np.array(shares).T
+        return once, off
+
+    def _per_event(
+        self, event: Event, members: Sequence[Exposure], whole: Vector
+    ) -> tuple[Vector, Vector]:
+        """Loss rates of the events of one mechanism and scope, (events, draws); and their error."""
+        once, error = self._once(event, members, whole)
+        events = [
+            self._coincident.events(some.pattern, event[1], some.outage_class) for some in members
         ]
-    )
-    lists = [max(sets[pattern].lists, 1) for pattern, _ in held]
-    first = np.cumsum([0, *(len(found.kinds) for found in sharable)])
-    whole = flux * np.repeat(lists, np.diff(first))
-    order = np.argsort(-whole, kind="stable")
-    # Once those before it are counted, once each, and what survival knows.
-    known = survival.at_least() + np.cumsum(flux[order])
-    beyond = np.cumsum(whole[order][::-1])[::-1] - whole[order]
-    enough = np.flatnonzero(beyond <= unexamined.most * known)
-    some = min(int(enough[0]) + 1, unexamined.classes)
-    if whole.sum() <= unexamined.most * survival.at_least():
-        some = 0
-    left_out = float(whole[order[some:]].sum())
-    examined = {}
-    # In the order of the chains.
-    for place in np.sort(order[:some]).tolist():
-        number = int(np.searchsorted(first, place, side="right")) - 1
-        if flux[place] > 0.0:
-            kind = sharable[number].kinds[place - int(first[number])]
-            examined[(held[number][0], *kind)] = float(flux[place])
-    return examined, left_out
+        size = 1 + max(int(numbers.max(initial=-1)) for numbers, _ in events)
+        by_pattern: dict[Pattern, list[int]] = defaultdict(list)
+        off = self._survival.nothing
+        for row, member in enumerate(members):
+            by_pattern[member.pattern].append(row)
+            off = off + member.per_year * error[row] * member.events
+        most = np.zeros((size, len(whole)))
+        for rows in by_pattern.values():
+            summed = np.zeros_like(most)
+            for row in rows:
+                numbers, shares = events[row]
+                summed[numbers] += shares[:, None] * (members[row].per_year * once[row])
+            # Sets of several patterns may share an event.
+            np.maximum(most, summed, out=most)
+        return most, off
 
+    def _first_of_outage(
+        self, shared: dict[Event, Vector], parts: Mapping[Event, Sequence[Exposure]]
+    ) -> Vector:
+        """Deduct losses that follow others in the same outage; return the error of that, per year.
 
-def _apart(
-    coincident_sets: CoincidentSets, pattern: Pattern, scope: str, outage_class: OutageClass
-) -> float:
-    """Number of extra events because it is not known which brokers are stale alone."""
-    alone = sum(rack.in_service and not rack.as_one for rack in outage_class)
-    if alone - strikes(scope) < 2:
-        return 0.0
-    as_one = tuple(sorted(rack._replace(as_one=rack.in_service) for rack in outage_class))
-    most, least = (
-        float(coincident_sets.events(pattern, scope, one)[1].sum())
-        for one in (outage_class, as_one)
-    )
-    return max(most - least, 0.0)
-
-
-def _per_event(
-    losses: Sequence[Exposure],
-    once: Sequence[tuple[float, float]],
-    scope: str,
-    coincident_sets: CoincidentSets,
-) -> tuple[Vector, float]:
-    """Loss rates of the events of one mechanism and scope, by number; and the sum's error."""
-    by_pattern: dict[Pattern, list[tuple[Vector, IntArray]]] = defaultdict(list)
-    off = 0.0
-    for (pattern, outage_class, flux, events), (share, error) in zip(losses, once, strict=True):
-        numbers, shares = coincident_sets.events(pattern, scope, outage_class)
-        off += flux * error * events
-        by_pattern[pattern].append((flux * share * shares, numbers))
-    summed = []
-    for members in by_pattern.values():
-        amounts, numbers = (np.concatenate(some) for some in zip(*members, strict=True))
-        summed.append(sums(numbers, amounts, 0))
-    # Sets of several patterns may share an event.
-    most = np.zeros(max(map(len, summed)))
-    for amounts in summed:
-        most[: len(amounts)] = np.maximum(most[: len(amounts)], amounts)
-    return most, off
-
-
-def _first_of_outage(
-    shared: dict[Event, Vector],
-    losses: Mapping[Pattern, SetLosses],
-    parts: Mapping[Event, Sequence[Exposure]],
-    coincident_sets: CoincidentSets,
-) -> float:
-    """Deduct losses that follow others in the same outage; return the error of that, per year.
-
-    One outage exposes several sets, each to a different next failure. A loss that needs r brokers
-    out leaves r - 1 of them and one more failure away from another loss, so r times the odds before
-    it if repairs take equally long. Only destroyed brokers are out for long enough to matter. The
-    error is twice the deduction: an outage may also hold brokers that expose further sets.
-    """
-    struck = {key: members for key, members in parts.items() if strikes(key[1]) and key[2]}
-    some = {key: np.flatnonzero(shared[key]) for key in struck}
-    before = {key: coincident_sets.outages(key[1])[some[key]] for key in struck}
-    size = coincident_sets.outages_so_far
-    visits, whole, brokers = np.zeros(size), np.zeros(size), np.ones(size)
-    for key, members in struck.items():
-        whole += np.bincount(before[key], shared[key][some[key]], size)
-        for pattern, outage_class, *_ in members:
-            which = coincident_sets.outages_of_class(pattern, key[1], outage_class)
-            _, outages = coincident_sets.ways(pattern, outage_class, key[1])
-            often = losses[pattern].visits.get(unmarked(outage_class), 0.0) / outages
-            visits[which] = np.maximum(visits[which], often)
-            brokers[which] = 1 + sum(rack.brokers_out + rack.rack_out for rack in outage_class)
-    odds = brokers / np.where(visits > 0, visits, np.inf)
-    off = 0.0
-    for key, which in before.items():
-        rates = shared[key][some[key]]
-        more = odds[which] * np.maximum(whole[which] - rates, 0.0)
-        shared[key][some[key]] = rates / (1.0 + more)
-        off += 2.0 * float(rates @ (more / (1.0 + more)))
-    return off
+        A loss that needs r brokers out leaves r - 1 of them and one more failure away from another
+        loss, so r times the odds before it if repairs take equally long. Only destroyed brokers are
+        out for long enough to matter. The error is twice the deduction: an outage may expose
+        further sets.
+        """
+        struck = {key: members for key, members in parts.items() if strikes(key[1]) and key[2]}
+        coincident, size = self._coincident, self._coincident.outages_so_far
+        nothing, off = self._survival.nothing, self._survival.nothing
+        visits, whole = np.zeros((size, len(nothing))), np.zeros((size, len(nothing)))
+        brokers = np.ones(size)
+        before = {key: coincident.outages(key[1])[: len(shared[key])] for key in struck}
+        for key, members in struck.items():
+            whole += sums(before[key], shared[key], size)
+            for pattern, outage_class, per_year, _ in members:
+                which = coincident.outages_of_class(pattern, key[1], outage_class)
+                _, outages = coincident.ways(pattern, outage_class, key[1])
+                often = self._losses[pattern].visits.get(unmarked(outage_class), nothing)
+                often = np.where(per_year > 0.0, often / outages, 0.0)
+                visits[which] = np.maximum(visits[which], often)
+                brokers[which] = 1 + sum(rack.brokers_out + rack.rack_out for rack in outage_class)
+        odds = brokers[:, None] / np.where(visits > 0.0, visits, np.inf)
+        for key, which in before.items():
+            rates = shared[key]
+            more = odds[which] * np.maximum(whole[which] - rates, 0.0)
+            shared[key] = rates / (1.0 + more)
+            off = off + 2.0 * (rates * (more / (1.0 + more))).sum(axis=0)
+        return off

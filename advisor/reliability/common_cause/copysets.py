@@ -1,9 +1,7 @@
 """Copysets, scatter width, and the probability that simultaneous broker losses lose a partition.
 
-A copyset is a set of brokers that holds every replica of some partition. The scatter width of a
-broker is the number of others that share partitions with it (Cidon et al., "Copysets", USENIX ATC
-2013). The more copysets, the likelier it is that several brokers lost at once take a partition
-with them; the larger the scatter width, the more brokers a replaced one can be copied from.
+A copyset is a set of brokers that holds every replica of some partition; the scatter width of a
+broker is the number of others that share partitions with it (Cidon et al., USENIX ATC 2013).
 """
 
 from __future__ import annotations
@@ -49,11 +47,7 @@ class Chance(NamedTuple):
 
 @dataclass(frozen=True)
 class Copysets:
-    """The distinct copysets of a cluster.
-
-    sets: broker ids of each copyset.
-    brokers: number of brokers in the whole cluster.
-    """
+    """The distinct copysets of a cluster, and the number of its brokers."""
 
     sets: frozenset[Copyset]
     brokers: int
@@ -191,26 +185,6 @@ def chance_all_lost(replicas: int, brokers: int, lost: float) -> float:
     0.05
     """
     return math.prod(max(lost - i, 0.0) / (brokers - i) for i in range(replicas))
-
-
-def chance_any_lost(sets: int, replicas: int, brokers: int, lost: float) -> float:
-    """Probability that brokers lost at once, at random, hold all replicas of some partition.
-
-    The copyset formula ``1 - (1 - q)^K`` of Cidon et al. (USENIX ATC 2013): copysets are treated
-    as independent.
-
-    sets: number of distinct copysets.
-    replicas: replicas of each partition.
-    brokers: number of brokers in the whole cluster.
-    lost: how many brokers are lost; need not be whole.
-
-    Of 5000 nodes 1 % are lost; copyset placement with scatter width 10 has 8330 copysets:
-
-    >>> round(chance_any_lost(sets=8330, replicas=3, brokers=5000, lost=50), 4)
-    0.0078
-    """
-    each = chance_all_lost(replicas, brokers, lost)
-    return 1.0 if each >= 1.0 else -math.expm1(sets * math.log1p(-each))
 
 
 def pairs_by_union(sets: Collection[Copyset]) -> dict[int, int]:

@@ -1,47 +1,41 @@
 """First loss over all replica sets, from the losses of each.
 
-Sets do not fail independently: one broker, rack or power feed holds replicas of many. A loss is
-therefore attributed to its site, the broker, rack or cluster whose failure triggers it. Given such
-a failure, each set there loses with its own probability, independently of the others. For a power
-outage of the whole cluster this is the copyset formula, ``1 - (1 - q)^K`` (Cidon et al., USENIX
-ATC 2013).
-
-Sets that lose while the same brokers or racks are out are exposed at the same time. Those losses
-are attributed to the coincident outage and counted once
-(:mod:`advisor.reliability.common_cause.coincidence`). Where an event picks brokers by chance, each
-set's loss follows from which were picked (:mod:`advisor.reliability.common_cause.picked_brokers`).
-
-Partitions on the same replicas lose together, with two exceptions. An unreplicated tail (records
-acknowledged by the leader alone) belongs to its partition. And a lagging broker lags only for the
-partitions that others lead: those it leads itself lose nothing.
+A loss is attributed to its site: the broker, rack or cluster whose failure triggers it. Given such
+a failure, each set there loses independently; for a whole cluster this is the copyset formula
+(Cidon et al., USENIX ATC 2013). Sets that lose while the same brokers or racks are out are counted
+once (`coincidence`), and where brokers are picked by chance, by which were (`picked_brokers`).
+Partitions on the same replicas lose together, but for tails and for lag.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from itertools import chain
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from advisor.reliability.common_cause.common_events import (
+    CommonEvents,
     Unexamined,
-    combine_common_events,
     combine_picked,
     combine_struck,
     combine_tails,
-    destruction,
+    destructions,
 )
-from advisor.reliability.common_cause.joint_survival import LARGEST_PROBABILITY, JointSurvival
 from advisor.reliability.common_cause.outage_class import scope_of
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
-from advisor.reliability.common_cause.set_losses import SetLosses, Tails, first_only
+from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails, first_only
+from advisor.reliability.common_cause.struck_racks import (
+    LARGEST_PROBABILITY,
+    JointSurvival,
+    StrikeRates,
+)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import Scope
-from advisor.reliability.failures.transition_rates import Pick
 from advisor.reliability.failures.uncertainty import Interval
-from advisor.reliability.solver.first_passage import FirstLoss
+from advisor.reliability.solver.generator import Vector
 
 Pattern = tuple[int, ...]
 
@@ -75,58 +69,83 @@ class AnyLoss(NamedTuple):
     left_out: float = 0.0
 
 
+class AnyLosses(NamedTuple):
+    """`AnyLoss` in each draw of a card: numbers of shape (draws,).
+
+    by_mechanism: how often a year each triggers a first loss, up to a factor.
+    """
+
+    probability: Vector
+    mean_years: Vector
+    least: Vector
+    most: Vector
+    by_mechanism: Mapping[str, Vector]
+    error: Vector | float = 0.0
+    left_out: Vector | float = 0.0
+
+    def of(self, draw: int) -> AnyLoss:
+        """One draw."""
+        often = {name: float(amounts[draw]) for name, amounts in self.by_mechanism.items()}
+        whole, draws = math.fsum(often.values()), np.zeros(len(self.probability))
+        return AnyLoss(
+            float(self.probability[draw]),
+            float(self.mean_years[draw]),
+            (float(self.least[draw]), float(self.most[draw])),
+            tuple((name, amount / whole) for name, amount in often.items() if amount > 0),
+            float((draws + self.error)[draw]),
+            float((draws + self.left_out)[draw]),
+        )
+
+
 def any_loss(
     losses: Mapping[Pattern, SetLosses],
-    strikes_per_year: Callable[[str], float],
+    struck: StrikeRates,
     placement: Placement,
     exchangeable: Exchangeable = Exchangeable.FOLLOWERS,
     tails: Tails | None = None,
-    along: Callable[[str], float] = lambda _mechanism: 0.0,
     unexamined: Unexamined = ALL_THAT_MATTERS,
-    picks: Mapping[str, Pick] = MappingProxyType({}),
-) -> AnyLoss:
+) -> AnyLosses:
     """Probability in a year, and mean years, until at least one partition loses records.
 
     losses: of one partition on a set of each rack pattern of the placement.
-    strikes_per_year: how often a mechanism strikes one broker, one rack or the cluster; 0 for a
-        mechanism that ends outages which others began.
+    struck: the same mechanisms can happen in all draws.
     tails: None if no record is acknowledged by a leader alone.
-    along: probability that what strikes a rack takes each other one along, or a restart another
-        one.
     unexamined: losses that sets may share and that are taken for independent nevertheless.
-    picks: how events pick brokers by chance; left out, each broker independently.
     """
     sets = placement.replica_set_classes(exchangeable)
     alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
-    if alone.sets == 1 or alone.per_year == 0:
+    if alone.sets == 1 or not alone.per_year.any():
         return alone.only(losses)
-    survival = JointSurvival(strikes_per_year, placement.racks, along)
+    survival = JointSurvival(struck, placement.racks, len(alone.per_year))
     by_leader = placement.replica_set_classes(exchangeable, tails.leaders) if tails else {}
     if tails:
         dropped = {pattern: losses[pattern].tails_of_sites for pattern in by_leader}
-        kept = combine_tails(dropped, by_leader, survival, along, placement.brokers, tails)
-        rest_of_tails = {p: _without(found, kept) for p, found in dropped.items()}
+        along = combine_tails(dropped, by_leader, survival, placement.brokers, tails)
+        rest_of_tails = {
+            pattern: {name: often for name, often in found.items() if name not in along}
+            for pattern, found in dropped.items()
+        }
         _combine_independent(rest_of_tails, by_leader, survival, tails.per_failure)
     hazards = alone.hazards
     certain = {p: first_only(losses[p], hazards[p], tails is not None) for p in sets}
     rest, off = combine_struck(certain, sets, survival)
     brokers = placement.picked_brokers(exchangeable)
-    off += combine_picked(certain, sets, by_leader, brokers, survival, picks)
-    destroyed = destruction(certain, survival, placement, picks)
-    coincident_sets = placement.coincident_sets(exchangeable)
-    replicas = len(next(iter(sets)))
-    others_out = brokers.brokers / replicas * max(found.out for found in certain.values())
-    found = combine_common_events(
-        *(certain, rest, sets, coincident_sets, destroyed, survival),
-        min(others_out, 1.0),
-        unexamined,
+    off = off + combine_picked(certain, sets, by_leader, brokers, survival, struck.picks)
+    destroyed = destructions(certain, survival, placement, struck.picks)
+    common = CommonEvents(
+        *(certain, rest, sets, placement.coincident_sets(exchangeable), destroyed, survival)
     )
-    _combine_independent(found.rest, sets, survival)
+    replicas = len(next(iter(sets)))
+    out = np.max([found.out for found in certain.values()], axis=0)
+    others_out = np.minimum(brokers.brokers / replicas * out, 1.0)
+    off_shared, left_out = common.combine(unexamined, others_out)
+    _combine_independent(rest, sets, survival)
     by_mechanism, drawn = survival.losses_per_year()
-    rate = alone.possible(math.fsum(by_mechanism.values()))
-    off = (off + drawn + min(found.off, rate)) / rate
-    together = alone.together(rate, _shares(by_mechanism), off)
-    return together._replace(left_out=min(found.left_out / rate, 1.0))
+    rate = alone.possible(survival.nothing + sum(by_mechanism.values()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = (off + drawn + np.minimum(off_shared, rate)) / rate
+        left_out = np.minimum(left_out / rate, 1.0)
+    return alone.together(rate, by_mechanism, off)._replace(left_out=left_out)
 
 
 class SetsAlone(NamedTuple):
@@ -135,7 +154,7 @@ class SetsAlone(NamedTuple):
     counts: sets that may lose independently.
     """
 
-    firsts: Mapping[Pattern, FirstLoss]
+    firsts: Mapping[Pattern, FirstOfSet]
     counts: Mapping[Pattern, int]
 
     @classmethod
@@ -157,47 +176,56 @@ class SetsAlone(NamedTuple):
         return sum(self.counts.values())
 
     @property
-    def hazards(self) -> dict[Pattern, float]:
+    def hazards(self) -> dict[Pattern, Vector]:
         """Losses a year of one set."""
         return {
             pattern: HOURS_PER_YEAR / first.mean_hours for pattern, first in self.firsts.items()
         }
 
     @property
-    def per_year(self) -> float:
+    def per_year(self) -> Vector:
         """Losses a year of all sets."""
         hazards = self.hazards
-        return math.fsum(hazards[pattern] * count for pattern, count in self.counts.items())
+        rates = [hazards[pattern] * count for pattern, count in self.counts.items()]
+        return np.asarray(np.sum(rates, axis=0))
 
-    def possible(self, per_year: float) -> float:
+    def possible(self, per_year: Vector | float) -> Vector:
         """The rate of first losses, between the likeliest set's and that of all sets."""
-        return min(max(per_year, *self.hazards.values()), self.per_year)
+        likeliest = np.max([*self.hazards.values()], axis=0)
+        return np.asarray(np.minimum(np.maximum(per_year, likeliest), self.per_year))
 
-    def only(self, losses: Mapping[Pattern, SetLosses]) -> AnyLoss:
+    def only(self, losses: Mapping[Pattern, SetLosses]) -> AnyLosses:
         """First loss of a single set, or of sets that lose nothing."""
         # Partitions of one set may have several patterns.
-        pattern, first = max(self.firsts.items(), key=lambda each: each[1].probability)
-        if self.per_year == 0:
-            return AnyLoss(0.0, math.inf, (0.0, 0.0))
-        shares = _shares(losses[pattern].per_year)
-        years = first.mean_hours / HOURS_PER_YEAR
-        return AnyLoss(first.probability, years, (first.probability,) * 2, shares)
+        chances = np.array([first.probability for first in self.firsts.values()])
+        likeliest = np.argmax(chances, axis=0)
+        hours = np.choose(likeliest, [first.mean_hours for first in self.firsts.values()])
+        nothing, per_year = np.zeros(len(hours)), [losses[p].per_year for p in self.firsts]
+        by_mechanism = {
+            name: np.choose(likeliest, [found.get(name, nothing) for found in per_year])
+            for name in dict.fromkeys(name for found in per_year for name in found)
+        }
+        chance = chances.max(axis=0)
+        return AnyLosses(chance, hours / HOURS_PER_YEAR, chance, chance, by_mechanism)
 
     def together(
-        self, per_year: float, shares: tuple[tuple[str, float], ...], error: float
-    ) -> AnyLoss:
+        self, per_year: Vector, by_mechanism: Mapping[str, Vector], error: Vector | float
+    ) -> AnyLosses:
         """First loss of all sets, given how often any of them loses."""
-        least = max(first.probability for first in self.firsts.values())
-        most = math.fsum(self.firsts[p].probability * count for p, count in self.counts.items())
-        most = min(most, 1.0)
-        # Sets start healthy, so that their losses begin a little later.
-        begun = -math.fsum(
-            math.log1p(-min(self.firsts[p].probability, LARGEST_PROBABILITY)) * n
-            for p, n in self.counts.items()
-        )
-        of_year = min(begun / self.per_year, 1.0)
-        probability = min(max(-math.expm1(-per_year * of_year), least), most)
-        return AnyLoss(probability, 1.0 / per_year, (least, most), shares, error)
+        least = np.max([first.probability for first in self.firsts.values()], axis=0)
+        most, begun = np.zeros_like(least), np.zeros_like(least)
+        for pattern, count in self.counts.items():
+            chance = self.firsts[pattern].probability
+            most = most + chance * count
+            begun = begun - np.log1p(-np.minimum(chance, LARGEST_PROBABILITY)) * count
+        most = np.minimum(most, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Sets start healthy, so that their losses begin a little later.
+            of_year = np.minimum(begun / self.per_year, 1.0)
+            lost = -np.expm1(-per_year * of_year)
+            never = self.per_year == 0.0
+            probability = np.where(never, 0.0, np.minimum(np.maximum(lost, least), most))
+            return AnyLosses(probability, 1.0 / per_year, least, most, by_mechanism, error)
 
 
 def scaled(alone: SetsAlone, nominal: AnyLoss, before: AnyLoss, after: AnyLoss) -> AnyLoss:
@@ -208,7 +236,7 @@ def scaled(alone: SetsAlone, nominal: AnyLoss, before: AnyLoss, after: AnyLoss) 
     alone: all sets on the other card.
     before, after: of the fewer sets, on the card and on the other one.
     """
-    if not alone.per_year:
+    if not alone.per_year.any():
         return AnyLoss(0.0, math.inf, (0.0, 0.0))
     often = dict(after.shares)
     whole = before.mean_years / after.mean_years if math.isfinite(before.mean_years) else 1.0
@@ -216,19 +244,9 @@ def scaled(alone: SetsAlone, nominal: AnyLoss, before: AnyLoss, after: AnyLoss) 
         name: whole * often.get(name, 0.0) / share for name, share in before.shares if share > 0
     }
     rates = {name: share * factors.get(name, whole) for name, share in nominal.shares}
-    factor = math.fsum(rates.values())
-    rate = alone.possible(factor / nominal.mean_years)
-    return alone.together(rate, _shares(rates), nominal.error + after.error)
-
-
-def _without(per_year: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-    return {name: often for name, often in per_year.items() if name not in names}
-
-
-def _shares(per_year: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
-    """Share of each mechanism in the losses, given how often each triggers one."""
-    whole = math.fsum(per_year.values())
-    return tuple((name, often / whole) for name, often in per_year.items() if often > 0)
+    rate = alone.possible(math.fsum(rates.values()) / nominal.mean_years)
+    by_mechanism = {name: np.array([amount]) for name, amount in rates.items()}
+    return alone.together(rate, by_mechanism, nominal.error + after.error).of(0)
 
 
 def _independent_counts(
@@ -244,15 +262,15 @@ def _independent_counts(
     """
     if tails:
         return {pattern: members.partitions for pattern, members in sets.items()}
-    classes = chain.from_iterable(found.shared for found in losses.values())
-    lagging = any(rack.lagging for *_, racks in classes for rack in racks)
+    kinds = (kind for found in losses.values() for kind in found.shared.kinds)
+    lagging = any(rack.lagging for *_, racks in kinds for rack in racks)
     if lagging or exchangeable is Exchangeable.NONE:
         return {pattern: members.lists for pattern, members in sets.items()}
     return {pattern: members.sets for pattern, members in sets.items()}
 
 
 def _combine_independent(
-    losses: Mapping[Pattern, Mapping[str, float]],
+    losses: Mapping[Pattern, Mapping[str, Vector]],
     sets: Mapping[Pattern, ReplicaSetClass],
     survival: JointSurvival,
     trials: int = 1,
@@ -260,17 +278,17 @@ def _combine_independent(
     """Add each set's losses at the sites it is exposed to, independent given a strike there."""
     for pattern, members in sets.items():
         for mechanism, flux in losses[pattern].items():
-            if not members.sets or not flux:
+            if not members.sets or not flux.any():
                 continue
-            if not survival.strikes(mechanism):
+            if not survival.strikes(mechanism).any():
                 survival.add_independent(mechanism, flux * members.sets)
                 continue
             scope = scope_of(mechanism)
             for (exposed_scope, spanned), (sites, counts) in members.exposure.items():
                 if exposed_scope != scope:
                     continue
-                each = flux / spanned
+                at_each = flux / spanned
                 if scope == Scope.RACK.value:
-                    survival.add_at_homes(mechanism, sites[:, None], each, counts, trials)
+                    survival.add_at_homes(mechanism, sites[:, None], at_each, counts, trials)
                 else:
-                    survival.add_at_sites(mechanism, scope, sites, each, counts, trials)
+                    survival.add_at_sites(mechanism, scope, sites, at_each, counts, trials)

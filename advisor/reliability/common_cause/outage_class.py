@@ -7,16 +7,14 @@ at the same time and loses in the same event. If their brokers are out, every se
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.mechanisms import (
     WELL,
     BrokerEvent,
@@ -24,7 +22,7 @@ from advisor.reliability.failures.mechanisms import (
     table,
     transition,
 )
-from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.solver.generator import IntArray, Vector, sums
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.state_index import codes_of_rows
 
@@ -61,8 +59,8 @@ OutageClass = tuple[RackOutage, ...]
 OutageClasses = tuple[list[OutageClass | None], IntArray]
 """Distinct classes (None: no replica is out), and the index of each state's among them."""
 
-Losses = Mapping[tuple[str, str, OutageClass], float]
-"""Loss rate by mechanism, scope of the event, and outage class just before it."""
+Kind = tuple[str, str, OutageClass]
+"""Mechanism, scope of the event and outage class just before it, of losses that sets may share."""
 
 SCOPES = ("broker", "rack", "cluster")
 BROKER_REPAIR, RACK_REPAIR = "broker repair", "rack repair"
@@ -170,97 +168,118 @@ class TransitionArrays(Protocol):
 
 def shared_loss_rates(
     chain: TransitionArrays,
+    lossy: IntArray,
     classes: OutageClasses,
     repair_classes: OutageClasses,
-    destruction: Mapping[str, float],
+    causes: Sequence[Mapping[str, Any]],
     rates_per_hour: Vector,
     certain: Vector,
     early: Vector,
     alone: Vector,
-) -> Losses:
-    """Loss rates of one set that other sets may share, per hour.
+) -> dict[Kind, Vector]:
+    """Loss rates of one set that other sets may share, each of shape (draws,).
 
     Excluded are losses by the end of a copy, and by failures that several brokers do not survive:
     survivors and copy times are drawn for each set independently.
 
+    lossy: the transitions that may lose.
     classes, repair_classes: of the chain's states, for losses by failures and for those by repairs.
-    destruction: share of each mechanism in what destroys brokers.
-    rates_per_hour (names,).
-    certain, early (transitions,): losses per hour with a transition, and by a power failure within
-        the flush window after it.
-    alone (counts + 1, states): share of each state by how many brokers were struck alone since
-        nothing was out: none, one, ..., more.
+    causes: mechanisms behind each name of a rate, with their shares.
+    rates_per_hour (names, draws).
+    certain, early (lossy, draws): losses with a transition, and by a power failure within the flush
+        window after it.
+    alone (counts + 1, states, draws): share of each state by how many brokers were struck alone
+        since nothing was out: none, one, ..., more.
     """
     states, names = len(classes[1]), chain.rate_names
-    causes = [transition_rates.causes_of(name, destruction) for name in names]
     known = [transition(name) for name in names]
-    ends = np.array([each.ends and each.death is None for each in known], dtype=bool)
+    ends = np.array([entry.ends and entry.death is None for entry in known], dtype=bool)
     scope_of_name = [scope_of(name) for name in names]
-    # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
-    by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)
-    by_chance &= np.array([scope != PICKED for scope in scope_of_name], dtype=bool)
     several = np.array([scope == Scope.RACK.value for scope in scope_of_name], dtype=bool)
-    losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
-
-    def add(
-        found: OutageClasses,
-        scopes: Sequence[str],
-        moves: IntArray,
-        before: IntArray,
-        amounts: Vector,
-    ) -> None:
-        distinct, number = found
-        serving = np.array([sum(r.in_service for r in one or ()) for one in distinct])[number]
-        after = chain.target[moves]
-        struck = np.where(several[chain.rate[moves]], serving[before] - serving[after], 1)
-        struck = np.maximum(struck, 1)
-        codes = (struck * len(distinct) + number[before]) * len(names) + chain.rate[moves]
-        totals = np.array([np.bincount(codes, amounts * part) for part in alone[:, before]])
-        for code in np.flatnonzero(totals.any(axis=0)).tolist():
-            index, name = divmod(code, len(names))
-            racks, index = divmod(index, len(distinct))
-            outage_class = distinct[index]
-            if outage_class is None:
-                continue
-            scope = scopes[name] if racks == 1 else racks_at_once(racks)
-            by_count = totals[:, code].tolist()
-            for found_alone, amount in _by_class(outage_class, scope, by_count).items():
-                for mechanism, share in causes[name].items():
-                    losses[mechanism, scope, found_alone] += share * amount
-
-    for found, which in ((classes, ~ends), (repair_classes, ends)):
-        lost = np.flatnonzero((certain > 0) & (which & ~by_chance)[chain.rate])
-        add(found, scope_of_name, lost, chain.source[lost], certain[lost])
-    soon = np.flatnonzero(early)
-    target = chain.target[soon]
+    # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
+    by_chance = np.array([entry.copies or entry.chosen > 0 for entry in known], dtype=bool)
+    by_chance &= np.array([scope != PICKED for scope in scope_of_name], dtype=bool)
+    events = []
+    for of_states, which in ((classes, ~ends), (repair_classes, ends)):
+        rows = np.flatnonzero((which & ~by_chance)[chain.rate[lossy]] & certain.any(axis=1))
+        moves = lossy[rows]
+        events.append((of_states, scope_of_name, moves, chain.source[moves], certain[rows]))
+    rows = np.flatnonzero(early.any(axis=1))
+    target = chain.target[lossy[rows]]
     whole = chain.flush_window.per_hour(rates_per_hour, states)[target]
     for scope in SCOPES:
         kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
-        part = chain.flush_window.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
-        add(classes, [scope] * len(names), soon, target, early[soon] * part / whole)
-    return dict(losses)
+        of_scope = chain.flush_window.per_hour(rates_per_hour * kept[:, None], states)[target]
+        amounts = early[rows] * of_scope / np.where(whole > 0.0, whole, np.inf)
+        events.append((classes, [scope] * len(names), lossy[rows], target, amounts))
+    losses: dict[Kind, Vector] = {}
+    for of_states, scopes, moves, before, amounts in events:
+        for name, racks, outage_class, by_count in _by_event(
+            chain, of_states, several, moves, before, amounts, alone
+        ):
+            scope = scopes[name] if racks == 1 else racks_at_once(racks)
+            for marked_class, amount in _by_class(outage_class, scope, by_count).items():
+                for mechanism, share in causes[name].items():
+                    kind = mechanism, scope, marked_class
+                    losses[kind] = losses.get(kind, 0.0) + share * amount
+    return losses
 
 
-def _by_class(
-    outage_class: OutageClass, scope: str, by_count: Sequence[float]
-) -> dict[OutageClass, float]:
+def _by_event(
+    chain: TransitionArrays,
+    classes: OutageClasses,
+    several: NDArray[np.bool_],
+    moves: IntArray,
+    before: IntArray,
+    amounts: Vector,
+    alone: Vector,
+) -> Iterator[tuple[int, int, OutageClass, Vector]]:
+    """Sum amounts (moves, draws) by name, number of racks struck, and class of the state before.
+
+    several (names,): whether more than one rack may be struck.
+    Yields these with the amounts by how many brokers were struck alone: (counts, draws).
+    """
+    (distinct, number), names = classes, len(chain.rate_names)
+    serving = np.array([sum(rack.in_service for rack in racks or ()) for racks in distinct])[number]
+    rate, after = chain.rate[moves], chain.target[moves]
+    struck = np.where(several[rate], serving[before] - serving[after], 1)
+    codes = (np.maximum(struck, 1) * len(distinct) + number[before]) * names + rate
+    every, place = np.unique(codes, return_inverse=True)
+    totals = np.stack(
+        [sums(place.ravel(), amounts * share, len(every)) for share in alone[:, before]]
+    )
+    for row in np.flatnonzero(totals.any(axis=(0, 2))).tolist():
+        index, name = divmod(int(every[row]), names)
+        racks, index = divmod(index, len(distinct))
+        outage_class = distinct[index]
+        if outage_class is not None:
+            yield name, racks, outage_class, totals[:, row]
+
+
+def _by_class(outage_class: OutageClass, scope: str, by_count: Vector) -> dict[OutageClass, Vector]:
     """Amounts by how many brokers were struck alone, as amounts by class with racks marked.
 
     Of these brokers as many as are out, are out; each other one is in a rack in service.
+
+    by_count (counts, draws).
     """
     serving = sum(rack.in_service for rack in outage_class)
     out = sum(rack.brokers_out for rack in outage_class)
-    whole = math.fsum(by_count)
+    whole = by_count.sum(axis=0)
     if not leaves_some(outage_class, scope):
         return {outage_class: whole}
-    found: dict[OutageClass, float] = defaultdict(float)
+    found: dict[OutageClass, Vector] = {}
     for count, amount in enumerate(by_count):
         # The last is any number.
-        few = count < len(by_count) - 1 and amount > RARE * whole
-        among = min(max(count - out, 0), serving) if few else serving
-        choices = marked(outage_class, among)
-        for chosen in choices:
-            found[chosen] += amount / len(choices)
+        few = (amount > RARE * whole) & (count < len(by_count) - 1)
+        for among, amounts in (
+            (min(max(count - out, 0), serving), np.where(few, amount, 0.0)),
+            (serving, np.where(few, 0.0, amount)),
+        ):
+            if amounts.any():
+                choices = marked(outage_class, among)
+                for chosen in choices:
+                    found[chosen] = found.get(chosen, 0.0) + amounts / len(choices)
     return found
 
 
@@ -297,9 +316,10 @@ def unmarked(outage_class: OutageClass) -> OutageClass:
 
 def visits(
     chain: TransitionArrays, classes: OutageClasses, flux: Vector
-) -> dict[OutageClass, float]:
-    """Rate at which a set enters each outage class, in the unit of ``flux``."""
+) -> dict[OutageClass, Vector]:
+    """Rate at which a set enters each outage class; flux (transitions, draws), in the same unit."""
     distinct, number = classes
     before, after = number[chain.source], number[chain.target]
-    often = np.bincount(after, np.where(before != after, flux, 0.0), len(distinct))
-    return {one: float(n) for one, n in zip(distinct, often, strict=True) if one is not None}
+    entering = np.flatnonzero(before != after)
+    often = sums(after[entering], flux[entering], len(distinct))
+    return {racks: often[row] for row, racks in enumerate(distinct) if racks is not None}

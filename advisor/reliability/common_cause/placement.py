@@ -64,10 +64,7 @@ class ReplicaSetClass:
 
     @cached_property
     def exposure(self) -> Mapping[tuple[str, int], tuple[IntArray, IntArray]]:
-        """By scope (broker, rack, cluster) and number of sites that a set spans: sites and sets.
-
-        For each site the number of sets; of partitions where each partition loses on its own.
-        """
+        """Sites and their sets, or partitions, by scope and number of sites that a set spans."""
         counts = self.on_set if self.leaders else np.ones_like(self.on_set)
         brokers = self.members[:, : self.leaders]
         exposure = {("broker", brokers.shape[1]): _summed(brokers, counts)}
@@ -170,11 +167,7 @@ class Placement:
 
     @cached_property
     def brokers_per_rack(self) -> float:
-        """Mean number of brokers in the rack of a partition's preferred leader.
-
-        If the rack fails, the leaders on all of them move at once. Whole numbers in large racks,
-        so that topics share a solution.
-        """
+        """Mean number of brokers whose leaders move at once when a leader's rack fails."""
         brokers_in = np.bincount(self._sites.racks)[self._sites.racks]
         mean = float(brokers_in[self._lists[:, 0]] @ self._counts) / self.partitions
         return mean if mean < _LARGE_RACK else float(round(mean))
@@ -207,9 +200,7 @@ class Placement:
     ) -> Mapping[tuple[int, ...], ReplicaSetClass]:
         """Group the sets by rack pattern; computed once.
 
-        leaders: count what each partition loses on its own, with its leader: one of the first
-            ``leaders`` replicas of the list. None: what all partitions on a set lose together, with
-            any of their brokers.
+        leaders: count what each partition loses on its own, with its leader; see `ReplicaSetClass`.
         """
         key = (exchangeable, leaders)
         if key not in self._classes:
@@ -292,10 +283,9 @@ class Placement:
     def rack_pattern(self, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
         """Rack numbers of a replica list, in a canonical order unless the order matters.
 
-        exchangeable: NONE keeps the order. FOLLOWERS puts the leader's rack first, whose failure
-            costs other measures than a follower's, and ALL the fullest; the rest follow by size, so
-            that exchangeable sets share a chain. Which follower leads next is lost thereby: where
-            racks are not equally full, an error of a share rate times duration.
+        FOLLOWERS puts the leader's rack first, ALL the fullest; the rest follow by size. Which
+        follower leads next is lost thereby: an error of a share rate times duration where racks are
+        not equal.
         """
         racks = tuple(map(self.rack_of.__getitem__, replicas))
         return self._pattern(racks, exchangeable)
@@ -361,9 +351,8 @@ def place(
 def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
     """Voters of the controller quorum by rack, if outages of racks can take the majority.
 
-    Only outages that begin at once count: of one rack, or of two where failures can spread. If
-    it is unknown where the voters stand and there are two racks, three voters are assumed, two of
-    them in the first rack; with more racks, that a majority is always left.
+    If it is unknown where they stand and there are two racks, three voters are assumed, two of them
+    in the first rack; with more racks, that a majority is always left.
     """
     known: Mapping[str, int] | None = getattr(cluster, "voters_by_rack", None)
     if known is None:

@@ -1,9 +1,7 @@
 """How often any set is exposed while the brokers that one event destroyed are replaced one by one.
 
-An event destroys a rack, and its brokers are replaced one after the other. As long as two of them
-are out, every set that has one of the two is exposed, and the next failure loses both: once, not
-twice. Of m brokers that are replaced in random order at least one is out for 1/1 + 1/2 + ... + 1/m
-of the mean time to replace one; m sets, one on each, would be exposed for m times that in all.
+Of m brokers that are replaced in random order at least one is out for 1/1 + 1/2 + ... + 1/m of the
+mean time to replace one; m sets, one on each, would be exposed for m times that in all.
 """
 
 from __future__ import annotations
@@ -39,11 +37,7 @@ class Destroyed(NamedTuple):
 
 
 class StaggeredReplacement:
-    """Sets of destroyed brokers, in rows, any of which exposes replica sets to the same event.
-
-    classes: one for each outage class, with equally many parts.
-    cluster: brokers of the whole cluster.
-    """
+    """Sets of destroyed brokers, in rows, any of which exposes replica sets to the same event."""
 
     def __init__(self, classes: Sequence[Destroyed], cluster: int) -> None:
         self._cluster = cluster
@@ -67,22 +61,17 @@ class StaggeredReplacement:
         self._row_classes, self._row_counts = np.unique(held, axis=0, return_counts=True)
 
     def after_rack_destructions(self, rates: Vector, sizes: Vector) -> tuple[float, float]:
-        """Rate at which any row is out, as a share of the sum over rows.
+        """Rate at which any row is out, as a share of the sum over rows, and its standard error.
 
-        rates (classes,): rate at which each row of a class is out, each part destroyed by its own
-            event.
+        rates (classes,): of each row of a class, each part destroyed by its own event.
         sizes (classes,): product of the numbers of brokers in the parts.
-        Returns the share and its standard error.
         """
         return self._share(rates, sizes, self._out_after_rack_destructions)
 
     def after_random_destructions(
         self, rates: Vector, sizes: Vector, share: float
     ) -> tuple[float, float]:
-        """The same for rows of one part, by events that destroy each broker with a probability.
-
-        share: the probability.
-        """
+        """The same for rows of one part, by events that destroy each broker with a probability."""
         counts = np.arange(1, self._cluster + 1)
         hours = special.bdtrc(counts - 1, self._cluster, share) / counts
         return self._share(rates, sizes / share**sizes, self._out_by_count[..., 1:] @ hours)

@@ -1,9 +1,7 @@
 """Losses of one set when racks are struck, whichever brokers the strike destroys besides.
 
-A rack loses power, and each of its brokers is gone for good with some probability. Most losses do
-not depend on that: the page caches of a whole set are lost in any case. These are shared by all
-sets in the racks, and the chain's transitions for each number of destroyed brokers are put
-together again. What is lost only because certain brokers were destroyed stays apart.
+Most do not depend on these: the page caches of a whole set are lost in any case, with those of all
+sets in the racks. What is lost only because certain brokers were destroyed stays apart.
 """
 
 from __future__ import annotations
@@ -24,48 +22,54 @@ from advisor.reliability.solver.once_per_chain import once_per_chain
 class StruckLosses(NamedTuple):
     """Losses of one set by a mechanism that strikes all of its racks while nothing is out.
 
-    per_year: loss events a year, whichever brokers are picked to be destroyed.
-    share: probability of a broker to be picked.
-    by_picked: further loss events a year, by how many of the set's brokers are picked, from 0 to
-        all.
+    per_year (draws,): loss events a year, whichever brokers are picked to be destroyed.
+    share (draws,): probability of a broker to be picked.
+    by_picked (picked + 1, draws): further loss events a year, by how many of the set's brokers are
+        picked, from 0 to all; no rows if none ever are.
     """
 
-    per_year: float
-    share: float = 0.0
-    by_picked: tuple[float, ...] = ()
+    per_year: Vector
+    share: Vector
+    by_picked: Vector
 
     @property
-    def total_per_year(self) -> float:
+    def total_per_year(self) -> Vector:
         """All loss events a year."""
-        return self.per_year + sum(self.by_picked)
+        return np.asarray(self.per_year + self.by_picked.sum(axis=0))
 
-    def scaled(self, share: float) -> StruckLosses:
+    def scaled(self, share: Vector) -> StruckLosses:
         """The same for a share of the loss events."""
-        return self._replace(
-            per_year=self.per_year * share,
-            by_picked=tuple(often * share for often in self.by_picked),
-        )
+        return self._replace(per_year=self.per_year * share, by_picked=self.by_picked * share)
 
 
-def lost_in_any_case(chain: TransitionArrays, flux: Vector, lost: Vector) -> Vector:
+def lost_in_any_case(
+    chain: TransitionArrays, lossy: IntArray, flux: Vector, lost: Vector
+) -> Vector:
     """Move what a strike on racks loses in any case to the transition that picks none.
 
-    flux, lost (transitions,): how often each transition happens, and loses.
-    Returns (transitions,): losses with the same sum.
+    lossy: the transitions that may lose.
+    flux (transitions, draws): how often each transition happens.
+    lost (lossy, draws): how often it loses.
+    Returns (lossy, draws): losses with the same sum.
     """
     moves, group, none_picked = strikes_of(chain)
     if not len(moves):
         return lost
-    often, amounts = flux[moves], lost[moves]
-    base, base_lost = (
-        sums(group, np.where(none_picked, yearly, 0.0), int(group.max()) + 1)
-        for yearly in (often, amounts)
-    )
+    row = np.searchsorted(lossy, moves)
+    losing = (row < len(lossy)) & (lossy[np.minimum(row, len(lossy) - 1)] == moves)
+    amounts = np.zeros((len(moves), lost.shape[1]))
+    amounts[losing] = lost[row[losing]]
+    none, groups = group[none_picked], int(group.max()) + 1
+    base = sums(none, flux[moves[none_picked]], groups)
+    base_lost = sums(none, amounts[none_picked], groups)
     chance = base_lost / np.where(base > 0.0, base, np.inf)
-    in_any_case = np.where(none_picked, 0.0, np.minimum(amounts, chance[group] * often))
-    more = sums(group, in_any_case, len(base)) / np.where(base_lost > 0.0, base_lost, np.inf)
+    others, first = ~none_picked & losing, none_picked & losing
+    in_any_case = np.zeros_like(amounts)
+    in_any_case[others] = np.minimum(amounts[others], chance[group[others]] * flux[moves[others]])
+    more = sums(group, in_any_case, groups) / np.where(base_lost > 0.0, base_lost, np.inf)
     moved = lost.copy()
-    moved[moves] = np.where(none_picked, amounts * (1.0 + more[group]), amounts - in_any_case)
+    moved[row[first]] *= 1.0 + more[group[first]]
+    moved[row[others]] -= in_any_case[others]
     return moved
 
 
@@ -98,10 +102,7 @@ def strikes_of(chain: TransitionArrays) -> Strikes:
 
 
 def struck_together_with_losses(chain: TransitionArrays, losing: NDArray[np.bool_]) -> IntArray:
-    """The transitions whose losses `lost_in_any_case` compares, and those beside them.
-
-    losing (transitions,): which may lose.
-    """
+    """The transitions whose losses `lost_in_any_case` compares, and those beside them."""
     moves, group, none_picked = strikes_of(chain)
     compared = group[none_picked & losing[moves]]
     return moves[np.isin(group, compared)]
@@ -129,26 +130,34 @@ def struck_of_all_racks(chain: TransitionArrays, classes: OutageClasses) -> NDAr
 
 
 def struck_losses(
-    chain: TransitionArrays, classes: OutageClasses, per_hour: Vector, at_once: Vector
+    chain: TransitionArrays,
+    lossy: IntArray,
+    classes: OutageClasses,
+    per_hour: Vector,
+    at_once: Vector,
 ) -> dict[str, StruckLosses]:
     """Losses in which all racks of the set are struck while nothing is out, by mechanism.
 
     classes: of the chain's states.
-    per_hour (names,): rates.
-    at_once (transitions,): losses a year with each transition while nothing is out.
+    per_hour (names, draws): rates.
+    at_once (lossy, draws): losses a year with each transition while nothing is out.
     """
     known = transitions(chain.rate_names)
-    lost = np.flatnonzero(struck_of_all_racks(chain, classes) & (at_once > 0))
-    by_name = sums(chain.rate[lost], at_once[lost], len(known))
-    amounts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for name in np.flatnonzero(by_name).tolist():
-        amounts[known[name].mechanism.name][max(known[name].chosen, 0)] += float(by_name[name])
+    rows = np.flatnonzero(struck_of_all_racks(chain, classes)[lossy])
+    by_name = sums(chain.rate[lossy[rows]], at_once[rows], len(known))
+    amounts: dict[str, dict[int, Vector]] = defaultdict(dict)
+    for name in np.flatnonzero(by_name.any(axis=1)).tolist():
+        by_picked, chosen = amounts[known[name].mechanism.name], max(known[name].chosen, 0)
+        by_picked[chosen] = by_picked.get(chosen, 0.0) + by_name[name]
     losses = {}
+    nothing = np.zeros(per_hour.shape[1])
     for mechanism, by_picked in amounts.items():
-        none = by_picked.pop(0, 0.0)
-        picked = tuple(by_picked.get(count, 0.0) for count in range(max(by_picked, default=0) + 1))
-        share = share_picked(mechanism, known, per_hour) if by_picked else 0.0
-        losses[mechanism] = StruckLosses(none, share, picked if by_picked else ())
+        none, share = by_picked.pop(0, nothing), nothing
+        counts = range(max(by_picked, default=-1) + 1)
+        picked = np.array([by_picked.get(count, nothing) for count in counts])
+        if by_picked:
+            share = np.array([share_picked(mechanism, known, column) for column in per_hour.T])
+        losses[mechanism] = StruckLosses(none, share, picked.reshape(-1, len(nothing)))
     return losses
 
 

@@ -83,6 +83,13 @@ def _numbers_by_section() -> dict[str, tuple[Number, ...]]:
     return {entry.name: entry.numbers for entry in table().entries} | OTHER_NUMBERS
 
 
+def unit_of(path: str) -> str:
+    """Return the unit of a card's number: "per year", "minutes"; "" for an unknown number."""
+    section, _, key = path.rpartition(".")
+    numbers = _numbers_by_section().get(section, ())
+    return next((number.unit for number in numbers if number.key == key), "")
+
+
 HOSTINGS = ("own", "cloud", "managed")
 """Whose power, disks and brokers they are: the reader's, rented, or run by a provider."""
 _HOSTING = "hosting"

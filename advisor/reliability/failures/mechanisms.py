@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from advisor.reliability.failures.mechanism import (
+    COPY,
+    DECISION,
     HANGING,
     HOURS,
     MINUTES,
@@ -24,13 +26,9 @@ from advisor.reliability.failures.mechanism import (
     Scope,
     Sign,
     Strikes,
-    Variant,
-)
-from advisor.reliability.failures.mechanism_table import (
-    COPY,
-    DECISION,
     Table,
     Transition,
+    Variant,
     death_of,
     pair_of,
     picks,

@@ -1,8 +1,6 @@
 """Stalls of acks=all: the wait until a failed follower leaves the ISR.
 
-Records written during a stall are acknowledged when the follower leaves the ISR, unless their
-producer times out first. Its timeout in a stall is longer than in an outage, where each attempt
-fails at once; see `advisor.protocol.rules.retry_budget`.
+Records written during a stall are acknowledged then, unless their producer times out first.
 """
 
 from __future__ import annotations
@@ -49,8 +47,7 @@ def refused_hours_before_outage(
 
     A record written v hours before the outage is refused if v exceeds the timeout in a stall, or
     if the outage outlasts the smaller of the timeout in an outage and what v leaves of the
-    delivery timeout. Retries used up during the stall are not deducted; the error is a few
-    backoffs.
+    delivery timeout. Retries used up during the stall are not deducted.
 
     Returns (states,): by the state in which the outage begins; 0 for states without outage.
     """
@@ -121,11 +118,7 @@ def refused_hours(
     stalls: IsrStalls,
     timeouts: ProducerTimeouts,
 ) -> Vector:
-    """Mean hours of refused writes in the stall at each transition, shape (transitions,).
-
-    stalled (transitions,): see :func:`stalling`.
-    outage: in the states that are not writable.
-    """
+    """Mean hours of refused writes in the stall at each transition, shape (transitions,)."""
     hangs, writable = hanging(structure), structure.writable[structure.target]
     before_outage = np.zeros(structure.states)
     if (stalled & hangs & ~writable).any() and stalls.lag_hours > 0.0:
@@ -139,10 +132,7 @@ def refused_hours(
 def max_refused_hours(
     mechanisms: frozenset[str], stalls: IsrStalls, timeouts: ProducerTimeouts
 ) -> float:
-    """Upper bound on the mean hours of refused writes in one stall.
-
-    mechanisms: mechanisms that can happen.
-    """
+    """Upper bound on the mean hours of refused writes in one stall, by what can happen."""
     if math.isinf(timeouts.outage_hours):
         return 0.0
     hangs = any(entry.name in mechanisms for entry in table().with_effect(*HANGING))

@@ -1,8 +1,7 @@
 """The chain of one replica set under many cards at once: what the draws of a decision need of it.
 
-The same measures as `advisor.reliability.measures.solved_chain` computes of one card, with a
-column for each draw. What does not depend on a rate (which moves lose, open a gap, change the
-leader) is found once for a chain; a draw only fills in numbers.
+What does not depend on a rate (which moves lose, open a gap, change the leader) is found once for a
+chain; a draw only fills in numbers. Measures are those of `solved_chain`.
 """
 
 from __future__ import annotations
@@ -21,22 +20,25 @@ from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeout
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.loss_bound import times
 from advisor.reliability.chain.truncation_error import DrawnTruncation, truncation_of_draws
-from advisor.reliability.common_cause.drawn_losses import (
-    DrawnLosses,
-    DrawnRates,
-    DrawnYear,
-    losses_of_draws,
+from advisor.reliability.common_cause.set_losses import (
+    FirstOfSet,
+    Rates,
+    SetLosses,
+    YearlyLosses,
+    losses_of_chain,
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transitions
 from advisor.reliability.measures import ack_stalls, struck_alone
-from advisor.reliability.measures.late_losses import REMAINS, late_moves
-from advisor.reliability.measures.loss_events import lost_gaps, second_difference
+from advisor.reliability.measures.late_losses import LateLosses, late_moves
+from advisor.reliability.measures.loss_events import LossChances, lost_gaps, window_chance
 from advisor.reliability.measures.records_lost import (
     ACCURACY,
     CHERNOFF_EXPONENT,
     ROUGH_ACCURACY,
     hours_limited,
+    whole_log_chance,
+    whole_log_hours,
 )
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
@@ -54,7 +56,6 @@ from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.statespace.lumping import lumping_error
 
 _ROUNDING = 1e-12
-_MOST_STEPS = 200
 # Nine tenths of the memory of a chain whose draws are solved.
 _OF_MOVES = ("rate", "flux", "lossy_rate", "lossy_flux", "all_out", "gap_hours", "windows")
 
@@ -205,41 +206,16 @@ def truncated_moves(chain: Structure) -> sparse.csr_array:
 
 @dataclass(frozen=True)
 class DrawnSet:
-    """Measures of one partition on one replica set, each with a value for each draw.
-
-    values, errors (draws,).
-    """
+    """Measures of one partition on one replica set; values and errors of shape (draws,)."""
 
     values: dict[str, Vector]
     errors: dict[str, Vector]
-    losses: DrawnLosses
+    losses: SetLosses
     states: int
 
 
-class _Chances(NamedTuple):
-    """As `LossChances`, of the lossy moves in each draw; shape (lossy, draws)."""
-
-    at_once: Vector
-    tails: Vector
-    any_tail: Vector
-    window: Vector
-
-    @property
-    def events(self) -> Vector:
-        return self.at_once + self.tails + self.window
-
-    @property
-    def probability(self) -> Vector:
-        later = self.any_tail + (1.0 - self.any_tail) * self.window
-        return self.at_once + (1.0 - self.at_once) * later
-
-
 class DrawnChain:
-    """A chain under the rates of many draws.
-
-    chain: condensed.
-    parameters: of each draw; what is written to a partition matters only to `measures`.
-    """
+    """A condensed chain under the rates of many draws."""
 
     def __init__(self, chain: Structure, parameters: Sequence[ChainParameters]) -> None:
         self.chain, self.parameters = chain, parameters
@@ -382,7 +358,7 @@ class DrawnChain:
         out = self.all_out[sets.state] + (records_per_hour * grows)[:, None]
         return self._within(steps.order, rate, out, growing[sets.state], source)
 
-    def chances(self, records_per_hour: float, tail_records: float) -> _Chances:
+    def chances(self, records_per_hour: float, tail_records: float) -> LossChances:
         """`RecordsAtRisk.chances` of each draw, of the lossy moves."""
         moves, lost = self.moves, lost_gaps(self.chain)
         shape = len(moves.lossy), len(self.rates)
@@ -397,41 +373,16 @@ class DrawnChain:
                 in_gaps = np.where(there > 0.0, np.minimum(found / there, -np.expm1(-mean)), 0.0)
             losing = self.chain.with_effect(Effect.LOSS)[lost.move]
             at_once[moves.in_gaps] = in_gaps * losing[:, None]
-        total = self._whole_log_chance(records_per_hour)
+        total = whole_log_chance(
+            records_per_hour, self.totals_per_hour, self.written, self.retention_hours
+        )
         at_once[moves.total] = total * np.isin(moves.total, moves.losing)[:, None]
         tails, any_tail = np.zeros(shape), np.zeros(shape)
         tails[moves.dropping] = -2.0 * np.expm1(-tail_records)
         any_tail[moves.dropping] = -np.expm1(-2.0 * tail_records)
         window = np.zeros(shape)
-        window[moves.stopping] = self._in_window(records_per_hour)
-        return _Chances(at_once, tails, any_tail, window)
-
-    def _in_window(self, records_per_hour: float) -> Vector:
-        hours, failures, out = self.windows
-        chance = np.zeros(hours.shape)
-        some = (hours > 0.0) & (failures > 0.0)
-        arriving = records_per_hour * hours[some]
-        share = arriving * second_difference(out[some] * hours[some], arriving)
-        chance[some] = failures[some] * hours[some] * share
-        return chance
-
-    @cached_property
-    def _loss_rate(self) -> Vector:
-        """Total losses per hour of writing."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.written > 0.0, self.totals_per_hour / self.written, 0.0)
-
-    def _whole_log_chance(self, records_per_hour: float) -> Vector:
-        if records_per_hour == 0.0:
-            return np.zeros(len(self.rates))
-        arrivals = records_per_hour + self._loss_rate
-        return records_per_hour / arrivals * -np.expm1(-arrivals * self.retention_hours)
-
-    def _whole_log_hours(self) -> Vector:
-        rate, retention = self._loss_rate, self.retention_hours
-        with np.errstate(divide="ignore", invalid="ignore"):
-            hours = -np.expm1(-rate * retention) / rate
-        return np.where(rate * retention == 0.0, retention, hours)
+        window[moves.stopping] = window_chance(*self.windows, records_per_hour)
+        return LossChances(at_once, tails, any_tail, window)
 
     def records_lost_per_hour(self, records_per_hour: float, tail_records: float) -> Vector:
         """Mean acknowledged records lost, none counted twice; see `SolvedChain`."""
@@ -439,7 +390,9 @@ class DrawnChain:
         hours = np.zeros_like(flux)
         if len(moves.in_gaps):
             hours[moves.in_gaps] = self.lost_gap_hours * self.lossy_rate[moves.in_gaps]
-        hours[moves.total] += flux[moves.total] * self._whole_log_hours()
+        hours[moves.total] += flux[moves.total] * whole_log_hours(
+            self.totals_per_hour, self.written, self.retention_hours
+        )
         hours[moves.cached] += flux[moves.cached] * self.unflushed
         left, failures, out = self.windows
         hours[moves.stopping] += flux[moves.stopping] * flush_window_loss(failures, out, left)[1]
@@ -476,11 +429,7 @@ class DrawnChain:
         )
 
     def measures(self, parameters: Sequence[ChainParameters], partitions: float) -> DrawnSet:
-        """Compute what a decision needs.
-
-        parameters: of each draw, with the same rates.
-        partitions: how many on the replica set count as one when records are lost.
-        """
+        """Compute what a decision needs; ``partitions`` count as one when records are lost."""
         records = parameters[0].records_per_hour
         tails = min(parameters[0].tail_records, parameters[0].retained_records)
         chances = self.chances(records, tails)
@@ -544,11 +493,7 @@ class DrawnChain:
         stalls: Sequence[IsrStalls],
         timeouts: ProducerTimeouts,
     ) -> tuple[dict[str, Vector], dict[str, Vector]]:
-        """What producers wait for and give up, and the error bounds of both.
-
-        parameters: of each draw, as for `measures`.
-        stalls: of each draw.
-        """
+        """What producers wait for and give up in each draw, and the error bounds of both."""
         chain, names = self.chain, self.chain.rate_names
         stalling = ack_stalls.stalling(chain)
         lags = {entry.name for entry in table().with_effect(*HANGING)}
@@ -617,7 +562,7 @@ class DrawnChain:
         writable = self.chain.writable
         return flux[writable].sum(axis=0), flux[~writable].sum(axis=0)
 
-    def _losses(self, chances: _Chances) -> DrawnLosses:
+    def _losses(self, chances: LossChances) -> SetLosses:
         """Losses of partitions on the same replicas, which count as one."""
         chain, moves, probability = self.chain, self.moves, chances.probability
         absorbed = moves.lossy_leaving @ (self.lossy_rate * probability)
@@ -637,30 +582,32 @@ class DrawnChain:
         lasting = flux.copy()
         lasting[moves.lossy] *= 1.0 - probability
         per_year = flux[moves.lossy] * HOURS_PER_YEAR
-        credited = _LateLosses(chain, lasting, moves.lossy)
+        late = LateLosses(chain, moves.lossy, lasting)
         assert chain.restarts is not None
         by_name = moves.by_name @ flux + (chain.restarts.T @ there) * self.name_rates
-        year = DrawnYear(
-            flux=per_year,
-            at_once=credited.of(per_year * chances.at_once),
+        year = YearlyLosses(
+            lossy=moves.lossy,
+            flux=flux * HOURS_PER_YEAR,
+            at_once=late.credited(per_year * chances.at_once),
             early=per_year * chances.window,
             any_tail=per_year * chances.any_tail,
             alone=alone_of_draws(chain, lasting),
             out=1.0 - self.pi[0],
             by_name=by_name * HOURS_PER_YEAR,
-            of_moves=flux * HOURS_PER_YEAR,
         )
         events, tails = (
-            moves.lossy_by_name @ credited.of(per_year * each)
-            for each in (chances.events, chances.tails)
+            moves.lossy_by_name @ late.credited(per_year * part)
+            for part in (chances.events, chances.tails)
         )
-        return losses_of_draws(
+        separate, *_ = chain.outage_classes
+        return losses_of_chain(
             chain,
-            moves.lossy,
-            (first.mean_hours, first.probability),
+            separate,
+            separate,
+            FirstOfSet(first.mean_hours, first.probability, "of many draws"),
             (events, tails),
             year,
-            DrawnRates(
+            Rates.of(
                 self.name_rates,
                 self.rates,
                 [dict(drawn.destruction_shares) for drawn in self.parameters],
@@ -682,51 +629,6 @@ def rates_of(chain: Structure, parameters: Sequence[ChainParameters]) -> Vector:
     rates = np.array([[rate for _, rate in drawn.rates_per_hour] for drawn in parameters])
     found: Vector = rates.T[[place[name] for name in chain.rate_names]]
     return found
-
-
-class _LateLosses:
-    """`late_losses.LateLosses` of each draw, among the lossy moves."""
-
-    def __init__(self, chain: Structure, flux: Vector, lossy: IntArray) -> None:
-        found, self._states = late_moves(chain), chain.states
-        self._late = np.flatnonzero(found.late[lossy])
-        self._begin = np.searchsorted(lossy, found.begin)
-        self._leaving = adds_up(chain.source[lossy[self._late]], chain.states)
-        into = np.concatenate([found.begin, found.passing])
-        self._begin_target, self._pass_target = (
-            chain.target[found.begin],
-            chain.target[found.passing],
-        )
-        arrivals = adds_up(chain.target[into], chain.states) @ flux[into]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self._begin_share, self._pass_share = (
-                np.where(flux[some] > 0.0, flux[some] / arrivals[chain.target[some]], 0.0)
-                for some in (found.begin, found.passing)
-            )
-        self._passing = adds_up(chain.source[found.passing], chain.states)
-
-    def of(self, amounts: Vector) -> Vector:
-        """Move what is lost at replacements to the moves that destroyed a disk last."""
-        late = amounts[self._late]
-        there = self._leaving @ late
-        total = there.sum(axis=0)
-        if not total.any():
-            return amounts
-        visited = np.zeros_like(there)
-        for _ in range(_MOST_STEPS):
-            visited += there
-            there = self._passing @ (there[self._pass_target] * self._pass_share)
-            there[:, there.sum(axis=0) <= REMAINS * total] = 0.0
-            if not there.any():
-                break
-        begun = visited[self._begin_target] * self._begin_share
-        whole = begun.sum(axis=0)
-        moved = whole > 0.0
-        found = amounts.copy()
-        found[self._late] = np.where(moved, 0.0, late)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found[self._begin] += np.where(moved, begun * (total / whole), 0.0)
-        return found
 
 
 def alone_of_draws(chain: Structure, flux: Vector) -> Vector:

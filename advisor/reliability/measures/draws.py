@@ -1,8 +1,7 @@
 """Many cards at once: what differs between the draws of a card, on states chosen once.
 
-All draws are solved together on the states of the card itself, as one array program. Where draws
-are so far from the card that too much of them is missing there, the states that matter in any of
-these are added, and they are solved again on them.
+Where draws are so far from the card that too much of them is missing there, the states that matter
+in any of these are added, and they are solved again on them.
 """
 
 from __future__ import annotations
@@ -22,11 +21,9 @@ from advisor.reliability.case import Case, ChainParameters
 from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.state_selection import NominalRates
-from advisor.reliability.common_cause.drawn_first_loss import (
-    DrawnStrikes,
-    first_loss_of_draws,
-)
-from advisor.reliability.common_cause.drawn_losses import DrawnLosses
+from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, any_loss
+from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measure_table import EVENTS, FRACTION, RECORDS
 from advisor.reliability.measures.drawn_chain import DrawnChain, DrawnSet, rates_of
@@ -69,13 +66,11 @@ FEW_REPLICAS = 3
 
 @dataclass(frozen=True)
 class DrawnMeasures:
-    """Measures under each of several cards.
+    """Measures under each of several cards, all of shape (cards,).
 
-    values (cards,): every measure of `DRAWN`, and of `OF_PRODUCERS` if they were asked for.
-    errors (cards,): by how much the states that are left out, rounding and inversion may have
-        changed each; that of ``loss_probability_per_year`` does not hold what sets share and is
-        approximated.
-    states (cards,): states of the chains that were solved.
+    errors: by states that are left out, rounding and inversion; that of
+    ``loss_probability_per_year``
+        does not hold what sets share and is approximated.
     """
 
     values: Mapping[str, Vector]
@@ -123,12 +118,7 @@ def measure_draws(
     first_losses: FirstLosses,
     producers: bool = False,
 ) -> DrawnMeasures:
-    """Measure a case under other cards.
-
-    case: its card chooses the states.
-    first_losses: how the losses of the replica sets are combined.
-    producers: whether to compute the measures of `OF_PRODUCERS`, too.
-    """
+    """Measure a case, whose card chooses the states, under other cards."""
     cases = [case.roughly(card) for card in cards]
     near = measured_together(case, cases, (), first_losses, producers)
     far = np.flatnonzero(near.far).tolist()
@@ -150,11 +140,9 @@ def measured_together(
     first_losses: FirstLosses,
     producers: bool = False,
 ) -> DrawnMeasures:
-    """Measure draws, all of the same chain together; nearly always all of them have the same one.
+    """Measure draws on the states of a case, and those that matter at further rates, ``guides``.
 
-    case: its card chooses the states.
-    cases: of each draw.
-    guides: further rates at which the states matter that are kept.
+    Nearly always all of them have the same chain; others are solved one chain after the other.
     """
     chains: dict[object, list[int]] = defaultdict(list)
     for number, drawn in enumerate(cases):
@@ -238,21 +226,26 @@ def _add_dropped(
 
 
 def _first_of_draws(
-    cases: Sequence[Case], losses: Mapping[Pattern, DrawnLosses], first_losses: FirstLosses
+    cases: Sequence[Case], losses: Mapping[Pattern, SetLosses], first_losses: FirstLosses
 ) -> tuple[Vector, Vector]:
     """Probability of a loss within a year, and mean years to the first one, of each draw.
 
-    Together where that can be; one by one where less can happen in some draws than in others, for a
-    topic whose leaders have tails, or one with so many sets that fewer stand for them.
+    One by one where less can happen in some draws than in others, with tails, or where fewer sets
+    stand for many.
     """
-    case = cases[0]
-    probability, years = np.zeros(len(cases)), np.zeros(len(cases))
-    unexamined = TOGETHER.get(first_losses)
-    if unexamined is not None and case.chain.constants.acks == "all":
-        struck = _struck(cases)
+    case, unexamined = cases[0], TOGETHER.get(first_losses)
+    if unexamined is not None:
+        struck = StrikeRates.of(
+            [dict(drawn.events_per_year) for drawn in cases],
+            [dict(chances_along(drawn)) for drawn in cases],
+            [dict(picks(drawn)) for drawn in cases],
+        )
         if struck.same_events.all():
-            asked = case.placement, case.exchangeable, unexamined
-            return first_loss_of_draws(losses, struck, *asked)
+            tails = None if case.chain.constants.acks == "all" else KAFKA_TAILS
+            asked = case.placement, case.exchangeable, tails, unexamined
+            together = any_loss(losses, struck, *asked)
+            return together.probability, together.mean_years
+    probability, years = np.zeros(len(cases)), np.zeros(len(cases))
     for draw, drawn_case in enumerate(cases):
         sets = {}
         for pattern, drawn in losses.items():
@@ -261,17 +254,6 @@ def _first_of_draws(
         first, _ = first_losses(drawn_case, sets)
         probability[draw], years[draw] = first.probability, first.mean_years
     return probability, years
-
-
-def _struck(cases: Sequence[Case]) -> DrawnStrikes:
-    per_year = [dict(case.events_per_year) for case in cases]
-    along = [dict(chances_along(case)) for case in cases]
-    picked = [dict(picks(case)) for case in cases]
-    return DrawnStrikes(
-        per_year={name: np.array([drawn[name] for drawn in per_year]) for name in per_year[0]},
-        along={name: np.array([drawn[name] for drawn in along]) for name in along[0]},
-        picks={name: [drawn[name] for drawn in picked] for name in picked[0]},
-    )
 
 
 def forget_draws() -> None:

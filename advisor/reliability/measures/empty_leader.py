@@ -1,9 +1,7 @@
 """Share of losses that follow the election of an empty replica under KIP-966.
 
-With eligible leader replicas a broker that restarts after an unclean shutdown leaves the ELR. If
-the ELR is empty, Kafka elects the last known leader, whatever its disk holds. A destroyed broker
-that is replaced and started while the others are down then leads with an empty log, and the
-others truncate theirs when they return.
+If the ELR is empty, Kafka elects the last known leader, whatever its disk holds: a replaced broker
+that starts while the others are down leads with an empty log.
 """
 
 from __future__ import annotations
@@ -33,10 +31,7 @@ class LossesByStart(NamedTuple):
 
 @lru_cache(maxsize=256)
 def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> LossesByStart:
-    """Split the loss rate of one replica set.
-
-    pattern: rack number of each replica.
-    """
+    """Split the loss rate of one replica set, given the rack number of each replica."""
     solved = replica_set.solve(pattern, parameters)
     structure = solved.chain
     per_year = solved.flux * solved.chances.events * HOURS_PER_YEAR
@@ -48,10 +43,7 @@ def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> Lo
 
 
 def empty_leader_share(case: Case) -> float | None:
-    """Share of loss events triggered by a broker start while a replica is empty.
-
-    Returns None without ELR, with unclean elections, with one replica, or without any loss.
-    """
+    """Share of loss events by a broker start while a replica is empty; None if none can be."""
     config = case.config
     applies = config.eligible_leader_replicas and not config.unclean_leader_election_enable
     if not applies or config.replication_factor == 1:

@@ -20,6 +20,7 @@ from advisor.reliability.common_cause.first_loss import (
 )
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.failures.fault_environment import Exchangeable
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.failures.transition_rates import Pick
@@ -99,10 +100,7 @@ def _combined(
     which: int,
     unexamined: Unexamined,
 ) -> AnyLoss:
-    """First loss of the sets of a placement, which is the case's or a part of it.
-
-    which: 0 as counted, 1 for the upper estimate of the mean time.
-    """
+    """First loss of the sets of a placement; ``which``: 1 for the upper estimate."""
     remembered = _few_sets if len(placement.sets) <= _MANY_SETS else _many_sets
     return remembered(
         placement,
@@ -120,10 +118,7 @@ def _combined(
 
 
 def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
-    """First losses of a case on other cards, scaled from fewer sets; None if it has few itself.
-
-    nominal: first losses of all sets on the case's own card.
-    """
+    """First losses of a case on other cards, scaled from fewer sets; None if it has few itself."""
     if not _is_large(case):
         return None
     fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
@@ -182,19 +177,10 @@ def _all_sets(
     picks: tuple[tuple[str, Pick], ...],
     losses: tuple[tuple[Pattern, SetLosses], ...],
 ) -> AnyLoss:
-    """Combine the sets' losses, on which the producers' timeouts have no influence.
-
-    leader_tails: records are acknowledged that only the leader has.
-    events_per_year, along: how often each strikes, and the probability that it takes others along.
-    """
-    events, chances = dict(events_per_year), dict(along)
+    """Combine the sets' losses, on which the producers' timeouts have no influence."""
+    struck = StrikeRates.of([dict(events_per_year)], [dict(along)], [dict(picks)])
     tails = KAFKA_TAILS if leader_tails else None
-    return any_loss(
-        *(dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails),
-        lambda name: chances.get(name, 0.0),
-        unexamined,
-        dict(picks),
-    )
+    return any_loss(dict(losses), struck, placement, exchangeable, tails, unexamined).of(0)
 
 
 _few_sets = lru_cache(maxsize=128)(_all_sets)

@@ -1,7 +1,7 @@
 """Losses at the replacement of a broker, credited to the failure that destroyed its disk.
 
-Once every electable replica is destroyed, the records are gone, but the loss happens when the first
-replaced broker leads with an empty log. Which sets lose together was decided by the destruction.
+The loss happens when the first replaced broker leads with an empty log; which sets lose together
+was decided by the destruction.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.failures.mechanisms import table, transition
-from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.solver.generator import IntArray, Vector, sums
 from advisor.reliability.solver.once_per_chain import once_per_chain
 
-REMAINS = 1e-4
-"""What remains unassigned is spread like the rest."""
+# What remains unassigned is spread like the rest.
+_REMAINS = 1e-4
 _MOST_STEPS = 200
 
 
@@ -56,27 +56,22 @@ def late_moves(chain: Structure) -> LateMoves:
 class LateLosses:
     """Where losses at a replacement began, for a chain in its stationary state.
 
-    flux (transitions,): how often each happens, per hour.
+    lossy: transitions that may lose, those that destroy a broker among them; ascending.
+    flux (transitions, draws): how often each happens, per hour.
     """
 
-    def __init__(self, chain: Structure, flux: Vector) -> None:
+    def __init__(self, chain: Structure, lossy: IntArray, flux: Vector) -> None:
         moves = late_moves(chain)
-        self._late, self._source, states = moves.late, chain.source, chain.states
-        begins = np.zeros(len(flux), dtype=bool)
-        begins[moves.begin] = True
         into = np.sort(np.concatenate([moves.begin, moves.passing]))
-        into = into[flux[into] > 0]
-        target = chain.target[into]
-        arrivals = np.bincount(target, flux[into], states)
-        begins = begins[into]
-        share = flux[into] / arrivals[target]
-        self._begin, self._begin_target, self._begin_share = (
-            each[begins] for each in (into, target, share)
-        )
-        self._pass_source, self._pass_target, self._pass_share = (
-            each[~begins] for each in (chain.source[into], target, share)
-        )
-        self._states = states
+        target, begins = chain.target[into], np.isin(into, moves.begin)
+        arrivals = sums(target, flux[into], chain.states)[target]
+        share = flux[into] / np.where(arrivals > 0.0, arrivals, np.inf)
+        self._begin = np.searchsorted(lossy, into[begins])
+        self._begin_target, self._begin_share = target[begins], share[begins]
+        self._pass_target, self._pass_share = target[~begins], share[~begins]
+        self._states, self._passing = chain.states, chain.source[into[~begins]]
+        self._late = np.flatnonzero(moves.late[lossy])
+        self._leaving = chain.source[lossy[self._late]]
 
     def credited(self, amounts: Vector) -> Vector:
         """Move what is lost at replacements to the transitions that destroyed a disk last.
@@ -84,25 +79,26 @@ class LateLosses:
         The stationary chain is followed backward: a state was entered by each transition as often
         as its flux says, until one that destroys.
 
-        amounts (transitions,): lost with each, in any unit.
-        Returns (transitions,): with the same sum.
+        amounts (lossy, draws): lost with each, in any unit.
+        Returns (lossy, draws): with the same sum.
         """
-        late = np.flatnonzero(self._late & (amounts > 0))
-        if not len(late):
+        late = amounts[self._late]
+        there = sums(self._leaving, late, self._states)
+        total = there.sum(axis=0)
+        if not total.any():
             return amounts
-        there = np.bincount(self._source[late], amounts[late], self._states)
-        total = float(there.sum())
-        visited = np.zeros(self._states)
+        visited = np.zeros_like(there)
         for _ in range(_MOST_STEPS):
             visited += there
             passed = there[self._pass_target] * self._pass_share
-            there = np.bincount(self._pass_source, passed, self._states)
-            if there.sum() <= REMAINS * total:
+            there = sums(self._passing, passed, self._states)
+            there[:, there.sum(axis=0) <= _REMAINS * total] = 0.0
+            if not there.any():
                 break
         begun = visited[self._begin_target] * self._begin_share
-        if not begun.any():
-            return amounts
+        whole = begun.sum(axis=0)
+        moved = whole > 0.0
         found = amounts.copy()
-        found[late] = 0.0
-        found[self._begin] += begun * (total / begun.sum())
+        found[self._late] = np.where(moved, 0.0, late)
+        found[self._begin] += begun * (total / np.where(moved, whole, np.inf))
         return found

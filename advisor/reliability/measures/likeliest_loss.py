@@ -1,10 +1,7 @@
 """The most probable way from all replicas in sync to a loss, through the chain of one replica set.
 
-A path is a sequence of transitions from the healthy state that loses records with its last one and
-does not come back to the healthy state. Its rate is that of its first transition, times the
-probabilities of the following ones among all that may happen next, times the chance that records
-are lost at the end (Dijkstra's shortest path, with -log p as lengths). Paths on which the same
-happens to other brokers count with it.
+The rate of a path is that of its first transition, times the probabilities of the following ones
+and the chance that records are lost at the end (Dijkstra's shortest path, with -log p as lengths).
 """
 
 from __future__ import annotations

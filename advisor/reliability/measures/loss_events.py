@@ -1,18 +1,10 @@
 """Probability that a loss loses a record: a loss event counts only if a record was at risk.
 
-Records of a partition arrive as a Poisson process while it is writable. A transition that loses H
-hours of writes loses at least one record with probability ``1 - E[exp(-rate * H)]``:
-
-* *log gaps*: the newest retained record of the lost gaps is followed through the CTMC, as
-  :mod:`advisor.reliability.measures.records_lost` follows every record;
-* *page caches*: H is the flush time, or what is left of it when power fails after the last write;
-* *a whole log*: H is the time since the last total loss, at most the retention;
-* *tails*: the records that only a failed leader has, twice: leadership moves away and back.
-
-Given the path of the chain, different losses lose different records, so that they are independent.
-Each transition gets the mean of its probability over all paths into its source state. Neglected is
-that the paths to successive losses depend on each other: after a first loss, for example, the next
-gap is younger than on average. The mean number of loss events is not affected.
+Records arrive as a Poisson process while the partition is writable. A transition that loses H hours
+of writes loses a record with probability ``1 - E[exp(-rate * H)]``: of a log gap by its newest
+record, of a page cache by the flush time, of a whole log by the time since the last total loss, and
+of tails twice, as leadership moves away and back. Neglected is that the paths to successive losses
+depend on each other.
 """
 
 from __future__ import annotations
@@ -20,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +56,7 @@ class LossChances(NamedTuple):
 class LostGaps(NamedTuple):
     """The transitions that lose gaps; none of them loses the whole log.
 
-    move (lossy transitions,).
-    gaps (lossy transitions, max gaps).
-    number (lossy transitions,): the number of the state and set among ``sets``.
+    move (lossy,); gaps (lossy, max gaps); number (lossy,): of the state and set among ``sets``.
     """
 
     move: IntArray
@@ -75,36 +65,9 @@ class LostGaps(NamedTuple):
     number: IntArray
 
 
-class ChainWithGaps(Protocol):
-    """A chain with the gaps of its states; it is equal only to itself."""
-
-    def __hash__(self) -> int:
-        """Hash by identity."""
-
-    @property
-    def source(self) -> IntArray:
-        """State of each transition."""
-
-    @property
-    def target(self) -> IntArray:
-        """State it leads to."""
-
-    @property
-    def gaps(self) -> IntArray:
-        """Number of gaps by state."""
-
-    @property
-    def gap_map(self) -> IntArray:
-        """Old gap to new gap, shape (transitions, max gaps)."""
-
-    @property
-    def total(self) -> NDArray[np.bool_]:
-        """Transitions that leave no log."""
-
-
 @lru_cache(maxsize=16)
-def lost_gaps(chain: ChainWithGaps) -> LostGaps:
-    """The gaps that the transitions of a chain lose."""
+def lost_gaps(chain: Any) -> LostGaps:
+    """The gaps that the transitions of a chain, of Kafka or another scheme, lose."""
     hit = chain.gap_map == GAP_LOST
     hit[chain.total] = False
     lost = hit @ (1 << np.arange(hit.shape[1]))
@@ -117,23 +80,15 @@ def lost_gaps(chain: ChainWithGaps) -> LostGaps:
 class RecordsAtRisk:
     """What the losses of a solved chain would lose, in hours of writes.
 
-    losses, dropping (transitions,): probability that anything but a tail is lost, and that a tail
-        is.
-    tails: how many tails are dropped then.
-    gaps: with the rates of the chain.
-    pi (states,): stationary distribution.
-    gap_hours (states, max gaps): see :meth:`LogGaps.mean_hours`.
+    losses, dropping (transitions,): probability that anything but a tail is lost, and that tails
+    are. gap_hours (states, max gaps): see :meth:`LogGaps.mean_hours`.
     flush_window_failures_per_hour, out (transitions,): power failures that would lose the last
         writes, and changes of any kind, in the state that the transition leads to.
-    window_hours (transitions,): hours after the transition during which the last writes are not on
-        disk.
-    unflushed_hours, retention_hours: age at which a record is on disk, and at which it is deleted.
-    totals_per_hour, written: total losses, and the fraction of time in which the partition is
-        writable.
-    rough: see :func:`records_lost.hours_within`.
+    window_hours (transitions,): until the last writes before the transition are on disk.
+    totals_per_hour, written: total losses, and the fraction of time that is writable.
     """
 
-    chain: ChainWithGaps
+    chain: Any
     losses: Vector
     dropping: Vector
     tails: int
@@ -150,11 +105,7 @@ class RecordsAtRisk:
     rough: bool
 
     def chances(self, records_per_hour: float, tail_records: float) -> LossChances:
-        """Probability of a loss event at each transition.
-
-        records_per_hour: arrivals while the partition is writable.
-        tail_records: mean number of records that only the leader has.
-        """
+        """Probability of a loss event at each transition, by arrivals while it is writable."""
         cached = -math.expm1(-records_per_hour * self.unflushed_hours)
         found: Vector = np.full(len(self.losses), cached)
         if len(self.lost.move) and records_per_hour > 0.0:
@@ -166,7 +117,10 @@ class RecordsAtRisk:
             self.losses * found,
             self.dropping * (-self.tails * math.expm1(-tail_records)),
             self.dropping * -math.expm1(-self.tails * tail_records),
-            self._in_window(records_per_hour),
+            window_chance(
+                *(self.window_hours, self.flush_window_failures_per_hour, self.out),
+                records_per_hour,
+            ),
         )
 
     @property
@@ -194,21 +148,19 @@ class RecordsAtRisk:
         # error of an inversion never makes more losses than records.
         return np.where(there > 0.0, np.minimum(chance, -np.expm1(-mean)), 0.0)
 
-    def _in_window(self, records_per_hour: float) -> Vector:
-        """Probability that power fails within the flush window, and a record is lost with it.
 
-        With power failures at rate c, other changes at rate o and T hours until all is on disk:
-        ``integral of c exp(-o t) (1 - exp(-rate (T - t)))`` from 0 to T.
-        """
-        hours = self.window_hours
-        chance = np.zeros(len(hours))
-        some = np.flatnonzero((hours > 0.0) & (self.flush_window_failures_per_hour > 0.0))
-        if len(some) == 0:
-            return chance
-        hours, arriving = hours[some], records_per_hour * hours[some]
-        share = arriving * second_difference(self.out[some] * hours, arriving)
-        chance[some] = self.flush_window_failures_per_hour[some] * hours * share
-        return chance
+def window_chance(hours: Vector, failures: Vector, out: Vector, records_per_hour: float) -> Vector:
+    """Probability that power fails within the flush window, and a record is lost with it.
+
+    With power failures at rate c, other changes at rate o and T hours until all is on disk:
+    ``integral of c exp(-o t) (1 - exp(-rate (T - t)))`` from 0 to T.
+    """
+    chance = np.zeros(hours.shape)
+    some = (hours > 0.0) & (failures > 0.0)
+    window, arriving = hours[some], records_per_hour * hours[some]
+    share = arriving * second_difference(out[some] * window, arriving)
+    chance[some] = failures[some] * window * share
+    return chance
 
 
 def second_difference(one: Vector, other: Vector) -> Vector:

@@ -1,10 +1,7 @@
 """Probability that the log gaps which a transition loses hold a retained record.
 
 Of each set of gaps that is lost, or becomes part of one, the newest record is followed through the
-CTMC: a newer one replaces it where gap 0 is in the set and grows, and it counts until its age
-reaches the retention. The same series or inversion as in
-:mod:`advisor.reliability.measures.records_lost` gives the probability of each state with such a
-record, as a sum of products of non-negative numbers.
+CTMC: a newer one replaces it where gap 0 is in the set and grows.
 """
 
 from __future__ import annotations
@@ -41,11 +38,7 @@ class GapSets(NamedTuple):
 def gap_sets(
     source: IntArray, target: IntArray, gap_map: IntArray, count: IntArray, lost: IntArray
 ) -> GapSets:
-    """Follow the lost sets of gaps back to where they begin.
-
-    source, target, gap_map, count: see :class:`LogGaps`.
-    lost (transitions,): the gaps that each transition loses, as bits.
-    """
+    """Follow the lost sets of gaps, as bits, back to where they begin."""
     moves = np.flatnonzero(count[target] > 0)
     source_of, target_of = source[moves], target[moves]
     # By set in the target: the set in the source that becomes it.
@@ -92,14 +85,10 @@ def some_record(
     retention_hours: float,
     rough: bool = False,
 ) -> Vector:
-    """Probability of a state and of a retained record in a set of its gaps.
+    """Probability of a state and of a retained record in a set of its gaps, by number of ``sets``.
 
-    sets: of the same gaps.
-    pi (states,): stationary distribution.
     records_per_hour: arrivals while gap 0 grows.
     unflushed_hours: hours of writes with which a gap begins after a power failure.
-    rough: see :func:`hours_within`.
-    Returns (numbers of ``sets``,).
     """
     new_gap = gaps.new_gap[sets.move]
     opens = (gaps.new_gap_hours[sets.move] > 0.0) & (new_gap >= 0)

@@ -1,12 +1,10 @@
 """Expected hours of writes in a log gap that are within the retention when the gap is lost.
 
-A gap is a range of records that some replicas lack. A record in a gap is followed through the
-CTMC; its age grows in states in which newer records are written, and it counts until its age
-reaches the retention R. The mean time in each state up to then is the inverse Laplace transform
-of ``source (D + s C - A)^-1 / s`` at R: exit rates D, transition rates A, and C marks the states
-in which age grows. The Euler method inverts it (Abate & Whitt, INFORMS J. Comput. 18, 2006): its
-points have positive real parts, so the Neumann series converges faster than without a limit, and
-every entry keeps its relative accuracy.
+A record in a gap is followed through the CTMC; its age grows in states in which newer records are
+written, up to the retention R. The mean time in each state is the inverse Laplace transform of
+``source (D + s C - A)^-1 / s`` at R: exit rates D, transition rates A, and C marks the states in
+which age grows. The Euler method inverts it (Abate & Whitt, INFORMS J. Comput. 18, 2006): its
+points have positive real parts, so that every entry keeps its relative accuracy.
 """
 
 from __future__ import annotations
@@ -75,11 +73,7 @@ class LogGaps:
     def of(
         cls, chain: Structure, rate: Vector, new_gap_hours: Vector, restarts: Vector | float = 0.0
     ) -> LogGaps:
-        """The gaps of Kafka's chain; power failures open gap 0.
-
-        rate, new_gap_hours (transitions,).
-        restarts (states,): per hour, further transitions that only start the chain anew.
-        """
+        """The gaps of Kafka's chain; power failures open gap 0."""
         return cls(
             source=chain.source,
             target=chain.target,
@@ -93,12 +87,7 @@ class LogGaps:
         )
 
     def mean_hours(self, pi: Vector, retention_hours: float, rough: bool = False) -> Vector:
-        """Mean retained hours of writes in each gap, times the probability of the state.
-
-        pi (states,): stationary distribution.
-        rough: see :func:`hours_within`.
-        Returns (states, max gaps).
-        """
+        """Mean retained hours of writes in each gap, times that of its state: (states, gaps)."""
         width = self.gap_map.shape[1]
         exists = np.arange(width) < self.count[:, None]
         state, _ = np.nonzero(exists)
@@ -129,30 +118,36 @@ class LogGaps:
         return sparse.csr_array((self.rate[moves[kept]], where), shape=(size, size))
 
 
-def whole_log_hours(losses_per_hour: float, written: float, retention_hours: float) -> float:
-    """Mean hours of writing that a log holds when all of it is lost.
+def _totals_per_hour_written(losses_per_hour: Vector | float, written: Vector | float) -> Vector:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.greater(written, 0.0), np.divide(losses_per_hour, written), 0.0)
 
-    Such losses are treated as a Poisson process, as if the chain restarted after each.
+
+def whole_log_hours(
+    losses_per_hour: Vector | float, written: Vector | float, retention_hours: float
+) -> Vector:
+    """Mean hours of writing that a log holds when all of it is lost, by losses that are Poisson.
+
     ``written`` is the fraction of time in which the partition is writable.
     """
-    rate = losses_per_hour / written if written else 0.0
-    if rate * retention_hours == 0.0:
-        return retention_hours
-    return -math.expm1(-rate * retention_hours) / rate
+    rate = _totals_per_hour_written(losses_per_hour, written)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hours = -np.expm1(-rate * retention_hours) / rate
+    return np.where(rate * retention_hours == 0.0, retention_hours, hours)
 
 
 def whole_log_chance(
-    records_per_hour: float, losses_per_hour: float, written: float, retention_hours: float
-) -> float:
-    """Probability that a log holds a record when all of it is lost.
-
-    ``1 - E[exp(-records_per_hour * H)]`` for the hours H whose mean is :func:`whole_log_hours`.
-    """
-    rate = losses_per_hour / written if written else 0.0
+    records_per_hour: float,
+    losses_per_hour: Vector | float,
+    written: Vector | float,
+    retention_hours: float,
+) -> Vector:
+    """Probability that a log holds a record when all of it is lost, by the same hours."""
+    rate = _totals_per_hour_written(losses_per_hour, written)
     if records_per_hour == 0.0:
-        return 0.0
+        return np.zeros_like(rate)
     arrivals = records_per_hour + rate
-    return records_per_hour / arrivals * -math.expm1(-arrivals * retention_hours)
+    return np.asarray(records_per_hour / arrivals * -np.expm1(-arrivals * retention_hours))
 
 
 def hours_within(
@@ -165,14 +160,10 @@ def hours_within(
 ) -> Vector:
     """Mean hours that records spend in each state before their age reaches the retention.
 
-    into (states, states): rates per hour, to the row from the column.
-    out (states,): total exit rate, absorption included, per hour.
-    ages (states,): where newer records are written.
-    source (states,): hours of records that enter in each state, per hour.
-    retention_hours: in hours of writes.
-    rough: three digits are enough.
-    Returns (states,): error at most ``ACCURACY`` times the entry's value without a limit, unless
-        rough.
+    into (states, states): rates per hour, to the row from the column. out (states,): total exit
+    rate, absorption included, per hour. ages (states,): where newer records are written. source
+    (states,): hours of records that enter in each state, per hour. rough: three digits are enough;
+    else the error is at most ``ACCURACY`` of the value without limit.
     """
     if retention_hours <= 0 or not source.any():
         return np.zeros(len(source))

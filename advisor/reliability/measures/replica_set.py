@@ -26,12 +26,7 @@ def compute_measures(
     stalls: IsrStalls,
     partitions: float = 1.0,
 ) -> SetMeasures:
-    """Measure one replica set.
-
-    pattern: rack number of each replica.
-    partitions: how many on the set count as one when records are lost.
-    Raises NotComputedError if producers retry for too long against what ends soonest.
-    """
+    """Measure one replica set, given the rack number of each replica."""
     try:
         solved = solve(pattern, as_if_acknowledged(parameters))
         found = solved.measures(timeouts, stalls, partitions)
@@ -68,10 +63,7 @@ def ends_soonest(parameters: ChainParameters) -> str:
 
 @lru_cache(maxsize=8)
 def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
-    """Build the state space of one replica set and solve its chain.
-
-    Independent of the producers' timeouts, so that many configurations share a solution.
-    """
+    """Build the state space of one replica set and solve its chain, for any timeouts."""
     space = ctmc.structure(
         parameters.constants, parameters.environment(pattern), nominal(parameters)
     )
@@ -84,10 +76,7 @@ def nominal(parameters: ChainParameters) -> NominalRates:
 
 
 def forget_chains() -> None:
-    """Free the memory of chains and of what they were built from; their measures are kept.
-
-    With three replicas they take about 15 MB each.
-    """
+    """Free the memory of chains and of what they were built from; their measures are kept."""
     with EXPLORING:
         for cached in (solve, ctmc.structure, lost_gaps, graph, partition_transition_table):
             cached.cache_clear()

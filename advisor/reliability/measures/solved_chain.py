@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
-from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
+from advisor.reliability.common_cause.set_losses import (
+    FirstOfSet,
+    Rates,
+    SetLosses,
+    YearlyLosses,
+    losses_of_chain,
+)
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transitions
@@ -138,7 +144,6 @@ class SolvedChain:
     ) -> SetMeasures:
         """Compute every measure.
 
-        partitions: how many on the replica set count as one when records are lost.
         upper: whether the second of the losses is wanted; otherwise it is the first.
         """
         causes = {
@@ -271,28 +276,38 @@ class SolvedChain:
         flux = there[self.chain.source] * self.rate
         surviving = flux * (1.0 - probability)
         per_year = flux * HOURS_PER_YEAR
-        late, alone = LateLosses(self.chain, surviving), struck_alone.shares(self.chain, surviving)
-        at_once, early = late.credited(per_year * chances.at_once), per_year * chances.window
-        counts = chances.events, chances.tails
-        events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
-        separate, standing, joint = self.chain.outage_classes
-        tailing = per_year * chances.any_tail
+        lossy = np.arange(len(flux))
+        late = LateLosses(self.chain, lossy, surviving[:, None])
         by_name = self._by_name(per_year)
         if self.chain.restarts is not None:
             by_name += (there @ self.chain.restarts) * self.name_rates * HOURS_PER_YEAR
-        healthy = float(self.pi[0])
-        parts = YearlyLosses(per_year, at_once, early, tailing, alone, healthy, by_name)
-        given, whole = (self.rates, self.destruction, parts), SetLosses(first, events, tails=tails)
-        losses = whole.of_transitions(self.chain, separate, separate, *given)
+        # One card is one draw: an axis of length 1 comes last.
+        year = YearlyLosses(
+            lossy=lossy,
+            flux=per_year[:, None],
+            at_once=late.credited((per_year * chances.at_once)[:, None]),
+            early=(per_year * chances.window)[:, None],
+            any_tail=(per_year * chances.any_tail)[:, None],
+            alone=struck_alone.shares(self.chain, surviving)[..., None],
+            out=np.array([1.0 - float(self.pi[0])]),
+            by_name=by_name[:, None],
+        )
+        counts = chances.events, chances.tails
+        events, tails = (
+            self._by_name(late.credited((per_year * part)[:, None])[:, 0])[:, None]
+            for part in counts
+        )
+        rates = Rates.of(self.name_rates[:, None], [self.rates], [self.destruction])
+        when = FirstOfSet(np.array([first.mean_hours]), np.array([first.probability]), first.method)
+        given = when, (events, tails), year, rates
+        separate, standing, joint = self.chain.outage_classes
+        losses = losses_of_chain(self.chain, separate, separate, *given)
         if not (upper and self.parameters.joint_outages):
             return losses, losses
-        return losses, losses.of_transitions(self.chain, standing, joint, *given)
+        return losses, losses_of_chain(self.chain, standing, joint, *given)
 
     def until_loss(self, loss_probability: Vector) -> generator.Generator:
-        """The chain with the first loss as absorption.
-
-        loss_probability (transitions,).
-        """
+        """The chain with the first loss as absorption, by its probability at each transition."""
         source, states = self.chain.source, self.chain.states
         absorbed = np.bincount(source, self.rate * loss_probability, states)
         surviving = self.rate * (1.0 - loss_probability)
@@ -307,10 +322,7 @@ class SolvedChain:
         return generator.sums(self.chain.rate, amounts, len(self.mechanisms))
 
     def _by_mechanism(self, sums: Vector) -> Causes:
-        """Sum over rate names, by mechanism.
-
-        A replacement and its copy are attributed to what destroyed the broker.
-        """
+        """Sum over rate names, by mechanism; a replacement belongs to what destroyed the broker."""
         names = self.chain.rate_names
         return transition_rates.sum_by_mechanism(names, sums.tolist(), self.destruction)
 
@@ -387,11 +399,7 @@ class SolvedChain:
         return self._leader_changes(self.chain.writable)
 
     def _records_lost(self) -> Vector:
-        """Mean acknowledged records lost per hour at each transition, none counted twice.
-
-        Records beyond the retention do not count. A total loss takes the whole log, written since
-        the last total loss.
-        """
+        """Mean acknowledged records lost per hour at each transition, none counted twice."""
         per_hour, retention = self.parameters.records_per_hour, self.parameters.retention_hours
         source, total = self.chain.source, self.chain.with_effect(Effect.TOTAL)
         lost, hours = self._at_risk.lost, np.zeros(len(source))

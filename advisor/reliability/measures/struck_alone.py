@@ -45,8 +45,6 @@ def paths(chain: Structure) -> Paths:
 def shares(chain: Structure, flux: Vector) -> Vector:
     """Share of each state by how many brokers were struck alone since the chain was healthy.
 
-    The stationary chain is followed backward to the healthy state.
-
     flux (transitions,): how often each happens, in any unit.
     Returns (4, states): none, one, two, and more or not known.
     """

@@ -100,7 +100,11 @@ def _wait_ms(near: int, away: int, config: Config, load: Workload) -> float:
 
 
 def in_bytes(amount: float) -> str:
-    """Format bytes with two digits."""
+    """Format bytes with two digits.
+
+    >>> in_bytes(1.85e12), in_bytes(999_999), in_bytes(0)
+    ('1.9 TB', '1 MB', '0 bytes')
+    """
     rounded = float(f"{amount:.1e}")
     for size, unit in _UNITS:
         if rounded >= size:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from advisor.formatting import time_per_year
 from advisor.protocol.rules.config import Config
@@ -54,30 +53,6 @@ class ClientUnavailability:
         return f"{time_per_year(self.unavailability)}{within}: {parts}"
 
 
-class Topic(Protocol):
-    """An evaluated topic: what is asked of a `Reliability` here."""
-
-    @property
-    def config(self) -> Config:
-        """Its settings."""
-
-    @property
-    def load(self) -> Workload:
-        """Traffic of the topic."""
-
-    @property
-    def cluster(self) -> Any:
-        """The cluster that holds the topic."""
-
-    @property
-    def causes(self) -> Mapping[str, Mapping[str, float]]:
-        """Its measures by mechanism."""
-
-    @property
-    def evaluate_topic(self) -> Callable[..., Topic]:
-        """Evaluate another topic on the same cluster and card."""
-
-
 class _Part(NamedTuple):
     """One needed partition: its unavailability, and the part due to failures of every broker."""
 
@@ -120,7 +95,7 @@ class Dependents:
         }
 
 
-def dependents(result: Topic) -> Dependents:
+def dependents(result: Any) -> Dependents:
     """Add the internal topics of a result's cluster, on the same card.
 
     Replicas and min ISR are the cluster's, else Kafka's defaults: 3, and min ISR 2 for transactions
@@ -153,7 +128,7 @@ def _stopped(*parts: _Part) -> ClientUnavailability:
     return ClientUnavailability(whole, bounds, tuple((stop.name, stop.share) for stop in parts))
 
 
-def _part(name: str, result: Topic, measure: str) -> _Part:
+def _part(name: str, result: Any, measure: str) -> _Part:
     racks = set(result.cluster.brokers.values())
     one_rack = len(racks) == 1 and None not in racks
     scopes = {Scope.CLUSTER, Scope.RACK} if one_rack else {Scope.CLUSTER}
@@ -165,7 +140,7 @@ def _part(name: str, result: Topic, measure: str) -> _Part:
     return _Part(name, share, min(with_all, share))
 
 
-def _internal(result: Topic, name: str) -> tuple[_Part, list[str]]:
+def _internal(result: Any, name: str) -> tuple[_Part, list[str]]:
     """Write unavailability of one partition of an internal topic, and what was assumed."""
     partitions, replicas, least = _DEFAULTS[name]
     if name == OFFSETS:
@@ -200,12 +175,12 @@ def _internal(result: Topic, name: str) -> tuple[_Part, list[str]]:
 
 
 def _evaluated(
-    result: Topic,
+    result: Any,
     replicas: int,
     least: int,
     load: Workload,
     placement: tuple[Replicas, ...] | None,
-) -> Topic:
+) -> Any:
     config = Config(
         kafka_version=result.config.kafka_version,
         mode=result.config.mode,
@@ -227,9 +202,9 @@ def _least_of_brokers(cluster: Any) -> int | None:
     return max((int(value) for value in reported.values() if value.isdigit()), default=None)
 
 
-def _bytes_per_broker(result: Topic) -> float:
+def _bytes_per_broker(result: Any) -> float:
     """Bytes that a replaced broker copies, the topic's own included."""
     load, replicas = result.load, result.config.replication_factor
     assert replicas is not None
-    share = load.retained_bytes * replicas / len(result.cluster.brokers)
-    return share if load.bytes_per_broker is None else load.bytes_per_broker
+    share: float = load.retained_bytes * replicas / len(result.cluster.brokers)
+    return share if load.bytes_per_broker is None else float(load.bytes_per_broker)

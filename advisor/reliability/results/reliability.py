@@ -2,23 +2,120 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from advisor import formatting, plotting
+from advisor.formatting import once_at_most, once_in, significant, time_per_year
+from advisor.protocol.rules.config import Config
 from advisor.reliability import measure_table
-from advisor.reliability.results import explanation
+from advisor.reliability.common_cause.first_loss import AnyLoss
+from advisor.reliability.failures import uncertainty
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.uncertainty import Interval
+from advisor.reliability.results.cost import Cost
 from advisor.reliability.results.dependents import Dependents, dependents
-from advisor.reliability.results.exact_measures import ExactMeasures
-from advisor.reliability.results.fault_tolerance import tolerance_in_words
-from advisor.reliability.results.sensitivity import Tornado, tornadoes
+from advisor.reliability.results.explanation import (
+    BETWEEN,
+    EVENTS,
+    LOSSES,
+    STOPS,
+    Amount,
+    Outlook,
+    main_cause,
+    shares_of_causes,
+    summary,
+)
+from advisor.reliability.results.fault_tolerance import (
+    LossPath,
+    Tolerance,
+    never_writes,
+    tolerance_in_words,
+)
+from advisor.reliability.results.floor import AboveFloor
+from advisor.reliability.results.sensitivity import Tornado, compute_intervals, tornadoes
+from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 from advisor.verdicts import verdict_of
 
+# Smaller shares of the losses are not mentioned.
+_SMALLEST_SHARE = 0.01
+# A smaller relative numerical error is not mentioned.
+_SMALLEST_ERROR = 1e-6
+# Measures that depend on the common causes of several replica sets; their names in `AnyLoss`.
+_OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
+
+
+class WithErrors:
+    """Mixin of what has measures and their errors."""
+
+    loss_probability_per_year: float
+    error_bounds: Mapping[str, float]
+    first_loss_upper: AnyLoss
+
+    def at_worst(self, name: str) -> float:
+        """Return a measure with its error, which adds to it or shortens the time to a loss.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> result.at_worst("write_unavailability") >= result.write_unavailability
+        True
+        """
+        value = float(measure_table.measure(name).of(self))
+        if name != "mean_years_to_loss":
+            off = self.error_bounds.get(name, 0.0)
+            return value + (self._off_sooner if name == "loss_probability_per_year" else off)
+        rate = 1.0 / value + self._off_sooner
+        return 1.0 / rate if rate else math.inf
+
+    @property
+    def _off_sooner(self) -> float:
+        """How far the probability may be too low; dependence between sets only makes it lower."""
+        too_high = self.loss_probability_per_year - self.first_loss_upper.probability
+        return self.error_bounds["loss_probability_per_year"] - too_high
+
+
+class DrawnResult(WithErrors):
+    """The measures under one of several cards, as attributes of their names, and their errors.
+
+    What sets share and is approximated is not computed for each card: its share of the first losses
+    is taken from the result that was asked.
+
+    Parameters
+    ----------
+    values, errors : mapping of str to float
+        By measure.
+    later, longer : float
+        Probability of a loss and mean years to it by the upper estimate, as shares of those
+        counted.
+    dependence : float
+        See `AnyLoss.error`.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, float],
+        errors: Mapping[str, float],
+        later: float,
+        longer: float,
+        dependence: float,
+    ) -> None:
+        vars(self).update(values)
+        probability, years = values["loss_probability_per_year"], values["mean_years_to_loss"]
+        self.first_loss_upper = AnyLoss(probability * later, years * longer, (0.0, 1.0))
+        apart = probability * (1.0 - later + dependence)
+        either = errors["loss_probability_per_year"] + apart
+        self.error_bounds = {**errors, "loss_probability_per_year": min(either, 1.0)}
+
 
 @dataclass(frozen=True, repr=False)
-class Reliability(ExactMeasures, MeasureTable):
+class Reliability(WithErrors, AboveFloor, MeasureTable):
     """What a Kafka configuration loses and refuses, computed exactly from a failure model.
 
     Rates are long-run and count all partitions of the workload; unavailabilities are fractions of
@@ -105,8 +202,188 @@ class Reliability(ExactMeasures, MeasureTable):
     3.81e-05
     """
 
+    loss_probability_per_year: float
+    loss_events_per_year: float
+    mean_years_to_loss: float
+    acked_records_lost_per_year: float
+    write_unavailability: float
+    read_unavailability: float
+    write_stalled: float
+    records_refused_per_year: float
+    records_dropped_per_year: float
+    tolerates: Tolerance
+    causes: Mapping[str, Mapping[str, float]]
+    bounds: Interval
+    first_loss_upper: AnyLoss
+    error_bounds: Mapping[str, float]
+    flush_window_losses_per_year: float
+    truncated_entries_per_year: float
+    states: int
+    method: str
+    assumptions: tuple[str, ...]
+    config: Config
+    model: FailureModel
+    load: Workload
+    cluster: Any
+    cost: Cost
+    reevaluate: Any = field(compare=False)
+    evaluate_card: Callable[[FailureModel], Reliability] = field(compare=False)
+    evaluate_topic: Callable[..., Reliability] = field(compare=False)
+    empty_leader_share: Callable[[], float | None] = field(compare=False)
+    likeliest_loss: Callable[[], LossPath | None] = field(compare=False)
+    intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
+    samples: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
+    swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
+
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit")
     _HTML_COLUMNS = ("measure", "value", "95 % interval", "unit", "attribute")
+
+    @property
+    def latest(self) -> AnyLoss:
+        """Former name of ``first_loss_upper``, for one release."""
+        return self.first_loss_upper
+
+    @property
+    def early_cuts_per_year(self) -> float:
+        """Former name of ``flush_window_losses_per_year``, for one release."""
+        return self.flush_window_losses_per_year
+
+    @property
+    def neglected_per_year(self) -> float:
+        """Former name of ``truncated_entries_per_year``, for one release."""
+        return self.truncated_entries_per_year
+
+    @property
+    def again(self) -> Any:
+        """Former name of ``reevaluate``, for one release."""
+        return self.reevaluate
+
+    def interval(self, measure: str) -> Interval:
+        """Return the 95 % interval of a measure from the card's low and high values.
+
+        All uncertain numbers of the card are drawn together by a quasi-random sequence, 32 times
+        (16 with more than 2,000 partitions, 8 for chains of more than 4,000 states). The interval
+        is that of a further draw, by a two-piece log-normal, and never narrower than the draws.
+        Each is solved to a thousandth; the error of its truncated chain is added to the ends.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure, such as "write_unavailability".
+
+        Returns
+        -------
+        (float, float)
+            Low and high, in the measure's unit. Twice the value for a card without ranges.
+
+        Raises
+        ------
+        InputError
+            If `measure` is not the name of a measure.
+
+        See Also
+        --------
+        tornado : Which number of the card the interval is due to.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ... )
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), advisor.Config(), card)
+        >>> low, high = result.interval("loss_events_per_year")
+        >>> low == high == result.loss_events_per_year
+        True
+        """
+        measure_table.measure(measure)
+        compute_intervals([self])
+        return self.intervals[measure]
+
+    def under(self, cards: Sequence[FailureModel]) -> list[DrawnResult]:
+        """The measures under other cards, solved together to a few digits; with their errors.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> (same,) = result.under([result.model])
+        >>> round(same.write_unavailability / result.write_unavailability, 6)
+        1.0
+        """
+        if not cards:
+            return []
+        drawn = self.reevaluate.draws(cards, producers=True)
+        upper, own = self.first_loss_upper, self.loss_probability_per_year
+        later = upper.probability / own if own else 1.0
+        years = self.mean_years_to_loss
+        longer = upper.mean_years / years if 0.0 < years < math.inf else 1.0
+        return [
+            DrawnResult(
+                values={name: float(values[number]) for name, values in drawn.values.items()},
+                errors={name: float(errors[number]) for name, errors in drawn.errors.items()},
+                later=later,
+                longer=longer,
+                dependence=upper.error,
+            )
+            for number in range(len(cards))
+        ]
+
+    def intervals_of_draws(self, drawn: Sequence[DrawnResult]) -> dict[str, Interval]:
+        """Every interval from draws of the card.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> intervals = result.intervals_of_draws([])
+        >>> intervals["write_stalled"] == (result.write_stalled, result.write_stalled)
+        True
+        """
+        return {name: self._interval_of(name, drawn) for name in measure_table.names()}
+
+    def _interval_of(self, name: str, drawn: Sequence[DrawnResult]) -> Interval:
+        """Interval of a measure from the results of draws of the card."""
+        entry = measure_table.measure(name)
+        value = float(entry.of(self))
+        if not drawn:
+            return (value, value)
+        fit = uncertainty.fit_of(entry.is_probability)
+        low, high = fit([float(entry.of(result)) for result in drawn])
+        if name in _OF_ALL_SETS:
+            ends = fit([getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn])
+            low, high = min(low, ends[0]), max(high, ends[1])
+        most = 1.0 if entry.is_share else math.inf
+        # Where failures outrun repairs no bound can be given, and the draws count as they are.
+        # Rounding adds nothing, not even a rough solution's: two digits do not show it.
+        worst = [result.at_worst(name) for result in drawn]
+        if self.truncated_entries_per_year and all(
+            math.isfinite(result.error_bounds["loss_events_per_year"]) for result in drawn
+        ):
+            ends = fit(worst)
+            low, high = min(low, ends[0]), max(high, ends[1])
+        return (min(low, value), min(max(high, value), most))
+
+    def has_no_digit(self, measure: str) -> bool:
+        """Whether a measure may be off by half of itself, or more.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> result.has_no_digit("write_unavailability")
+        False
+        """
+        value = float(measure_table.measure(measure).of(self))
+        return 0.0 < value < math.inf and value <= 2.0 * self.error_bounds.get(measure, 0.0)
+
+    @property
+    def swings_are_quick(self) -> bool:
+        """Whether `tornado` answers at once or in seconds: known already, or of a small chain."""
+        return bool(self.swings) or not uncertainty.is_large(self.states, self.load.partitions)
 
     @cached_property
     def verdict(self) -> Any:
@@ -131,12 +408,21 @@ class Reliability(ExactMeasures, MeasureTable):
     @property
     def summary(self) -> str:
         """Setting, data loss, time without writes and main cause, in at most 25 words."""
-        return explanation.summary(self.outlook)
+        return summary(self.outlook)
 
     @property
-    def outlook(self) -> explanation.Outlook:
+    def outlook(self) -> Outlook:
         """The numbers behind the summary."""
-        return explanation.outlook_of(self)
+        years = Amount(self.mean_years_to_loss)
+        if self.loss_events_per_year == 0 and self.error_bounds[EVENTS] > 0.0:
+            years = Amount(self.at_worst(BETWEEN), seen=False)
+        return Outlook(
+            config=self.config,
+            years=years,
+            stopped=Amount(self.write_unavailability),
+            dropped=Amount(self.records_dropped_per_year),
+            main={LOSSES: main_cause(self.causes[EVENTS]), STOPS: main_cause(self.causes[STOPS])},
+        )
 
     def explain(self) -> str:
         """Return summary, measures, tolerated failures, causes and assumptions as text.
@@ -163,7 +449,25 @@ class Reliability(ExactMeasures, MeasureTable):
         >>> result.explain().split(", ")[0]
         'RF 1 with acks=1: no modelled data loss'
         """
-        return explanation.explain(self)
+        # Where no write ever succeeds there is nothing to divide by causes.
+        explained = () if never_writes(self.config) else (EVENTS, STOPS)
+        lines = [
+            self.summary,
+            *_measured_lines(self),
+            f"{formatting.capital(tolerance_in_words(self.config))}.",
+            *([""] if explained else []),
+        ]
+        for measure in explained:
+            lines += _cause_lines(self, measure)
+        if self.write_stalled:
+            waits = time_per_year(self.write_stalled)
+            lines.append(f"acks=all also stalls {waits}, until dead followers leave the ISR.")
+        lines += _other_measures(self)
+        lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
+        lines.append(_numerical_error(self))
+        lines.append(f"Cost: {self.cost}")
+        lines += [f"Assumed: {text}." for text in self.assumptions]
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return measures, intervals, causes and inputs as plain data.
@@ -210,7 +514,7 @@ class Reliability(ExactMeasures, MeasureTable):
         ]
 
     def _html_rows(self) -> list[tuple[str, ...]]:
-        say = formatting.significant
+        say = significant
         return [
             (
                 entry.words,
@@ -225,9 +529,9 @@ class Reliability(ExactMeasures, MeasureTable):
     def _paragraphs(self) -> tuple[str, ...]:
         tolerated = formatting.capital(tolerance_in_words(self.config))
         return (
-            *explanation.measured_lines(self),
+            *_measured_lines(self),
             f"{tolerated}.",
-            explanation.numerical_error(self),
+            _numerical_error(self),
         )
 
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
@@ -323,3 +627,109 @@ class Reliability(ExactMeasures, MeasureTable):
 
     def __repr__(self) -> str:
         return "\n".join([self.summary, *self._paragraphs()])
+
+
+def _measured_lines(result: Reliability) -> list[str]:
+    """Return the numbers of the summary in full, and where they come from; without intervals."""
+    never = never_writes(result.config)
+    if never:
+        return [f"{formatting.capital(never)}."]
+    uncertain = result.model.uncertain
+    ranges = "solved exactly at the middle of each range" if uncertain else "solved exactly"
+    return [
+        _loss_line(result),
+        _stop_line(result),
+        f"Source: failure-model card {result.model.name}, {ranges}.",
+    ]
+
+
+def _loss_line(result: Reliability) -> str:
+    if result.config.acks == 0:
+        dropped = significant(result.records_dropped_per_year)
+        return f"Records lost, never acknowledged: {dropped} a year."
+    outlook = result.outlook
+    years = outlook.years
+    often = "none modelled"
+    if math.isfinite(years.value):
+        often = once_in(years.value) if years.seen else once_at_most(years.value)
+    digit = ", an order of magnitude" * result.has_no_digit(BETWEEN)
+    cause = f"; main cause of loss: {outlook.main[LOSSES]}" if outlook.main[LOSSES] else ""
+    return f"Data loss: {often}{digit}{cause}."
+
+
+def _stop_line(result: Reliability) -> str:
+    if not result.write_unavailability:
+        return "Refused writes: none modelled."
+    said = time_per_year(result.write_unavailability)
+    return f"Refused writes: {said}; main cause: {main_cause(result.causes[STOPS])}."
+
+
+def _numerical_error(result: Reliability) -> str:
+    """Numerical error in words; the uncertainty of the card is another matter."""
+    rest = "no value is off by more than a millionth of itself"
+    if off := _off_by(result):
+        rest = f"{off}, and any other value by a millionth of itself at most"
+    left = "no state is left out"
+    if result.truncated_entries_per_year:
+        entered = significant(result.truncated_entries_per_year)
+        left = f"rare states, entered {entered} times a year, are left out"
+    vague = [name for name in measure_table.names() if result.has_no_digit(name)]
+    magnitudes = f" Good to an order of magnitude only: {', '.join(vague)}."
+    between = formatting.dependence(*result.bounds)
+    return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
+
+
+def _off_by(result: Reliability) -> str:
+    """Errors that matter, such as "loss_probability_per_year may be off by 1e-8"; "" for none."""
+    values = {entry.name: entry.of(result) for entry in measure_table.entries()}
+    off = [
+        f"{name} by {significant(error)}"
+        for name, value in values.items()
+        if (error := result.error_bounds.get(name, 0.0)) > _SMALLEST_ERROR * value
+    ]
+    return ", ".join(off).replace(" by ", " may be off by ", 1)
+
+
+def _other_measures(result: Reliability) -> list[str]:
+    """A line for each measure that the lines above do not give."""
+    said = (LOSSES, EVENTS, BETWEEN, STOPS, "write_stalled")
+    others = [entry for entry in measure_table.entries() if entry.name not in said]
+    values = [(entry, entry.of(result)) for entry in others]
+    return [f"{entry.name}: {significant(v)} {entry.unit}." for entry, v in values if v]
+
+
+def _cause_lines(result: Reliability, measure: str) -> list[str]:
+    """Return the causes of a measure as shares."""
+    causes = result.causes[measure]
+    whole = sum(sorted(causes.values(), reverse=True))
+    name = "data loss" if measure != STOPS else "refused writes"
+    counted = "" if measure == STOPS else _counted_in_partitions(result)
+    heading = f"Causes of {name}{counted}:"
+    lines = [heading] if whole else [f"Nothing in this card causes {name}."]
+    lines += shares_of_causes(causes)
+    if measure != STOPS:
+        lines += _flush_window_words(result)
+    return lines
+
+
+def _counted_in_partitions(result: Reliability) -> str:
+    """That one loss, as the summary counts them, may be of many partitions."""
+    if result.load.partitions == 1:
+        return ""
+    of_partitions = result.loss_events_per_year
+    at_once = of_partitions * result.mean_years_to_loss
+    together = f", about {significant(at_once)} at once" if 1.5 <= at_once < math.inf else ""
+    return f", counted in partitions ({significant(of_partitions)} lose records a year{together})"
+
+
+def _flush_window_words(result: Reliability) -> list[str]:
+    """Share of the losses by a power failure within the flush time after another failure."""
+    early, whole = result.flush_window_losses_per_year, result.loss_events_per_year
+    if not whole or early < _SMALLEST_SHARE * whole or not early:
+        return []
+    seconds = significant(result.model["flush.seconds"])
+    return [
+        f"{significant(100.0 * early / whole)} % of them are power lost within "
+        f"{seconds} s after a failure stopped the writing: what was written last was not on "
+        "disk yet. Each loses some seconds of records."
+    ]

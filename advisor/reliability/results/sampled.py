@@ -10,7 +10,6 @@ from advisor import formatting, plotting
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
 from advisor.reliability import measure_table
-from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results import explanation, units
@@ -227,13 +226,7 @@ class Sampled(AboveFloor, MeasureTable):
         for entry in measure_table.entries():
             name, estimate = entry.name, self.estimate(entry.name)
             lines.append(f"{name} = {estimate} {entry.unit}; {estimate.method}")
-            parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
-            whole = sum(share for _, share in parts)
-            lines += [
-                f"  {100 * share / whole:5.1f} %  {mechanisms.words(cause)} ({cause})"
-                for cause, share in parts
-                if share > 0.0005 * whole
-            ]
+            lines += explanation.shares_of_causes(self.causes.get(name, {}))
         made = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         lines += [
             "",

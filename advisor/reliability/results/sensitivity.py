@@ -200,7 +200,7 @@ _ENDS = ("low", "high")
 
 
 def compute_intervals(results: Iterable[Any]) -> None:
-    """Have the intervals of several `ExactMeasures` ready."""
+    """Have the intervals of several `Reliability` ready."""
     unknown = {id(result): result for result in results if not result.intervals}
     with progress_bar(len(unknown), " settings", "95 % intervals") as done:
         for result in unknown.values():

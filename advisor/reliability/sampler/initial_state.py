@@ -14,27 +14,8 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import WELL, BrokerEvent, Scope
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.sampler.compiled.memory_layout import (
-    BROKER,
-    CLOCK,
-    CONTROL,
-    COPY,
-    DISTRIBUTION,
-    ENTRIES,
-    EXTRA_COLUMNS,
-    ISOLATED,
-    NO_CAUSE,
-    NO_DISK,
-    OUTAGE,
-    OUTAGE_BINS,
-    RACK,
-    RENEWAL,
-    SCOPES,
-    SERVED,
-    SET,
-    STRIKE,
-    KernelState,
-)
+from advisor.reliability.sampler.compiled import memory_layout as layout
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.plan import Plan, RollingRestarts
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
@@ -55,14 +36,11 @@ def new_state(plan: Plan, grouped: bool = True) -> KernelState:
 
 @lru_cache(maxsize=2)
 def _first_state(plan: Plan, grouped: bool) -> KernelState:
-    """The same, of which blocks take copies.
-
-    Blocks of one plan follow each other; of 100,000 replica sets this takes seconds.
-    """
+    """The same, for blocks to copy: of 100,000 replica sets it takes seconds."""
     housed = _housed(plan)
     slots = _slots(plan, grouped)
     entries = len(slots)
-    columns = len(plan.table.names) + EXTRA_COLUMNS
+    columns = len(plan.table.names) + layout.EXTRA_COLUMNS
     isolated_kinds = len(plan.table.kinds) * len(plan.racks)
     distributions = _Distributions()
     outages, clocks = _outages(plan, distributions)
@@ -74,44 +52,44 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
     for s, replicas in enumerate(plan.sets):
         for slot, b in enumerate(replicas):
             served[b].append((s, 1 << slot, copy_of[s][slot]))
-    places = np.array([place for group in served for place in group], dtype=SERVED)
+    places = np.array([place for group in served for place in group], dtype=layout.SERVED)
     sim = KernelState(
-        control=np.zeros(1, dtype=CONTROL),
+        control=np.zeros(1, dtype=layout.CONTROL),
         strikes=_strikes(plan),
         outages=outages,
-        racks=_ranges(members, RACK),
+        racks=_ranges(members, layout.RACK),
         members=np.array([b for group in members for b in group], dtype=np.int64),
-        brokers=_ranges(served, BROKER),
+        brokers=_ranges(served, layout.BROKER),
         served=places,
         beside=_beside(places, slots),
-        copies=np.array([(broker, 0, 0, 0) for broker in copies], dtype=COPY),
+        copies=np.array([(broker, 0, 0, 0) for broker in copies], dtype=layout.COPY),
         copy_of=np.array(copy_of, dtype=np.int64),
         clocks=clocks,
         running=np.zeros(len(clocks), dtype=np.int64),
-        distributions=np.array(distributions.rows, dtype=DISTRIBUTION),
+        distributions=np.array(distributions.rows, dtype=layout.DISTRIBUTION),
         values=np.array(distributions.values),
         renewals=renewals,
         earliest=np.zeros(len(renewals), dtype=np.int64),
-        sets=np.zeros(entries, dtype=SET),
+        sets=np.zeros(entries, dtype=layout.SET),
         slots=slots,
         gaps=np.zeros((entries, gaps)),
         moved=np.zeros(gaps),
         attribution=np.zeros((entries, columns)),
         touched=np.zeros(entries, dtype=np.int64),
-        totals=np.zeros((ENTRIES, columns)),
-        outages_by_length=np.zeros(OUTAGE_BINS),
+        totals=np.zeros((layout.ENTRIES, columns)),
+        outages_by_length=np.zeros(layout.OUTAGE_BINS),
         traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
-        isolated=np.zeros(isolated_kinds, dtype=ISOLATED),
-        isolated_totals=np.zeros((isolated_kinds, ENTRIES)),
-        replayed_totals=np.zeros((ENTRIES, columns)),
-        replayed_outages=np.zeros(OUTAGE_BINS),
+        isolated=np.zeros(isolated_kinds, dtype=layout.ISOLATED),
+        isolated_totals=np.zeros((isolated_kinds, layout.ENTRIES)),
+        replayed_totals=np.zeros((layout.ENTRIES, columns)),
+        replayed_outages=np.zeros(layout.OUTAGE_BINS),
     )
     sim.brokers["rack"] = housed
     sim.racks["voters"][: len(plan.voters)] = plan.voters
     _set_weights(plan, sim, grouped)
     sim.sets["base_records"] = plan.retained_records
     # A partition that cannot be written even when healthy: the configuration is the cause.
-    sim.attribution[:, NO_CAUSE] = 1.0
+    sim.attribution[:, layout.NO_CAUSE] = 1.0
     _set_control(plan, sim)
     if plan.rolling is not None:
         _set_rolling(plan, plan.rolling, sim)
@@ -161,8 +139,8 @@ def _housed(plan: Plan) -> list[int]:
 def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
     """The broker that each copy fills, and the copy that fills each slot of each set.
 
-    A replaced broker copies all partitions that it shares with the same brokers at once, whichever
-    of them leads, as in the CTMC.
+    A replaced broker copies all partitions that it shares with the same brokers at once, as in the
+    CTMC.
     """
     numbers: dict[tuple[frozenset[int], int], int] = {}
     copy_of = [
@@ -178,7 +156,7 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
     tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
     constants = {
         "replaced_condition": plan.table.replacement.condition,
-        "no_disk_cause": sim.totals.shape[1] + NO_DISK,
+        "no_disk_cause": sim.totals.shape[1] + layout.NO_DISK,
         "brokers": len(plan.racks),
         "voters": sum(plan.voters),
         "quorum_event": red.QUORUM_BACK,
@@ -244,7 +222,7 @@ def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None
 def _strikes(plan: Plan) -> NDArray[Any]:
     """What each kind of failure does, from the table of mechanisms."""
     mechanism_table = plan.table
-    strikes = np.zeros(len(mechanism_table.kinds), dtype=STRIKE)
+    strikes = np.zeros(len(mechanism_table.kinds), dtype=layout.STRIKE)
     for row, entry in zip(strikes, mechanism_table.kinds, strict=True):
         numbers = plan.parameters_of(entry)
         row["cause"] = mechanism_table.names.index(entry.name)
@@ -260,7 +238,7 @@ def _strikes(plan: Plan) -> NDArray[Any]:
             row["per_hour"] = numbers.per_hour * targets
         of_rack = entry.scope is Scope.RACK
         row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
-        row["scope"] = SCOPES.index(entry.scope)
+        row["scope"] = layout.SCOPES.index(entry.scope)
         row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
         row["condition"], row["of_quorum"] = (
             mechanism_table.condition_of(entry),
@@ -282,11 +260,7 @@ def _strikes(plan: Plan) -> NDArray[Any]:
 
 
 class _Distributions:
-    """The distributions of times other than exponential and gamma, and what was observed.
-
-    rows: of `KernelState.distributions`.
-    values: of `KernelState.values`.
-    """
+    """The distributions of times other than exponential and gamma, and what was observed."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, int, float, float]] = []
@@ -314,13 +288,13 @@ def _renewals(plan: Plan, distributions: _Distributions) -> NDArray[Any]:
             rows += [
                 (distribution, first, len(entry.kinds), target, 0, 0.0, 0.0) for target in targets
             ]
-    return np.array(rows, dtype=RENEWAL)
+    return np.array(rows, dtype=layout.RENEWAL)
 
 
 def _outages(plan: Plan, distributions: _Distributions) -> tuple[NDArray[Any], NDArray[Any]]:
     """The outages of brokers by condition, and the clocks that end them."""
     mechanism_table, brokers = plan.table, len(_housed(plan))
-    outages = np.zeros(len(mechanism_table.begun) + 1, dtype=OUTAGE)
+    outages = np.zeros(len(mechanism_table.begun) + 1, dtype=layout.OUTAGE)
     outages["first_clock"] = -1
     joint: list[tuple[int, int]] = []
     for condition, entry in mechanism_table.begun.items():
@@ -345,7 +319,7 @@ def _outages(plan: Plan, distributions: _Distributions) -> tuple[NDArray[Any], N
             row["stride"] = entry.scope is Scope.RACK
             racks = range(plan.rack_count) if entry.scope is Scope.RACK else (-1,)
             joint += [(condition, rack) for rack in racks]
-    clocks = np.zeros(brokers + len(joint), dtype=CLOCK)
+    clocks = np.zeros(brokers + len(joint), dtype=layout.CLOCK)
     clocks["place"] = -1
     for row, (condition, rack) in zip(clocks[brokers:], joint, strict=True):
         row["condition"], row["rack"] = condition, rack

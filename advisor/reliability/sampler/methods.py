@@ -12,9 +12,8 @@ from advisor.errors import InputError, shown
 from advisor.formatting import significant
 from advisor.progress import progress_bar
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
-from advisor.reliability.sampler.block_cutting import seconds_per_block
 from advisor.reliability.sampler.cycles.pilot import MOST_RUNS, find_bias
-from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.plan import Plan, seconds_per_block
 from advisor.reliability.sampler.splitting.pilot import find_retrials
 
 METHODS = (CRUDE, IMPORTANCE, SPLITTING)
@@ -32,56 +31,49 @@ _MOST_REPLICAS = 4
 
 
 def check_method(method: object) -> None:
-    """Check the name of a method.
-
-    Raises InputError if there is no method of this name.
-    """
+    """Raise InputError if there is no method of this name."""
     if method is not None and method not in METHODS:
         names = ", ".join(map(repr, METHODS))
         raise InputError(f"method={shown(method)}: there are {names}, and None to choose for you")
 
 
 def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[Plan, str]:
-    """Prepare a plan for a method, or choose one.
+    """Prepare a plan for a method, or choose one; and why, if it was chosen here.
 
-    method (one of "crude", "importance", "splitting").
     seed: of the pilot's random numbers.
-    Returns plan: with a bias for "importance", retrials for "splitting"; why: why this method, if
-        it was chosen here: what follows "because".
     Raises InputError if the method cannot sample this plan.
     """
     cannot = _why_no_cycles(plan)
     never = _why_no_splitting(plan)
-    if method == IMPORTANCE and cannot:
-        raise InputError(f"method='{IMPORTANCE}' cannot sample this: {cannot}")
-    if method == SPLITTING and never:
-        raise InputError(f"method='{SPLITTING}' cannot sample this: {never}")
     if method == CRUDE:
         return plan, ""
-    if method is None and cannot and never:
+    if method is not None:
+        reason = cannot if method == IMPORTANCE else never
+        if reason:
+            raise InputError(f"method='{method}' cannot sample this: {reason}")
+        prepare = _with_bias if method == IMPORTANCE else _with_retrials
+        return prepare(plan, seed)[0], ""
+    if cannot and never:
         return plan, never
-    if method is None and seconds_per_block(plan, years) < _SHORT_S:
+    if seconds_per_block(plan, years) < _SHORT_S:
         return plan, ""
-    if method is None and not cannot and len(plan.sets) > _MOST_SETS:
+    if not cannot and len(plan.sets) > _MOST_SETS:
         sets = f"{len(plan.sets):,} replica sets"
         return plan, f"a trial run for importance sampling would take minutes for {sets}"
-    if method is None and not cannot and plan.replicas > _MOST_REPLICAS:
+    if not cannot and plan.replicas > _MOST_REPLICAS:
         replicas = f"{plan.replicas} replicas"
         return plan, f"a trial run for importance sampling would take half a minute for {replicas}"
-    splits = method == SPLITTING or bool(method is None and cannot)
-    prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed)
+    prepared, per_year = (_with_retrials if cannot else _with_bias)(plan, seed)
     expected = per_year * years
-    if method is None and not 0.0 < expected < _ENOUGH_LOSSES:
+    if not 0.0 < expected < _ENOUGH_LOSSES:
         losses = f"about {significant(expected)} losses" if expected else "no rare losses"
         return plan, f"{losses} are expected in {years:,} years without it"
-    if method is None and prepared.bias is not None and not prepared.bias.finds_losses:
+    if prepared.bias is not None and not prepared.bias.finds_losses:
         return plan, "losses are too rare for importance sampling to find enough of them"
-    if method is None and prepared.bias is not None and _shows_few_outages(prepared, years):
+    if prepared.bias is not None and _shows_few_outages(prepared, years):
         return plan, f"importance sampling of {years:,} years would see too few write outages"
     why = f"only about {significant(expected)} losses are expected in {years:,} years"
-    if splits:
-        why = f"{why}, and {cannot}"
-    return prepared, why if method is None else ""
+    return prepared, f"{why}, and {cannot}" if cannot else why
 
 
 def _shows_few_outages(plan: Plan, years: int) -> bool:

@@ -1,8 +1,7 @@
-"""The input of a sampling run, as plain data that can be sent to any worker.
+"""The input of a sampling run, as plain data that can be sent to any worker; blocks of its years.
 
-A plan holds the whole cluster: every broker, its rack, and every ordered replica set of the topic
-with its number of partitions. Blocks are numbered stretches of simulated years. Both depend on
-the inputs alone, never on the engine, so that the same inputs give the same bytes everywhere.
+Both depend on the inputs alone, never on the engine, so that the same inputs give the same bytes
+everywhere.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from advisor.errors import InputError, shown
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Death, Mechanism, Scope, Table, table
@@ -29,9 +29,8 @@ class FailureParameters:
 
     hours: mean duration; 0 where another mechanism's duration counts.
     shape: of the gamma distribution of the duration; 1 is the exponential.
-    share, spreads, overlaps, dies, hard, every: the mechanism's probabilities, those that it has;
-        see `Mechanism`.
     duration: in place of the gamma distribution.
+    Others: the mechanism's probabilities, those that it has; see `Mechanism`.
     """
 
     per_hour: float = 0.0
@@ -133,22 +132,18 @@ class Splitting:
 class Plan:
     """A cluster, a topic on it, and the failures that strike them.
 
-    constants: the rules of the partition, as the CTMC has them.
     racks: rack number of each broker; brokers are numbered from 0.
     sets: the distinct ordered replica sets: broker numbers, preferred leader first.
     partitions: how many partitions each set holds.
     mechanisms: by kind, such as "broker.crash" or "broker.restart unclean"; one that is left out
         does not happen.
     copies_per_hour: 1 / mean time to copy the log of a replaced replica.
-    records_per_hour: written to one partition.
-    retained_records: most records of one partition that exist.
+    records_per_hour, retained_records: of one partition.
     unflushed_hours: age at which a written record is on disk.
     tail_hours: how long the leader alone holds a record with acks=1 or 0.
-    failovers: hours without a leader.
-    budget_hours: how long a producer retries in an outage before it gives up a record; may be
-        infinite.
+    budget_hours: how long a producer retries in an outage before it gives up a record.
     waiting_budget_hours, delivery_hours: how long it waits while the leader does not answer, and in
-        total; may be infinite.
+        total.
     stall_hours: mean time that an acknowledgement waits for a dead follower, and for one that
         hangs.
     lag_hours: the shortest wait for one that hangs; the longest is 1.5 times as long.
@@ -159,8 +154,6 @@ class Plan:
     crews: how many repairs of ``needed_for`` progress at a time; 0 for all.
     rolling: restarts by a calendar; None if brokers restart at random, or never.
     traffic: traffic of each hour of the day in units of the mean; () if it is even.
-    bias: how cycles are drawn; None for years.
-    splitting: how paths split; None if they do not.
     """
 
     constants: ChainConstants
@@ -191,7 +184,7 @@ class Plan:
     splitting: Splitting | None = field(default=None, repr=False)
 
     def __hash__(self) -> int:
-        return hash(self._fingerprint)
+        return hash(self.fingerprint)
 
     @property
     def replicas(self) -> int:
@@ -243,9 +236,9 @@ class Plan:
     def unforced_failures_per_year(self) -> tuple[float, ...]:
         """Failures a year of each kind that splitting does not force, cluster-wide.
 
-        Strikes of each kind, and those that come with one of its probabilities: a leader that
-        limps and dies, an outage that spreads. Empty for the other two methods: importance sampling
-        makes these failures likelier, and crude sampling widens its intervals for unseen events.
+        Strikes, and what comes with one of their probabilities: a leader that limps and dies, an
+        outage that spreads. Empty for the other two methods: importance sampling makes these
+        failures likelier, and crude sampling widens its intervals for unseen events.
         """
         if self.splitting is None:
             return ()
@@ -263,7 +256,7 @@ class Plan:
         """Upper bound on the index of dispersion of event counts; None if years are independent.
 
         Over a long time the variance of the number of events of a renewal process, over its mean,
-        is the squared coefficient of variation of its lifetimes; of a Poisson process it is 1.
+        is the squared coefficient of variation of its lifetimes.
         """
         if not self.lifetimes:
             # Retrials of a path depend on each other; blocks do not.
@@ -300,12 +293,9 @@ class Plan:
         )
         return max(shares) * HOURS_PER_YEAR / self.strikes_per_year / self.bias.plain
 
+    @cached_property
     def fingerprint(self) -> str:
         """Sixteen hex digits that differ if the plans do."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
         # Each block asks; of 100,000 replica sets it takes a part of a second. A plan without
         # calendar, hours, bias and splitting has the digits that it had before there were any.
         extras = self.rolling or self.traffic or self.bias
@@ -316,12 +306,107 @@ class Plan:
 
 @dataclass(frozen=True)
 class Block:
-    """One stretch of simulated time.
+    """One stretch of simulated years, each of which begins with every broker and replica healthy.
 
     seed, index: key of its random numbers.
-    years: years that begin with every broker and replica healthy; the time between them is extra.
     """
 
     seed: int
     index: int
     years: int
+
+
+# Measured on one core of a small machine, and only ever used to cut the work into blocks.
+_SECONDS_PER_EVENT = 70e-9
+_SECONDS_PER_EVENT_AND_SET = 15e-9
+# Those of cycles are mostly of sets that lack several replicas.
+_DEARER_IN_CYCLES = 4.0
+# Measured with every mechanism, from 6 to 10,000 brokers. The cut of blocks follows only where
+# isolated outages are counted: it decides which random numbers are drawn.
+_EXPECTED_PER_EVENT = 100e-9
+_EXPECTED_PER_EVENT_AND_SET = 55e-9
+_EXPECTED_PER_EVENT_COUNTED = 35e-9
+# Work of an event of years where groups stand for sets, in units of that without groups.
+_WORK_OF_A_GROUP = 0.15
+_SECONDS_TO_BEGIN = 2e-3
+_SECONDS_TO_BEGIN_A_SLOT = 3e-6
+SECONDS_PER_BLOCK = 1.0
+_MOST_YEARS = 10**15
+FEWEST_BLOCKS = 32
+
+
+def check_run(years: object, seed: object) -> None:
+    """Raise InputError unless the years are a whole number from 1, and the seed one from 0."""
+    if (
+        isinstance(years, bool)
+        or not isinstance(years, int | float)
+        or not (math.isfinite(years) and years >= 1 and years == int(years))
+    ):
+        raise InputError(f"years={shown(years)} must be a whole number of simulated years from 1")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise InputError(f"seed={shown(seed)} must be a whole number from 0 below 2**64")
+
+
+def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
+    """Cut years into blocks of about a second's work; raise InputError as `check_run` does."""
+    check_run(years, seed)
+    count = max(math.ceil(int(years) / years_per_block(plan)), min(FEWEST_BLOCKS, int(years)))
+    least, more = divmod(int(years), count)
+    return tuple(Block(seed, index, least + (index < more)) for index in range(count))
+
+
+def years_per_block(plan: Plan) -> int:
+    """Years whose work takes one core about ``SECONDS_PER_BLOCK``; one significant digit."""
+    per_event = _SECONDS_PER_EVENT + _sets_per_event(plan) * _SECONDS_PER_EVENT_AND_SET
+    if _counted_share(plan) > 0.0:
+        per_event = _expected_per_event(plan)
+    per_year = max(_events_per_year(plan) * per_event, SECONDS_PER_BLOCK / _MOST_YEARS)
+    years = SECONDS_PER_BLOCK / per_year
+    digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
+    return int(max(1, math.floor(years / digits) * digits))
+
+
+def _sets_per_event(plan: Plan) -> float:
+    """How many sets an event is as much work as."""
+    sets = plan.replicas * len(plan.sets) / len(plan.racks)
+    return sets * _WORK_OF_A_GROUP if plan.by_groups and plan.bias is None else sets
+
+
+def _events_per_year(plan: Plan) -> float:
+    if plan.bias is not None:
+        # A cycle is as much work however many years pass between two.
+        cycles = plan.strikes_per_year * plan.bias.overlaps
+        return _DEARER_IN_CYCLES * plan.bias.steps * cycles
+    # Each failure is repaired; a year without events is a step, too.
+    events = max(2.0 * plan.strikes_per_year, 1.0)
+    return events if plan.splitting is None else events * plan.splitting.work
+
+
+def seconds_per_block(plan: Plan, years: int) -> float:
+    """Seconds that a block of these years takes one core, about.
+
+    Its memory is laid out first, which is most of a short block.
+    """
+    slots = plan.replicas * len(plan.sets)
+    per_year = _events_per_year(plan) * _expected_per_event(plan)
+    return years * per_year + _SECONDS_TO_BEGIN + slots * _SECONDS_TO_BEGIN_A_SLOT
+
+
+def _expected_per_event(plan: Plan) -> float:
+    replayed = _EXPECTED_PER_EVENT + _sets_per_event(plan) * _EXPECTED_PER_EVENT_AND_SET
+    counted = _counted_share(plan)
+    return counted * _EXPECTED_PER_EVENT_COUNTED + (1.0 - counted) * replayed
+
+
+def _counted_share(plan: Plan) -> float:
+    """Share of the events of years as they come that belong to isolated outages, about."""
+    as_they_come = plan.bias is None and plan.splitting is None and plan.counts_isolated
+    rules = plan.constants
+    if not as_they_come or rules.acks != "all" or rules.policy.min_isr >= plan.replicas:
+        # What refuses writes or loses records is replayed.
+        return 0.0
+    of_brokers = [entry for entry in plan.table.kinds if entry.scope is Scope.BROKER]
+    mechanisms = [plan.parameters_of(entry) for entry in of_brokers]
+    out = len(plan.racks) * sum(isolated.per_hour * isolated.hours for isolated in mechanisms)
+    # Nothing is out when it begins, and nothing fails before it ends.
+    return math.exp(-2.0 * out)

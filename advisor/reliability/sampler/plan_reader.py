@@ -24,10 +24,7 @@ def plan_for(
     load: Workload,
     placement: tuple[Replicas, ...] | None = None,
 ) -> Plan:
-    """Make a plan of the arguments of `evaluate`.
-
-    Raises InputError if Kafka could not place the topic.
-    """
+    """Make a plan of the arguments of `evaluate`; raise InputError if Kafka could not place it."""
     # Workers read plans and make none; they need not import scipy.
     from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
 
@@ -151,8 +148,7 @@ def _batches(calendar: Calendar, cluster: Brokers) -> tuple[tuple[int, ...], ...
 def _lasts(kind: Mechanism, model: FailureModel) -> bool:
     """Whether other mechanisms may leave brokers in its condition.
 
-    The brokers of a destroyed rack take the hours of one that is destroyed alone, even if none
-    ever is.
+    The brokers of a destroyed rack take the hours of one that is destroyed alone, even if none is.
     """
     dying = (
         transition_rates.death_chance(entry, death, model)

@@ -1,7 +1,4 @@
-"""The loops over a chain's states for many draws at once, compiled; imports numba.
-
-A column of every array is one draw, so that the innermost loop runs over memory in a row.
-"""
+"""The loops over a chain's states for many draws at once, compiled: a column is one draw."""
 
 from __future__ import annotations
 

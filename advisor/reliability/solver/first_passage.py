@@ -29,11 +29,7 @@ _CONTRACTS = 0.9
 
 @dataclass(frozen=True)
 class FirstLoss:
-    """First passage from the healthy state to absorption.
-
-    mean_hours: infinite if nothing can be lost.
-    probability: of absorption within the horizon.
-    """
+    """First passage from the healthy state to absorption; infinite hours if there is none."""
 
     mean_hours: float
     probability: float
@@ -203,7 +199,6 @@ def _entries_of_a_step(generator: Generator) -> int:
 class _Weights:
     """By which a step's losses count: the chance that there are more steps than come before it.
 
-    mean: steps within the horizon; their number is Poisson distributed.
     count: steps after which weights are 0 to all digits.
     """
 
@@ -222,10 +217,7 @@ class _Weights:
         )
 
     def rest(self, losses: Vector, ratio: float, begin: int) -> float:
-        """What is lost from ``begin`` on if each block loses ``ratio`` times what the last did.
-
-        losses (steps of a block,): of each step of the block that ends at ``begin``.
-        """
+        """What is lost from ``begin`` on if each block loses ``ratio`` times what the last did."""
         blocks = max(0, self._first - begin) // len(losses)
         whole = float(np.sum(ratio ** np.arange(1.0, blocks + 1.0))) * float(losses.sum())
         begin += blocks * len(losses)

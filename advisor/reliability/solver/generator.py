@@ -19,11 +19,12 @@ ROUGH = 1e-4
 
 def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
     """Sum the amounts, or each column of them, at each index below ``size``."""
-    if amounts.ndim > 1:
+    if amounts.ndim > 1 and amounts.shape[1] != 1:
         columns: Vector = adds_up(place, size) @ amounts
         return columns
     # Without amounts NumPy counts, in integers.
-    return np.bincount(place, amounts, size).astype(np.float64)
+    found = np.bincount(place, amounts.ravel(), size).astype(np.float64)
+    return found if amounts.ndim == 1 else found[:, None]
 
 
 def adds_up(place: IntArray, size: int) -> sparse.csr_array:
@@ -37,7 +38,7 @@ class Generator:
     """Rates per hour between states; the healthy state is 0.
 
     rates (states, states): off-diagonal rates from row to column.
-    absorbed (states,): rate out of each state to absorption; zeros if there is none.
+    absorbed (states,): rate out of each state to absorption.
     """
 
     rates: sparse.csr_array
@@ -71,13 +72,7 @@ class Generator:
         rate: Vector,
         absorbed: Vector,
     ) -> Generator:
-        """The generator of some transitions.
-
-        source, target (transitions,): the sources ascend; a pair may come several times, and its
-            rates add up.
-        rate (transitions,).
-        absorbed (states,).
-        """
+        """The generator of some transitions, by ascending source; rates of equal pairs add up."""
         states = len(absorbed)
         begin = np.searchsorted(source, np.arange(states + 1))
         return cls(sparse.csr_array((rate, target, begin), shape=(states, states)), absorbed)
@@ -85,11 +80,12 @@ class Generator:
 
 @dataclass(frozen=True, eq=False)
 class MovePattern:
-    """Pairs of different states with the transitions between them.
+    """Pairs of different states with the transitions between them, whatever their rates.
+
+    Hundreds of transitions may connect the same two states, and most lead back to the healthy one.
 
     moves (moves,): transitions, by source and then by target.
-    first (pairs,): place among them of the first one of each pair.
-    target (pairs,).
+    first, target (pairs,): place among them of the first one of each pair; its target.
     begin (states + 1,): place of the first pair of each source.
     """
 
@@ -109,11 +105,7 @@ class MovePattern:
         return cls(moves, first, pairs % states, begin)
 
     def generator(self, rate: Vector, absorbed: Vector) -> Generator:
-        """The rate matrix.
-
-        rate (transitions,): of every transition, also of those that are left out here.
-        absorbed (states,).
-        """
+        """The rate matrix, from the rates of every transition, also of those left out here."""
         target, begin, states = self.target, self.begin, len(absorbed)
         sums = np.add.reduceat(rate[self.moves], self.first) if len(self.first) else np.zeros(0)
         happen = sums > 0.0

@@ -43,11 +43,7 @@ class Elimination:
         self._rates, self._total = rates, total
 
     def solve(self, given: Vector, forward: bool) -> Vector:
-        """The solution for one right-hand side, or for several.
-
-        given (n,) or (n, columns).
-        forward: ``x (D - A) = given``; else ``(D - A) x = given``.
-        """
+        """Solve ``x (D - A) = given`` if forward, else ``(D - A) x = given``, for each column."""
         rates, total, given = self._rates, self._total, given.copy()
         for last in range(len(total) - 1, -1, -1):
             share = (rates[last, :last] if forward else rates[:last, last]) / total[last]

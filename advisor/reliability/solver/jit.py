@@ -50,11 +50,7 @@ called: Callable[[_Function], _Function] = njit(**_INSIDE)
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled kernel, as Python calls it.
-
-    compiled: Numba's dispatcher.
-    words: what is said while it is compiled.
-    """
+    """A compiled kernel, as Python calls it; the words are said while it is compiled."""
 
     compiled: Any
     words: str = "Compiling the sampler, once: this takes a minute or two"
@@ -93,8 +89,8 @@ class Entry:
 class _Place:
     """Where numba keeps what it compiled, wherever the sources are: a private folder.
 
-    A checkout, an installed wheel and the zip file that Spark's workers get all find it there.
-    ``NUMBA_CACHE_DIR`` names another folder.
+    A checkout, a wheel and the zip file of Spark's workers find it there, or in
+    ``NUMBA_CACHE_DIR``.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

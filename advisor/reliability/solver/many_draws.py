@@ -1,9 +1,7 @@
 """One chain under many rates at once: every rate is a row with a column for each draw.
 
-A draw of a card changes the rates of a chain, not which states it connects. So the order in which
-states are eliminated is found once for a chain (those first that connect fewest others), and each
-step is done for all draws. Nothing is subtracted (Grassmann, Taksar and Heyman, Oper. Res. 33,
-1985), so that every entry keeps its digits.
+The order in which states are eliminated is found once for a chain (those first that connect fewest
+others), and each step is done for all draws. Nothing is subtracted (see `gth_elimination`).
 """
 
 from __future__ import annotations
@@ -38,12 +36,7 @@ def gather(
     rates: Vector,
     found: Vector,
 ) -> None:
-    """Add weight x amount of a state x rate of a name, row by row, at each place.
-
-    place, state, name (rows,).
-    weight (rows,).
-    amounts, rates, found (..., draws).
-    """
+    """Add weight x amount of a state x rate of a name, row by row, at each place."""
     _kernels().gather(place, state, name, weight, amounts, rates, found)
 
 
@@ -59,7 +52,7 @@ def follow(
 
     ways (paths,): from which state, to which, and by how many levels.
     share (paths, draws): of the target's arrivals.
-    before, after (levels, states, draws): the first level of the healthy state stays 1.
+    before, after (levels, states, draws).
     changed (draws,): largest change of the last step, and then of this one.
     """
     _kernels().follow(*ways, share, before, after, changed, settled)
@@ -68,7 +61,6 @@ def follow(
 class _Places(NamedTuple):
     """Entries of the eliminated matrix by step: from `begin` of one to that of the next.
 
-    begin (steps + 1,).
     entry, state (entries,): row of the rate, and the state at its other end.
     """
 
@@ -81,13 +73,10 @@ class _Places(NamedTuple):
 class Elimination:
     """In which order states are eliminated, and which rates that adds to; for any rates.
 
-    states, entries: the entries are those of the pairs that the rates connect, and new ones.
+    entries: those of the pairs that the rates connect, and new ones.
     sums (entries, rates): sums the rates between each pair of different states.
     loops (states, rates): sums the rates that lead from a state to itself.
-    source, target (rates,).
-    pivots (states,).
     coming, going: entries from, and to, the states that are left at each step.
-    begin_new (states + 1,).
     new: by step, state it comes from and state it goes to: the entry that grows, -1 for none.
     """
 
@@ -174,11 +163,7 @@ def _ones(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> sparse.c
 
 @dataclass(frozen=True, eq=False)
 class Eliminated:
-    """Solves ``x (D - A) = given`` and ``(D - A) x = given`` in each draw.
-
-    entries (entries, draws).
-    total (states, draws): what is left of D where each state is eliminated.
-    """
+    """Solves ``x (D - A) = given`` and ``(D - A) x = given`` in each draw."""
 
     order: Elimination
     entries: Vector
@@ -207,13 +192,11 @@ class Eliminated:
 
 @dataclass(frozen=True, eq=False)
 class Connected:
-    """Which states a chain's moves connect, whatever their rates.
+    """Which states a chain's moves connect, whatever their rates, in pairs of different states.
 
-    source, target (pairs,): of each pair of different states that a move connects.
     pairs (pairs, moves): sums the rates of the moves between each pair.
     leaving (states, pairs): sums the rates of the pairs out of each state.
-    inner: pairs of states other than the healthy one.
-    order: of these states.
+    inner: pairs of states other than the healthy one, which ``order`` is of.
     """
 
     states: int
@@ -243,11 +226,7 @@ class Connected:
 
 
 class ManyCycles:
-    """Cycles from the healthy state until return or absorption, under the rates of many draws.
-
-    rates (pairs, draws).
-    absorbed (states, draws): rate out of each state to absorption.
-    """
+    """Cycles from the healthy state until return or absorption, under the rates of many draws."""
 
     def __init__(self, connected: Connected, rates: Vector, absorbed: Vector) -> None:
         self.absorbed = absorbed
@@ -283,7 +262,6 @@ def _with_healthy(amounts: Vector) -> Vector:
 class FirstLosses(NamedTuple):
     """First passages from the healthy state to absorption, a column for each draw.
 
-    mean_hours, probability (draws,).
     visits (states, draws): hours in each state for an hour in the healthy one, until absorption.
     unsettled (draws,): draws whose answer is none here.
     """
@@ -302,8 +280,7 @@ _SETTLED, _STEPS = 1e-13, 60
 def first_losses(cycles: ManyCycles, horizon_hours: float) -> FirstLosses:
     """Mean time to absorption, and its probability within a horizon.
 
-    By quasi-stationary extrapolation, see `advisor.reliability.solver.first_passage`; draws with
-    repairs too slow for that are left to it.
+    By the extrapolation of `first_passage`, to which draws with repairs too slow for that are left.
     """
     visits = cycles.visits()
     per_healthy_hour = (visits * cycles.absorbed).sum(axis=0)

@@ -1,8 +1,4 @@
-"""What the arrays of a chain say whatever its rates: computed once, and kept as long as the chain.
-
-Hundreds of draws of a card are solved on one chain; what only sorts or classifies its transitions
-is the same for all of them.
-"""
+"""What the arrays of a chain say whatever its rates: computed once, for all draws of a card."""
 
 from __future__ import annotations
 

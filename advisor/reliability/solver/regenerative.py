@@ -1,8 +1,7 @@
 """Regenerative cycles: paths that leave the healthy state and return to it or are absorbed.
 
-With the healthy state as regeneration point, visits and rewards of a cycle are Neumann series of
-the jump matrix without that state, summed from below; where cycles are too long, elimination takes
-over (:mod:`advisor.reliability.solver.gth_elimination`).
+Visits and rewards of a cycle are Neumann series of the jump matrix without the healthy state,
+summed from below; where cycles are too long, elimination takes over.
 """
 
 from __future__ import annotations
@@ -64,10 +63,7 @@ class RegenerativeCycles:
         return np.concatenate([[0.0], arrivals / self.out[1:]])
 
     def backward(self, gain: Vector) -> Vector:
-        """Mean total of ``gain`` per hour collected from each other state until the end.
-
-        gain (states,) or (states, gains).
-        """
+        """Mean total of each ``gain`` per hour collected from each other state until the end."""
         first = (gain[1:].T / self.out[1:]).T
         value = self._followed(self._rows, first)
         if value is None:
@@ -77,8 +73,6 @@ class RegenerativeCycles:
     def weighted_cycle_gain(self, gain: Vector, per_hour: float) -> Vector | None:
         """Gain of a cycle where an hour at age t counts ``exp(per_hour * t)`` times.
 
-        gain (states, gains).
-        per_hour: below the rate out of every state.
         Returns (gains,): per healthy hour; None if it diverges or does not converge quickly.
         """
         slower = self.out[1:] - per_hour
@@ -118,9 +112,8 @@ def sum_of_paths(
     """``first + jumps first + jumps^2 first + ...``, all terms non-negative.
 
     Stops once the remainder changes no entry by more than ``precision`` of itself; None if that
-    takes more than ``patience`` terms.
-
-    Raises NotComputedError if it takes more than half a minute, without a ``patience``.
+    takes more than ``patience`` terms. Raises NotComputedError if it takes more than half a minute,
+    without a ``patience``.
     """
     total = first.copy()
     term = first

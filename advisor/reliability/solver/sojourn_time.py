@@ -32,12 +32,7 @@ class TooManyStepsError(AdvisorError):
 
 
 class SojournTime:
-    """Sojourn time in a set of states.
-
-    The terms of Jensen's series do not depend on the hours and are kept.
-
-    members (states,).
-    """
+    """Sojourn time in a set of states; the terms of Jensen's series are kept for any hours."""
 
     def __init__(self, generator: Generator, members: NDArray[np.bool_]) -> None:
         self._size = len(members)
@@ -57,17 +52,12 @@ class SojournTime:
         return self._pace
 
     def after(self, hours: float) -> Vector:
-        """Probability of staying in the set for ``hours`` more, by state.
-
-        Returns (states,): 0 outside the set.
-        """
+        """Probability of staying in the set for ``hours`` more, by state; 0 outside the set."""
         return self.weighted_survival(np.array([hours]), np.ones(1))
 
     def weighted_survival(self, hours: Vector, weights: Vector) -> Vector:
-        """Weighted sum of survival probabilities at several times.
+        """Weighted sum of survival probabilities at several hours, by state; 0 outside the set.
 
-        hours, weights (numbers,): not negative.
-        Returns (states,): 0 outside the set.
         Raises TooManyStepsError if the series would need more than five million steps.
         """
         stays = np.zeros(self._size)

@@ -37,7 +37,10 @@ End = int | tuple[Key]
 
 
 class AbsorptionTable(NamedTuple):
-    """Ways out of outages, without their rates.
+    """Ways out of outages, without their rates: absorption probabilities of an acyclic chain.
+
+    Outages end at rates of their own and without memory, so that each is the next to end with the
+    probability of its rate among all. The ways are the same for every card.
 
     outage, rate, end (ways,): from which outage, index of the name of the rate, and CERTAIN_LOSS,
         NO_LOSS or an outage.
@@ -74,9 +77,9 @@ class Outages(Generic[Key]):
         self._deep: list[int] = []
 
     def end(self, key: Key, ways: Callable[[Key], Iterable[tuple[str, End[Key]]]]) -> int:
-        """End of an outage: CERTAIN_LOSS, NO_LOSS or its number.
+        """End of an outage, given the name of the rate and the end of every recovery.
 
-        ways: name of the rate and end of every recovery. No outage may lead back to itself.
+        No outage may lead back to itself.
         """
         order = self._numbers.get(key)
         if order is not None:
@@ -104,10 +107,7 @@ class Outages(Generic[Key]):
     def odds(
         self, ends: Sequence[int], place: Mapping[str, int]
     ) -> tuple[AbsorptionTable, IntArray]:
-        """Table of some outages, and their numbers in it.
-
-        place: index of every name of a rate.
-        """
+        """Table of some outages, and their numbers in it, given the index of each rate by name."""
         within = sorted(self._within(ends), key=self._deep.__getitem__)
         new = {
             CERTAIN_LOSS: CERTAIN_LOSS,
@@ -155,7 +155,6 @@ class FlushWindowLosses(NamedTuple):
 
     state, rate (failures,): the state, and the index of the name of the failure's rate.
     end (failures,): CERTAIN_LOSS, or the outage in ``odds`` that decides.
-    odds: order of recoveries.
     """
 
     state: IntArray
@@ -164,25 +163,18 @@ class FlushWindowLosses(NamedTuple):
     odds: AbsorptionTable
 
     def per_hour(self, rates: Vector, states: int) -> Vector:
-        """Rate of the power failures in each state that lose records if they are early.
-
-        rates (names,) or (names, draws): per hour.
-        """
+        """Rate of the early power failures that lose records, by state, at rates as of `odds`."""
         chance = self.odds.of(self.end, rates)
         return sums(self.state, rates[self.rate] * chance, states)
 
 
 def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:
-    """Probability and size of the loss by a power failure within the flush window.
+    """Probability of the loss by a power failure within the flush window, times 1 and its hours.
 
     With power failures at rate r, changes of any kind at rate o, and x = o times the hours T until
     all is on disk, a power failure is the next change and within T with probability
     ``r T (1 - exp(-x)) / x``. One after t hours loses T - t hours of writes, on average
     ``r T^2 (x - 1 + exp(-x)) / x^2``.
-
-    per_hour, out, hours (transitions,): r and o in the state that the transition leads to, and T.
-    Returns chance (transitions,); lost_hours (transitions,): hours of writes lost, times the
-        chance.
     """
     changes = out * hours
     few = changes < _FEW
@@ -193,10 +185,7 @@ def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vec
 
 
 class FlushWindowFailures:
-    """Losses by early power failures; the rules are evaluated once per partition and failure.
-
-    outages: outages in which the order of recovery decides what is lost.
-    """
+    """Losses by early power failures; the rules are evaluated once per partition and failure."""
 
     def __init__(
         self,
@@ -231,7 +220,6 @@ class FlushWindowFailures:
     ) -> IntArray:
         """What an early power failure loses and a later one would not.
 
-        partition, events, early (asked,).
         own, racks (asked, replicas): condition of each slot's broker afterwards, and its rack.
         """
         known = self._transitions

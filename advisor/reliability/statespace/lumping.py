@@ -48,10 +48,7 @@ _LEVELS = EMPTY + 1
 
 
 class Symmetry:
-    """Maps states to their canonical form.
-
-    exchanging: slots are exchanged although the order of assignment decides elections.
-    """
+    """Maps states to their canonical form."""
 
     def __init__(self, table: PartitionTransitionTable, environment: FaultEnvironment) -> None:
         self._table = table
@@ -75,18 +72,15 @@ class Symmetry:
         self._known_numbers: dict[Hashable, int] = {}
         well, racks = np.array([initial_state(environment).own]), np.array([environment.slot_racks])
         # The preferred replica leads again.
-        start = self._slots(well, self._named(racks, self._renamings[0]))
+        start = self._slots(well, self._renamings[0][racks])
         self._start = (start @ self._places)[0]
 
     def representatives(
         self, own: IntArray, racks: IntArray, partition: IntArray
     ) -> tuple[NDArray[Any], IntArray]:
-        """The canonical form of states.
+        """The canonical form of states: the code of the brokers' states, and the partition.
 
         own, racks (states, slots): condition and rack of each slot's broker.
-        partition (states,).
-        Returns code (states,): conditions and racks of the brokers; see `broker_states`; partition
-            (states,).
         """
         if not self._lumps:
             return self._slots(own, racks) @ self._places, partition
@@ -97,7 +91,7 @@ class Symmetry:
             ranks = np.concatenate([ranks, last], axis=1)
         code: NDArray[Any] | None = None
         for new in self._renamings:
-            slots = ranks + self._slots(own, self._named(racks, new))
+            slots = ranks + self._slots(own, new[racks])
             slots.sort(axis=1)
             # The sorted ranks are the same whatever the names.
             renamed_code = slots % self._digits @ self._places
@@ -132,9 +126,6 @@ class Symmetry:
 
     def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
         return racks * self._conditions + own
-
-    def _named(self, racks: IntArray, new: IntArray) -> IntArray:
-        return new[racks]
 
     def _ask_forms(self, partition: IntArray) -> None:
         """Have the forms and ranks of these partitions ready."""
@@ -182,7 +173,7 @@ def lumping_error(constants: ChainConstants, environment: FaultEnvironment) -> f
     """Relative error of any measure by lumping.
 
     An estimate that tests and ``bench/bounds.py`` check against chains without lumping: a quarter
-    of it is reached, with unclean elections in cards drawn from the ranges of the shipped ones.
+    of it is reached.
     """
     racks, of = environment.racks, slot_classes(constants, environment)
     if len(set(of)) == len(of):
@@ -223,10 +214,7 @@ def _voters(environment: FaultEnvironment, rack: int) -> int:
 
 
 def _renamings(environment: FaultEnvironment, singles: Sequence[int], alone: int) -> list[IntArray]:
-    """Exchanges of racks with equally many replicas and voters, new name of each old one.
-
-    The given racks with one replica share the name ``alone``.
-    """
+    """Exchanges of racks with equally many replicas and voters; the ``singles`` share a name."""
     sizes = Counter(environment.racks)
     kinds = {rack: (size, _voters(environment, rack)) for rack, size in sizes.items()}
     named = sorted(rack for rack in kinds if rack not in singles)

@@ -1,9 +1,7 @@
 """State space of one replica set, explored on demand by the protocol's rules.
 
-A state is the condition of the brokers (:mod:`advisor.reliability.failures.fault_processes`) and of
-the partition (:mod:`advisor.reliability.partition.reduced_state`). Transitions carry names of
-rates, not rates: one space serves every card with the same mechanisms, and every draw of their
-ranges. States are numbered in the order of exploration; no result depends on it.
+A state is the condition of the brokers and of the partition. Transitions carry names of rates, not
+rates. States are numbered in the order of exploration; no result depends on it.
 """
 
 from __future__ import annotations
@@ -31,13 +29,10 @@ from advisor.reliability.statespace.flush_window import (
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.state_index import Pairs, spread
 from advisor.reliability.statespace.successors import (
-    Copies,
-    Decisions,
+    Ends,
     PartitionTransitions,
     changes,
 )
-
-__all__ = ["Graph", "IntArray", "graph", "shared_constants"]
 
 # Columns of the moves out of a state; see `Graph.moves`.
 TARGET, RATE, EFFECTS, GAPS, WAYS, TIMES = range(6)
@@ -47,12 +42,11 @@ _KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
 
 
 class NextTransitions(NamedTuple):
-    """Transitions that can happen next, before the rules are evaluated.
+    """Transitions that can happen next, before the rules are evaluated; one in each row.
 
-    owner, rate, events (transitions,): index into the states asked about, and numbers of the rate's
-        name and of the events.
+    owner: index into the states asked about.
     own, racks (transitions, slots): condition of each slot's broker afterwards, and its rack.
-    unexpanded (transitions,): placeholder states that they lead to if the rules are not evaluated.
+    unexpanded: placeholder states that they lead to if the rules are not evaluated.
     """
 
     owner: IntArray
@@ -66,8 +60,6 @@ class NextTransitions(NamedTuple):
 class Graph:
     """Numbered states of one replica set and their transitions; state 0 is healthy.
 
-    broker_states, partition (states,): numbers of the brokers' conditions and of the partition's
-        state in ``table``.
     gap_maps: old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
@@ -81,8 +73,7 @@ class Graph:
         self._transitions = PartitionTransitions(
             self.table, self._changes.event_sequences, self._symmetry.exchanging
         )
-        self._copies = Copies(self.table, self._changes.event_sequences)
-        self._decisions = Decisions(self.table, self._changes.event_sequences)
+        self._ends = Ends(self.table, self._changes.event_sequences)
         self._flush_window = FlushWindowFailures(
             self.table,
             self._changes.event_sequences,
@@ -110,8 +101,8 @@ class Graph:
         known = self._changes
         known.ask(broker_states)
         owner, row = spread(known.first[broker_states], known.count[broker_states])
-        copier, done = self._copies.of(partition)
-        waits, decided = self._decisions.of(partition)
+        copier, done = self._ends.of_copies(partition)
+        waits, decided = self._ends.by_operator(partition)
         unchanged = np.concatenate([copier, waits])
         rate = known.rate[row]
         for name, which in ((COPY, copier), (DECISION, waits)):
@@ -156,12 +147,8 @@ class Graph:
         upcoming: NextTransitions | None = None,
         unexpanded: IntArray = NOTHING,
     ) -> tuple[IntArray, IntArray]:
-        """Transitions out of states.
+        """Transitions out of states; those that change and lose nothing are omitted.
 
-        Transitions that change nothing are omitted, unless they lose something.
-
-        states (asked,).
-        upcoming: what can happen in them, if known.
         unexpanded: entries of ``upcoming`` for which the rules are not evaluated.
         Returns owner (moves,): index into ``states``, ascending; rows (moves, 6): target, rate,
             effects, gap map, one of how many ways it may come, and multiplicity.
@@ -201,11 +188,9 @@ class Graph:
         return self._election_risks.take(partition, axis=0)
 
     def flush_window_losses(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Losses by power failures within the flush window.
+        """Losses by power failures within the flush window, in states that refuse writes.
 
-        states (asked,): states that refuse writes.
-        Returns owner, rate, end (losses,): index into ``states``, number of the rate's name, and
-            CERTAIN_LOSS or an outage.
+        Returns, by loss, the index into ``states``, the number of the rate's name, and the end.
         """
         broker_states, known = self.broker_states[states], self._changes
         known.ask(broker_states)
@@ -271,8 +256,8 @@ def shared_constants(
     """The constants whose state space serves these as well.
 
     Where every ISR is large enough, acks=all is acknowledged as acks=1 is, and differs only in that
-    no tail is lost: transitions with the effect TAIL lose nothing. Without a controller the ISR
-    cannot shrink, and acks=all waits for members that are gone.
+    no tail is lost. Without a controller the ISR cannot shrink, and acks=all waits for members that
+    are gone.
     """
     if environment.quorum_can_fail:
         return constants

@@ -19,7 +19,7 @@ _LARGEST_TABLE, _LARGEST_GROWN = 2**22, 2**20
 class Numbering:
     """Numbers codes in the order in which they are first asked about.
 
-    codes: how many there may be, from 0. A table answers if they are few, else a sorted list.
+    A table answers if there are few ``codes``, else a sorted list.
     """
 
     def __init__(self, codes: int = _FITS) -> None:
@@ -31,12 +31,7 @@ class Numbering:
         self._count = 0
 
     def of(self, codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
-        """The number of every code.
-
-        codes (asked,).
-        Returns numbers (asked,); new: where a code is asked about for the first time, in the order
-            of their numbers.
-        """
+        """The number of every code; and, by number, where new ones are asked about first."""
         numbers = self._known(codes) if self._table is None else self._table.take(codes) - 1
         numbers = numbers.astype(np.int64)
         unknown = np.flatnonzero(numbers < 0)
@@ -78,10 +73,7 @@ def _in_order(codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
 
 
 class Pairs:
-    """Numbers pairs of numbers in the order in which they are first asked about.
-
-    A table answers while it is small, then a sorted list.
-    """
+    """Numbers pairs as `Numbering` does codes: by a table while it is small, then by a list."""
 
     def __init__(self) -> None:
         # Numbers from 1; what is not known yet costs no memory.
@@ -90,12 +82,7 @@ class Pairs:
         self._count = 0
 
     def of(self, one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
-        """The number of every pair.
-
-        one, other (asked,): not negative, below 2^31.
-        Returns numbers (asked,); new: where a pair is asked about for the first time, in the order
-            of their numbers.
-        """
+        """The number of every pair, below 2^31; and where new ones are asked about first."""
         if self._beyond is None:
             self._grow(int(one.max(initial=0)), int(other.max(initial=0)))
         if self._beyond is not None:
@@ -134,10 +121,7 @@ class Pairs:
 
 
 def codes_of_rows(columns: Iterable[IntArray]) -> IntArray:
-    """One number for each row of a table; equal ones for equal rows, and only for these.
-
-    columns (rows,): not negative; at least one.
-    """
+    """One number for each row of non-negative numbers; equal ones for equal rows, and no others."""
     codes, most = np.zeros(1, dtype=np.int64), 1
     for column in columns:
         base = int(column.max(initial=0)) + 1
@@ -149,11 +133,7 @@ def codes_of_rows(columns: Iterable[IntArray]) -> IntArray:
 
 
 def met_in_order(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """Distinct numbers in the order in which they are met.
-
-    numbers (met,): below ``size``.
-    Returns place (met,).
-    """
+    """Distinct numbers below ``size`` in the order in which they are met; the place of each."""
     first = np.full(size, len(numbers))
     # Of several writes to one place the last stays.
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
@@ -171,11 +151,7 @@ def place_values(base: int, digits: int) -> NDArray[Any]:
 
 
 def spread(first: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows of a ragged table.
-
-    first, count (owners,): where the rows of each owner begin, and how many there are.
-    Returns owner, row (rows,).
-    """
+    """Owner and row of each row of a ragged table: where those of each owner begin, how many."""
     owner = np.repeat(np.arange(len(count)), count)
     begin = np.cumsum(count) - count
     return owner, np.arange(len(owner)) + (first - begin)[owner]

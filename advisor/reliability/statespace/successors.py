@@ -1,7 +1,6 @@
 """Successor tables: failure and repair transitions, and the partition transitions they cause.
 
-Both are evaluated once for each case, by :mod:`advisor.reliability.failures.fault_processes` and by
-the partition's transition table, and held as arrays, so that many states are explored at once.
+Both are evaluated once for each case and held as arrays, so that many states are explored at once.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.transition_table import PartitionTransitionTable
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.lumping import broker_state_count
-from advisor.reliability.statespace.state_index import Numbering, Pairs, place_values, spread
+from advisor.reliability.statespace.state_index import Numbering, Pairs, place_values
 
 _CAUSES, _LEADER_CHANGE = int(Effect.CAUSES), int(Effect.LEADER_CHANGE)
 _LOSS, _TAIL = int(Effect.LOSS), int(Effect.TAIL)
@@ -85,12 +84,10 @@ class EventSequences:
 
 
 class FaultTransitions:
-    """Failures and repairs of the brokers, one row each.
+    """Failures and repairs of the brokers, one row each; those of a broker state follow each other.
 
-    numbers: of the codes of broker states.
     own, racks (broker_states, slots): condition and rack of each slot's broker.
     waits (broker_states, outages): how many slots are in each outage.
-    first, count (broker_states,).
     rate, events, after (rows,): number of the rate's name, of the events, and the brokers'
         conditions afterwards.
     outages (rows,): number of the outages afterwards, whichever brokers have them.
@@ -197,9 +194,8 @@ class PartitionTransitions:
         matters.
     following, effects, gaps (rows,): the partition's next state, what happened as bits, and the
         number of the gap map.
-    ways (rows,): how many equally likely outcomes the same events have; their rows follow each
+    ways (rows,): how many equally likely outcomes the same events have, in rows one after the
         other.
-    gap_maps: old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
     def __init__(
@@ -305,37 +301,30 @@ class PartitionTransitions:
         return number
 
 
-class Decisions:
-    """Elections by an operator, of partitions whose electable replicas cannot return."""
+class Ends:
+    """Copies that complete, one for each copying replica, and elections by an operator."""
 
     def __init__(self, table: PartitionTransitionTable, sequences: EventSequences) -> None:
         self._table = table
-        self._event = sequences.number(((red.DECIDED, (0,)),)) if table.constants.operator else -1
-
-    def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
-        """Index of the partition asked about, and the event, for every election possible."""
-        states = self._table.states
-        waits = [
-            place
-            for place, number in enumerate(partition.tolist() if self._event >= 0 else ())
-            if red.operator_can_elect(states[number])
-        ]
-        return np.array(waits, dtype=np.int64), np.full(len(waits), self._event)
-
-
-class Copies:
-    """Transitions by which a copy completes, one for each copying replica."""
-
-    def __init__(self, table: PartitionTransitionTable, sequences: EventSequences) -> None:
-        self._table = table
-        self._done = np.array(
+        self._copied = np.array(
             [sequences.number(((red.COPIED, (slot,)),)) for slot in range(table.replicas)]
         )
+        decides = table.constants.operator
+        self._decided = sequences.number(((red.DECIDED, (0,)),)) if decides else -1
 
-    def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
+    def of_copies(self, partition: IntArray) -> tuple[IntArray, IntArray]:
         """Index of the partition asked about, and the events, for every copy that can end."""
         copying = [self._table.copying(number) for number in partition.tolist()]
         count = np.array([len(slots) for slots in copying], dtype=np.int64)
         slots = np.array([slot for slots in copying for slot in slots], dtype=np.int64)
-        owner, _ = spread(np.cumsum(count) - count, count)
-        return owner, self._done[slots]
+        return np.repeat(np.arange(len(count)), count), self._copied[slots]
+
+    def by_operator(self, partition: IntArray) -> tuple[IntArray, IntArray]:
+        """Index of the partition asked about, and the event, for every election possible."""
+        states = self._table.states
+        waits = [
+            place
+            for place, number in enumerate(partition.tolist() if self._decided >= 0 else ())
+            if red.operator_can_elect(states[number])
+        ]
+        return np.array(waits, dtype=np.int64), np.full(len(waits), self._decided)

@@ -109,7 +109,7 @@ def test_ok_needs_met_goals_nothing_critical_and_nothing_broken() -> None:
     found = audit(Cluster(SIX, (dead,)), CLOUD)
     assert (found.topics[0].severity, found.ok) == ("ok", False)
     assert found.quick_verdict.now == ("dead: 1 of 1 partition without a leader",)
-    assert found.topics[0].missed == "1 of 1 partition without a leader"
+    assert found.topics[0].broken == ("1 of 1 partition without a leader",)
     assert "now 1 of 1 partition without a leader" in found.topics[0].sentence
 
 

@@ -93,7 +93,7 @@ def test_one_in_sync_replica_differs_from_two() -> None:
     assert fine.ok
     assert not bad.ok
     assert "KRA110" in {f.code for f in bad.findings} - {f.code for f in fine.findings}
-    assert bad.topics[0].missed == "1 of 1 partition with one in-sync replica left"
+    assert bad.topics[0].broken == ("1 of 1 partition with one in-sync replica left",)
     assert fine.now != bad.now
     assert fine.explain() != bad.explain()
     both = audit(Cluster(SIX, (two, one)), CARD, goals=LOOSE)

@@ -3,7 +3,8 @@
 import pytest
 
 from advisor.advice.audits.audit import audit
-from advisor.advice.audits.sarif import FACTOR, MIN_ISR, Lines
+from advisor.advice.audits.sarif import Lines
+from advisor.advice.findings.catalogue import FACTOR, MIN_ISR
 from advisor.cluster import load_cluster
 from advisor.reliability.failures.failure_model import FailureModel
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from advisor.cluster import Cluster, Partition, Topic, format_describe, load_cluster
 from advisor.cluster.formats import describe
-from advisor.cluster.formats.describe import parse_configs, parse_describe, read_describe
+from advisor.cluster.formats.describe import parse_configs, read_describe
 from advisor.errors import InputError
 
 SAMPLES = {
@@ -37,6 +37,10 @@ SAMPLES = {
         "\tElr: N/A\tLastKnownElr: N/A\n"
     ),
 }
+
+
+def parse_describe(text, source):
+    return read_describe(text, source).topics
 
 
 def only(text):

@@ -23,14 +23,12 @@ from advisor.lessons.clients.scripted_broker import (
     TIMED_OUT,
     TOO_LARGE,
     Answer,
-    SequenceRules,
     Verdict,
     Written,
     check_sequence,
     fail_over,
     in_turn,
     outage,
-    sequence_rules,
 )
 from advisor.protocol.rules.config import Config
 
@@ -296,7 +294,7 @@ def test_nothing_acknowledged_is_lost_while_the_leader_lives(
     assert got.lost == ()
 
 
-def test_the_first_request_may_be_overtaken_since_2_5() -> None:
+def test_the_first_request_may_be_overtaken() -> None:
     """KAFKA-15591: a leader without producer state accepts any first sequence number."""
     script = in_turn(NOT_LEADER)
     got = deliver(in_flight(SAFE, 2), 2, script)
@@ -305,11 +303,6 @@ def test_the_first_request_may_be_overtaken_since_2_5() -> None:
         (1, None),
         (0, "TimeoutException"),
     ]
-    assert deliver(
-        in_flight(SAFE.changed(kafka_version="2.4", acks="all", enable_idempotence=True), 2),
-        2,
-        script,
-    ).log == (0, 1)
     assert deliver(in_flight(SAFE, 1), 2, script).log == (0, 1)
 
 
@@ -355,13 +348,4 @@ def test_sequence_number_check(
     log: tuple[Written, ...], epoch: int, sequence: int, verdict: Verdict
 ) -> None:
     """``ProducerAppendInfo.checkSequence`` with the last five batches retained."""
-    assert check_sequence(log, epoch, sequence, sequence_rules("4.2")) == verdict
-
-
-def test_sequence_rules_by_version() -> None:
-    """One batch in 0.11, five since 1.0 (KAFKA-5494); any first number since 2.5 (KIP-360)."""
-    assert sequence_rules("0.11") == SequenceRules(1, False)
-    assert sequence_rules("1.0") == SequenceRules(5, False)
-    assert sequence_rules("2.5") == SequenceRules(5, True)
-    assert check_sequence(LOG, 0, 5, sequence_rules("0.11")).error == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    assert check_sequence((), 0, 5, sequence_rules("2.4")).error == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert check_sequence(log, epoch, sequence) == verdict

@@ -48,7 +48,7 @@ def test_the_worst_come_first_and_the_others_by_kind(advice: Recommendation, jud
     assert [row["topic"] for row in rows[:MOST_ROWS]] == names[:MOST_ROWS]
     numbers = [re.match(r"([\d,]+) topics$", row["topic"]) for row in rows[MOST_ROWS:]]
     assert sum(int(found[1]) for found in numbers if found) == TOPICS - MOST_ROWS
-    kinds = {(t.choice.name, t.missed) for t in judged.topics[MOST_ROWS:]}
+    kinds = {(t.choice.name, t.broken, t.choice.unmet) for t in judged.topics[MOST_ROWS:]}
     assert len(rows) - MOST_ROWS == len(kinds) > 1
     assert f"The other {TOPICS - MOST_ROWS} of {TOPICS} are not shown one by one" in table["hidden"]
     for row in rows[MOST_ROWS:]:

@@ -4,7 +4,13 @@ import itertools
 
 import pytest
 
-from advisor.protocol.rules.versions import parse_version, rules_for
+from advisor.protocol.rules.versions import (
+    DEFAULTS,
+    NEWEST_KNOWN,
+    default,
+    parse_version,
+    rules_for,
+)
 
 SWITCHES = {
     "min_isr_supported": "0.8.2",
@@ -27,6 +33,14 @@ RELEASES = [
     "2.0.1", "2.1", "2.4", "2.5", "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5",
     "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4",
 ]  # fmt: skip
+
+
+def test_the_releases_go_to_the_newest_and_have_every_default() -> None:
+    """A version that is added, or a default that changes there, is tested as well."""
+    assert RELEASES[-1] == NEWEST_KNOWN
+    for option, defaults in DEFAULTS.items():
+        values = {default(option, release) for release in RELEASES}
+        assert values >= {value for _, value in defaults}, option
 
 
 @pytest.mark.parametrize(("switch", "since"), SWITCHES.items())

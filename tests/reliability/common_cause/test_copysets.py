@@ -12,10 +12,10 @@ from advisor.errors import InputError
 from advisor.reliability.common_cause import copysets as module
 from advisor.reliability.common_cause.copysets import (
     chance_all_lost,
-    chance_any_lost,
     copysets,
     pairs_by_union,
 )
+from published import chance_any_lost
 
 BROKERS = 9
 PLACEMENTS = st.lists(

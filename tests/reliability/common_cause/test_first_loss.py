@@ -6,15 +6,16 @@ import math
 import random
 from collections import Counter, defaultdict
 
+import numpy as np
 import pytest
 
 import advisor
 from advisor.reliability.common_cause.first_loss import any_loss
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass, place
-from advisor.reliability.common_cause.set_losses import SetLosses, Tails
+from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
-from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.workload import Workload
 
 HOURS = 8760.0
@@ -42,8 +43,9 @@ def losses_of(pattern: tuple[int, ...], tails: Tails | None) -> SetLosses:
     per_year = {name: 1e-4 * (1 + sum(pattern)) / (3 + i) for i, name in enumerate(STRIKES)}
     total = sum(per_year.values())
     cluster_size = 1.0 if tails else 1.1 + sum(pattern)
-    first = FirstLoss(cluster_size * HOURS / total, -math.expm1(-total), "")
-    return SetLosses(first, per_year, tails=per_year if tails else {})
+    hours, chance = np.array([cluster_size * HOURS / total]), np.array([-math.expm1(-total)])
+    often = {name: np.array([amount]) for name, amount in per_year.items()}
+    return SetLosses(FirstOfSet(hours, chance, ""), often, tails=often if tails else {})
 
 
 def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object]:
@@ -69,9 +71,9 @@ def set_by_set(
         # By the pattern of most of its partitions.
         most = max(patterns.values())
         losses = losses_of(min(p for p, count in patterns.items() if count == most), tails)
-        first = HOURS / losses.first.mean_hours / sum(losses.per_year.values())
+        first = float(HOURS / losses.first.mean_hours[0] / sum(losses.per_year.values())[0])
         for mechanism, of_all in losses.per_year.items():
-            flux = of_all * first
+            flux = float(of_all[0]) * first
             sites = sites_of(mechanism, replicas[: tails.leaders] if tails else replicas, where)
             if not STRIKES[mechanism]:
                 often[mechanism] += flux
@@ -95,7 +97,7 @@ def test_grouped_sets_lose_as_set_by_set(exchangeable: Exchangeable, tails: Tail
     where = some_sets(60)
     classes = where.replica_set_classes(exchangeable)
     losses = {pattern: losses_of(pattern, tails) for pattern in classes}
-    found = any_loss(losses, STRIKES.__getitem__, where, exchangeable, tails)
+    found = any_loss(losses, StrikeRates.of([STRIKES]), where, exchangeable, tails).of(0)
     assert len(classes) > 1
     assert sum(sets.partitions for sets in classes.values()) == 60
     expected = set_by_set(where, exchangeable, tails)

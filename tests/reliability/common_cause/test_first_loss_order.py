@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -15,8 +16,8 @@ from advisor.reliability.common_cause.first_loss import (
     any_loss,
 )
 from advisor.reliability.common_cause.placement import place
-from advisor.reliability.common_cause.set_losses import SetLosses, Tails
-from advisor.reliability.solver.first_passage import FirstLoss
+from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails
+from advisor.reliability.common_cause.struck_racks import StrikeRates
 from sampled_runs import AT_ONCE, card
 
 YEAR = 8760.0
@@ -46,8 +47,9 @@ tails_or_none = st.sampled_from(TAILS)
 def losses(per_year: Fluxes, share: float, tails: Tails | None) -> SetLosses:
     """Losses of one set, a share of them first losses; all are tails if there are any."""
     rate = share * math.fsum(per_year.values())
-    first = FirstLoss(YEAR / rate, -math.expm1(-rate), "drawn")
-    return SetLosses(first, per_year, tails=per_year if tails else {})
+    first = FirstOfSet(np.array([YEAR / rate]), np.array([-math.expm1(-rate)]), "drawn")
+    often = {name: np.array([amount]) for name, amount in per_year.items()}
+    return SetLosses(first, often, tails=often if tails else {})
 
 
 def first_of(
@@ -60,7 +62,7 @@ def first_of(
     where = place(CLUSTER, PAIRS, len(sets), tuple(sets))
     both = zip(PATTERNS, found, shares, strict=True)
     each = {pattern: losses(per_year, share, tails) for pattern, per_year, share in both}
-    return any_loss(each, lambda mechanism: STRIKES[mechanism], where, tails=tails)
+    return any_loss(each, StrikeRates.of([STRIKES]), where, tails=tails).of(0)
 
 
 def no_later(one: AnyLoss, other: AnyLoss) -> bool:

@@ -58,7 +58,8 @@ def written_out(
 
 def any_picked(sets: list[tuple[int, ...]], chances: tuple[float, ...], share: float) -> AnyPicked:
     """The same by the package."""
-    return PickedBrokers({PATTERN: sets}).any_loss({PATTERN: np.array(chances)}, share)
+    by_count = {PATTERN: np.array(chances)[:, None]}
+    return PickedBrokers({PATTERN: sets}).any_loss(by_count, np.array([share]))
 
 
 @pytest.mark.parametrize("chances", [ALL_OR_NOTHING, GRADED])
@@ -106,7 +107,7 @@ def test_an_event_that_strikes_every_broker_is_counted_at_once(brokers: int) -> 
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.3, 1.0])
 def test_the_number_of_picked_brokers_is_binomial(brokers: int, share: float) -> None:
     """Against exact fractions, on a cluster whose binomial coefficients overflow as well."""
-    found, odds = picked_brokers.binomial(brokers, share), Fraction(share)
+    found, odds = picked_brokers.binomial(brokers, np.array([share]))[:, 0], Fraction(share)
     for picked in {0, 1, brokers // 2, brokers - 1, brokers}:
         exact = math.comb(brokers, picked) * odds**picked * (1 - odds) ** (brokers - picked)
         wanted = float(exact) if exact > Fraction(1, 10**300) else 0.0

@@ -8,7 +8,7 @@ import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.compiled import renewal_kernel
+from advisor.reliability.sampler.compiled import fault_kernel
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from renewal_oracle import Crowd, lognormal, weibull
@@ -191,7 +191,7 @@ def test_plans_differ_where_their_times_do() -> None:
         for shape in (0.5, 2.0)
     ]
     plans: list[Plan] = [plan_for(MANY_RACKS, TRIO, model, QUIET) for model in cards]
-    assert len({plan.fingerprint() for plan in plans}) == len(plans)
+    assert len({plan.fingerprint for plan in plans}) == len(plans)
     assert plans[3].clumping == pytest.approx(5.0)
 
 
@@ -207,7 +207,7 @@ def test_the_tournament_finds_the_first_clock(clocks: int) -> None:
     for step in range(300):
         number = step if step < clocks else int(rng.integers(clocks))
         due = math.inf if rng.random() < 0.2 else float(rng.random())
-        renewal_kernel._set_due.py_func(sim, number, due)
+        fault_kernel._set_due.py_func(sim, number, due)
         dues = [clock.due for clock in sim.renewals]
         assert sim.control[0].next_renewal == min(dues) or step < clocks - 1
         if clocks > 1 and step >= clocks - 1:

@@ -17,9 +17,8 @@ from advisor import Cluster, Config, FailureModel, evaluate
 from advisor.errors import AdvisorError, InputError
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.intervals.rates import HEAVIER, Ratio, rate, share, waiting_time
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.intervals import HEAVIER, Ratio, rate, share, waiting_time
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import MANY_RACKS, QUIET, TRIO, card, sample
 

@@ -10,8 +10,7 @@ from advisor import Cluster, Workload, evaluate
 from advisor.reliability.sampler import block as blocks
 from advisor.reliability.sampler import initial_state
 from advisor.reliability.sampler import plan as plans
-from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.cycles.block import run_block
+from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import (

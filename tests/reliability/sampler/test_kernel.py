@@ -13,12 +13,11 @@ from advisor.errors import InputError
 from advisor.reliability import measure_table
 from advisor.reliability.partition.transition_table import partition_transition_table
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.compiled import transition_tables
-from advisor.reliability.sampler.compiled.copy_kernel import note_copies
+from advisor.reliability.sampler.compiled.partition_kernel import note_copies
 from advisor.reliability.sampler.compiled.transition_tables import tables
 from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.plan import Block
+from advisor.reliability.sampler.plan import Block, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import FAR, MANY_RACKS, QUIET, TRIO, YEAR, card, off_by, sample
 

@@ -6,7 +6,7 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_mode
 from advisor.errors import InputError
 from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.sampler import methods
-from advisor.reliability.sampler.intervals.rates import fullness
+from advisor.reliability.sampler.intervals import fullness
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.plan_reader import plan_for

@@ -13,7 +13,7 @@ from advisor import Cluster, Config, evaluate
 from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.compiled import renewal_kernel
+from advisor.reliability.sampler.compiled import fault_kernel
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block
 from advisor.reliability.sampler.plan_reader import plan_for
@@ -50,7 +50,7 @@ KINDS: dict[str, tuple[dict[str, Any], Any]] = {
 @pytest.fixture(scope="module")
 def drawn() -> Callable[..., np.ndarray]:
     """Draw with the kernel's own functions: whole times, or what is left of them."""
-    draw, around = renewal_kernel.draw, renewal_kernel.draw_length_biased
+    draw, around = fault_kernel.draw, fault_kernel.draw_length_biased
 
     def fill(rng: Any, sim: Any, whole: bool, found: Any) -> None:
         for place in range(len(found)):

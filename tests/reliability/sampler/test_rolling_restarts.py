@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.sampler.block import RollingRow, run_block, run_rolling_block
-from advisor.reliability.sampler.intervals.rates import Ratio, rate
+from advisor.reliability.sampler.intervals import Ratio, rate
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import FAR, QUIET, TRIO, YEAR, off_by, sample
@@ -309,9 +309,9 @@ def test_without_a_calendar_nothing_changed() -> None:
     plain, even = (
         plan_for(SIX, TRIO, card, Workload(hourly=hourly)) for hourly in (None, (3.0,) * 24)
     )
-    assert plain.fingerprint() == even.fingerprint()
+    assert plain.fingerprint == even.fingerprint
     assert run_block(plain, Block(1, 2, 50)) == run_block(even, Block(1, 2, 50))
     by_hour = plan_for(SIX, TRIO, card, Workload(hourly="office hours"))
-    assert by_hour.fingerprint() != plain.fingerprint()
-    at = {hour: plan_for(SIX, TRIO, model(hour=hour), QUIET).fingerprint() for hour in (1, 2)}
+    assert by_hour.fingerprint != plain.fingerprint
+    at = {hour: plan_for(SIX, TRIO, model(hour=hour), QUIET).fingerprint for hour in (1, 2)}
     assert at[1] != at[2]

@@ -5,17 +5,70 @@ are all in the same state. Of a large cluster, one group by broker and slot is f
 with the sum of their partitions; it is one more entry of ``sim.sets``. A set is followed by itself
 from when a second of its brokers is struck, or copies of its log begin, or the controller quorum is
 lost, until it is as at the start again. So an event of 1,000 brokers with 100,000 partitions
-touches three groups instead of 300 sets.
+touches three groups instead of 300 sets. Traffic by the hour says how full the logs of sets are.
 """
 
 from __future__ import annotations
 
+import math
+
 from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.compiled.traffic_kernel import mean_hours
 from advisor.reliability.solver.jit import called, inlined
 
-_WELL = WELL
+
+@inlined
+def mean_hours(sim: KernelState, since: float, until: float) -> float:
+    """Hours of mean traffic in which as many records are written as between two times."""
+    if sim.control[0].hourly_traffic == 0:
+        return until - since
+    return _mean_hours_until(sim, until) - _mean_hours_until(sim, since)
+
+
+@called
+def _mean_hours_until(sim: KernelState, time: float) -> float:
+    at = time + sim.control[0].hour_at_time_0
+    days = math.floor(at / 24.0)
+    hour = min(int(at - 24.0 * days), 23)
+    rest = at - 24.0 * days - hour
+    return float(24.0 * days + sim.traffic[hour] + rest * _step(sim, hour))
+
+
+@inlined
+def traffic_at(sim: KernelState, time: float) -> float:
+    """Traffic of the hour, in units of the mean."""
+    if sim.control[0].hourly_traffic == 0:
+        return 1.0
+    at = (time + sim.control[0].hour_at_time_0) % 24.0
+    return float(_step(sim, min(int(at), 23)))
+
+
+@inlined
+def _step(sim: KernelState, hour: int) -> float:
+    return float(sim.traffic[hour + 1] - sim.traffic[hour])
+
+
+@called
+def given_up_before(sim: KernelState, outage_hours: float) -> float:
+    """Hours of the wait for a hung follower that are given up, given the outage that follows."""
+    control = sim.control[0]
+    if outage_hours > control.budget_hours:
+        return float(control.hung_stall_hours)
+    return given_up_hung(sim, max(control.delivery_hours - outage_hours, 0.0))
+
+
+@inlined
+def given_up_hung(sim: KernelState, hours: float) -> float:
+    """Mean hours of the wait for a hung follower beyond a producer's timeouts."""
+    control = sim.control[0]
+    patience, lag = min(control.waiting_budget_hours, hours), control.lag_hours
+    if patience <= lag:
+        return float(control.hung_stall_hours - patience)
+    # The wait is uniform between 1 and 1.5 lag times.
+    left = max(1.5 * lag - patience, 0.0)
+    return float(left * left / lag) if left > 0.0 else 0.0
+
+
 # Number of the state in which a partition begins: healthy, with its preferred leader.
 _FIRST = 0
 
@@ -238,7 +291,7 @@ def _join_groups(sim: KernelState, s: int) -> None:
     """
     for slot in range(sim.slots.shape[1]):
         _rest(sim, sim.slots[s, slot])
-        if sim.brokers[sim.slots[s, slot]].condition != _WELL:
+        if sim.brokers[sim.slots[s, slot]].condition != WELL:
             return
     if _other_active(sim, s, -1) >= 0:
         return
@@ -254,7 +307,7 @@ def _join_groups(sim: KernelState, s: int) -> None:
 @inlined
 def _rest(sim: KernelState, b: int) -> None:
     """Note whether a broker is well and all its groups are as at the start again."""
-    if sim.brokers[b].active == 0 or sim.brokers[b].condition != _WELL:
+    if sim.brokers[b].active == 0 or sim.brokers[b].condition != WELL:
         return
     for slot in range(sim.slots.shape[1]):
         if not _as_at_start(sim, group_of(sim, b, slot)):

@@ -25,7 +25,6 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.solver.jit import called, inlined
 
-_WELL = WELL
 # Of `ISOLATED.state`.
 _UNKNOWN, _KNOWN, _REPLAYED = range(3)
 _NONE = 0
@@ -224,7 +223,7 @@ def go_on_with_replay(table: Table, sim: KernelState) -> None:
     control = sim.control[0]
     place = control.replaying - 1
     entry, b = sim.isolated[place], place % control.brokers
-    if sim.brokers[b].condition != _WELL:
+    if sim.brokers[b].condition != WELL:
         if not _is_writable(table, sim, b):
             entry.state = _REPLAYED
         return

@@ -3,6 +3,7 @@
 `run` returns MISSING when the transition table lacks an entry, and continues from the same point
 when it is called again with the entry filled in.
 
+The calendar of rolling restarts strikes at fixed times of the simulated clock, between two events.
 A rolling restart that is sampled alone begins with a healthy cluster, or, if it does not wait,
 ``span_hours`` later. For ``accelerated_hours`` from then the first failure has its rate multiplied
 by ``acceleration``. What is counted is weighted with the likelihood ratio of the path, so that the
@@ -16,49 +17,103 @@ from __future__ import annotations
 import math
 from types import ModuleType
 
+import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures import mechanism, mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.failures.times import time_distribution
 from advisor.reliability.partition import effects, log_levels, reduced_state
 from advisor.reliability.sampler.compiled import (
-    calendar_kernel,
-    copy_kernel,
     fault_kernel,
     group_kernel,
     isolated_kernel,
-    memory_layout,
     partition_kernel,
-    quorum_kernel,
-    renewal_kernel,
-    traffic_kernel,
     transition_tables,
 )
-from advisor.reliability.sampler.compiled.calendar_kernel import (
-    GOING,
-    IDLE,
-    WAITING,
-    go_on,
-    take_turn,
-)
-from advisor.reliability.sampler.compiled.fault_kernel import next_event
-from advisor.reliability.sampler.compiled.group_kernel import settle
+from advisor.reliability.sampler.compiled import memory_layout as layout
+from advisor.reliability.sampler.compiled.fault_kernel import next_event, set_condition
+from advisor.reliability.sampler.compiled.group_kernel import mark_broker, mark_sets, settle
 from advisor.reliability.sampler.compiled.isolated_kernel import add_isolated, go_on_with_replay
-from advisor.reliability.sampler.compiled.memory_layout import (
-    FINISHED,
-    FIRST_LOSSES,
-    MISSING,
-    NEVER_RECOVERED,
-    RECOVERED,
-    REFUSED,
-    UNWRITABLE,
-    KernelState,
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.sampler.compiled.partition_kernel import (
+    NOTHING,
+    account_for_all,
+    all_known,
+    apply_event,
 )
-from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.solver import jit
 from advisor.reliability.solver.jit import called, entry, inlined
+
+# Of `control.roll_state`: no rolling restart; one that acts when it is due; one that waits until
+# every broker is up and every replica in sync.
+IDLE, GOING, WAITING = 0, 1, 2
+
+
+@called
+def take_turn(rng: Generator, sim: KernelState, well: bool) -> None:
+    """The calendar is due: begin a rolling restart, or go on with the one that is under way."""
+    control = sim.control[0]
+    control.cause, control.event = control.roll_cause, control.roll_event
+    control.second_event = NOTHING
+    control.failover_hours = control.broker_failover_hours
+    if control.roll_state == IDLE:
+        control.roll_state, control.roll_next = GOING, 0
+    if control.roll_next >= control.brokers:
+        _end(sim)
+    elif control.roll_waits == 1 and not well:
+        control.roll_state, control.roll_due = WAITING, np.inf
+    else:
+        _stop_next(rng, sim)
+
+
+@called
+def _stop_next(rng: Generator, sim: KernelState) -> None:
+    """Stop the next brokers; one that is out already is passed over."""
+    control = sim.control[0]
+    place = control.roll_next
+    batch = sim.brokers[place].batch
+    while place < control.brokers and sim.brokers[place].batch == batch:
+        b = sim.brokers[place].rolling
+        place += 1
+        if sim.brokers[b].condition != WELL:
+            continue
+        if control.roll_unclean > 0.0 and rng.random() < control.roll_unclean:
+            control.second_event = control.roll_unclean_event
+            set_condition(rng, sim, b, control.roll_unclean_condition, False)
+            mark_broker(sim, b, True)
+        else:
+            set_condition(rng, sim, b, control.roll_condition, True)
+    mark_sets(sim)
+    control.roll_next = place
+    if control.roll_waits == 1:
+        control.roll_state, control.roll_due = WAITING, np.inf
+    else:
+        control.roll_state = GOING
+        control.roll_due = control.now + control.roll_up_hours + control.roll_pause_hours
+
+
+@called
+def go_on(sim: KernelState) -> None:
+    """All that a rolling restart waited for is well: the next brokers follow after the pause."""
+    control = sim.control[0]
+    if control.roll_next >= control.brokers:
+        _end(sim)
+    else:
+        control.roll_state, control.roll_due = GOING, control.now + control.roll_pause_hours
+
+
+@called
+def _end(sim: KernelState) -> None:
+    """The rolling restart is over; dates that passed meanwhile are left out."""
+    control = sim.control[0]
+    control.roll_state = IDLE
+    while control.roll_date <= control.now:
+        control.roll_date += control.roll_period_hours
+    control.roll_due = control.roll_date
+
 
 # Measures that start from a healthy cluster mean little if it is healthy less often.
 _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
@@ -73,11 +128,11 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
             # What the calendar does happens between two events.
             if not next_event(rng, table, sim, min(until, control.roll_due)):
                 if control.roll_due >= until:
-                    return FINISHED
+                    return layout.FINISHED
                 take_turn(rng, sim, is_well(sim))
             control.event_pending = 1
         if not all_known(table, sim):
-            return MISSING
+            return layout.MISSING
         apply_to_all(rng, table, sim)
         if control.replaying > 0:
             go_on_with_replay(table, sim)
@@ -88,7 +143,7 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
             control.at_risk_since = control.now
         if control.roll_state == WAITING and is_well(sim):
             go_on(sim)
-    return RECOVERED
+    return layout.RECOVERED
 
 
 @inlined
@@ -120,7 +175,7 @@ def _count_moment(sim: KernelState) -> None:
     if control.lost_since_healthy == 0:
         control.at_risk_hours += control.now - control.at_risk_since
         control.first_losses += 1
-        sim.totals[FIRST_LOSSES, control.cause] += 1.0
+        sim.totals[layout.FIRST_LOSSES, control.cause] += 1.0
         control.lost_since_healthy = 1
 
 
@@ -128,7 +183,10 @@ def _count_moment(sim: KernelState) -> None:
 def _begin_alone(rng: Generator, table: Table, sim: KernelState) -> None:
     """Begin a rolling restart that is sampled by itself, and count from here."""
     control = sim.control[0]
-    _reset_totals(table, sim)
+    account_for_all(table, sim)
+    for row in range(sim.totals.shape[0]):
+        for column in range(sim.totals.shape[1]):
+            sim.totals[row, column] = 0.0
     control.roll_begun, control.roll_due = control.now, control.now
     control.roll_state, control.roll_next = GOING, 0
     control.hour_at_time_0 = control.roll_hour - control.now
@@ -148,8 +206,7 @@ def _begin_alone(rng: Generator, table: Table, sim: KernelState) -> None:
 def _end_alone(table: Table, sim: KernelState) -> None:
     """Add what was counted of a rolling restart, weighted, to the sums."""
     control = sim.control[0]
-    for s in range(len(sim.sets)):
-        account(table, sim, s)
+    account_for_all(table, sim)
     struck = control.now >= control.first_strike
     hours = min(control.now, control.first_strike) - control.roll_begun
     weight = 1.0
@@ -160,9 +217,9 @@ def _end_alone(table: Table, sim: KernelState) -> None:
             weight /= control.acceleration
     unwritable, refused, lost = 0.0, 0.0, 0.0
     for cause in range(sim.totals.shape[1]):
-        unwritable += sim.totals[UNWRITABLE, cause]
-        refused += sim.totals[REFUSED, cause]
-        lost += sim.totals[FIRST_LOSSES, cause]
+        unwritable += sim.totals[layout.UNWRITABLE, cause]
+        refused += sim.totals[layout.REFUSED, cause]
+        lost += sim.totals[layout.FIRST_LOSSES, cause]
     control.sum_weight += weight
     control.largest_weight = max(control.largest_weight, weight)
     if struck:
@@ -173,15 +230,6 @@ def _end_alone(table: Table, sim: KernelState) -> None:
     control.sum_lost += weight if lost > 0.0 else 0.0
     # The next failure comes at its own rate again.
     control.next_strike = -1.0
-
-
-@called
-def _reset_totals(table: Table, sim: KernelState) -> None:
-    for s in range(len(sim.sets)):
-        account(table, sim, s)
-    for row in range(sim.totals.shape[0]):
-        for column in range(sim.totals.shape[1]):
-            sim.totals[row, column] = 0.0
 
 
 def _years(rng: Generator, table: Table, sim: KernelState) -> int:
@@ -195,31 +243,28 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
         resting = control.phase == 2
         until = control.year_end + _LONGEST_WAIT if resting else control.year_end
         code = _live(rng, table, sim, until, resting)
-        if code == MISSING:
-            return MISSING
+        if code == layout.MISSING:
+            return layout.MISSING
         if not resting:
             control.lost_years += control.lost_this_year
             control.phase = 2
             if control.roll_alone == 1:
                 _begin_alone(rng, table, sim)
-        elif code == FINISHED:
-            return NEVER_RECOVERED
+        elif code == layout.FINISHED:
+            return layout.NEVER_RECOVERED
         else:
             if control.roll_alone == 1:
                 _end_alone(table, sim)
             control.phase = 0
             control.years_left -= 1
-    for s in range(len(sim.sets)):
-        account(table, sim, s)
+    account_for_all(table, sim)
     add_isolated(sim)
     if control.lost_since_healthy == 0:
         control.at_risk_hours += control.now - control.at_risk_since
-    return FINISHED
+    return layout.FINISHED
 
 
 COMPILED: tuple[ModuleType, ...] = (
-    calendar_kernel,
-    copy_kernel,
     effects,
     fault_kernel,
     group_kernel,
@@ -228,13 +273,10 @@ COMPILED: tuple[ModuleType, ...] = (
     log_levels,
     mechanism,
     mechanisms,
-    memory_layout,
+    layout,
     partition_kernel,
-    quorum_kernel,
     reduced_state,
-    renewal_kernel,
     time_distribution,
-    traffic_kernel,
     transition_tables,
 )
 """Modules that are compiled into the kernel, this one aside."""

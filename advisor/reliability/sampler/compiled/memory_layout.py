@@ -44,7 +44,8 @@ def record_dtype(whole: str, real: str) -> np.dtype[np.void]:
 
 
 # Times are in hours since the block began, unless a comment says otherwise; flags are 0 or 1.
-_CURRENT_EVENT: list[tuple[str, type]] = [
+_FIELDS: list[tuple[str, type]] = [
+    # The current event.
     ("now", _REAL),  # Time of the event.
     ("event", _WHOLE),  # What happens to partitions: an event of `reduced_state`.
     ("second_event", _WHOLE),  # What happens to them next at the same instant; NOTHING for none.
@@ -61,8 +62,7 @@ _CURRENT_EVENT: list[tuple[str, type]] = [
     ("missing_event", _WHOLE),  # the event,
     ("missing_mask", _WHOLE),  # and the bits of the slots that it strikes.
     ("replaying", _WHOLE),  # The entry of `isolated` that is replayed now, from 1; else 0.
-]
-_CLUSTER_STATE: list[tuple[str, type]] = [
+    # The cluster.
     ("brokers_in_outage", _WHOLE),  # Of `KernelState.brokers`, with those that stand for voters.
     ("sets_not_healthy", _WHOLE),  # Sets and groups.
     ("running_count", _WHOLE),  # Clocks of repairs that run.
@@ -79,8 +79,7 @@ _CLUSTER_STATE: list[tuple[str, type]] = [
     ("skipped_per_hour", _REAL),  # Rate of the failures whose outages are skipped.
     ("next_renewal", _REAL),  # When the first clock of `renewals` is due.
     ("striking_renewal", _WHOLE),  # The clock of `renewals` that strikes now, from 1; else 0.
-]
-_YEARS: list[tuple[str, type]] = [
+    # Years.
     ("years_left", _WHOLE),  # Years to be sampled, this one included.
     ("phase", _WHOLE),  # 0: a year is to begin; 1: in a year; 2: after it, until all is healthy.
     ("year_end", _REAL),  # When the year ends.
@@ -88,15 +87,13 @@ _YEARS: list[tuple[str, type]] = [
     ("lost_since_healthy", _WHOLE),  # Flag: one was lost, and not all has been healthy since.
     ("at_risk_since", _REAL),  # When all was first healthy after the last loss.
     ("counted", _WHOLE),  # Bits: what was added to since cycles or paths collected it last.
-]
-_TOTALS: list[tuple[str, type]] = [
+    # Totals.
     ("events", _WHOLE),  # Events that were applied.
     ("loss_moments", _WHOLE),  # Moments at which any partition lost a record.
     ("lost_years", _WHOLE),  # Years with a loss.
     ("first_losses", _WHOLE),  # Losses that ended a time at risk.
     ("at_risk_hours", _REAL),  # Hours from healthy to the next loss.
-]
-_IMPORTANCE: list[tuple[str, type]] = [
+    # Biased cycles.
     ("bias_mode", _WHOLE),  # UNBIASED, BIASED or PLAIN.
     ("likelihood_ratio", _REAL),  # Natural over biased probability of the cycle up to now.
     ("biased_spread", _WHOLE),  # Flag: whether it spreads to a rack is drawn with a biased chance.
@@ -105,8 +102,7 @@ _IMPORTANCE: list[tuple[str, type]] = [
     ("chance_odds", _REAL),  # and of the draws for them.
     ("started_clock", _WHOLE),  # The clock of the outage that began last; -1 for none.
     ("all_flushed_at", _REAL),  # When all is on disk that was written before writes last stopped.
-]
-_ROLLING_RESTARTS: list[tuple[str, type]] = [
+    # Rolling restarts.
     ("roll_state", _WHOLE),  # IDLE, GOING or WAITING, of the calendar's kernel.
     ("roll_next", _WHOLE),  # Place in the order of the next broker to restart.
     ("roll_due", _REAL),  # When the calendar acts next; infinite while it waits for replicas.
@@ -135,8 +131,7 @@ _ROLLING_RESTARTS: list[tuple[str, type]] = [
     ("roll_alone", _WHOLE),  # Flag: each "year" is one rolling restart.
     ("acceleration", _REAL),  # Factor of the rate of the first failure,
     ("accelerated_hours", _REAL),  # for so long from the beginning of a rolling restart.
-]
-_CONSTANTS: list[tuple[str, type]] = [
+    # Constants of the plan.
     ("brokers", _WHOLE),  # Brokers of the cluster.
     ("sets", _WHOLE),  # Replica sets.
     ("grouped", _WHOLE),  # Flag: groups stand for sets in the same state.
@@ -165,18 +160,8 @@ _CONSTANTS: list[tuple[str, type]] = [
     ("hourly_traffic", _WHOLE),  # Flag: traffic changes by the hour of the day.
     ("hour_at_time_0", _REAL),  # Hour of the day at time 0, modulo 24.
 ]
-CONTROL = np.dtype(
-    [
-        *_CURRENT_EVENT,
-        *_CLUSTER_STATE,
-        *_YEARS,
-        *_TOTALS,
-        *_IMPORTANCE,
-        *_ROLLING_RESTARTS,
-        *_CONSTANTS,
-    ]
-)
-"""One record: what is not of one broker or set. Its fields stand above, by what they are about."""
+CONTROL = np.dtype(_FIELDS)
+"""One record: what is not of one broker or set."""
 
 STRIKE = record_dtype(
     "cause targets scope event reach condition excluded by_chance turned turned_reach turned_event "
@@ -209,17 +194,15 @@ SET = record_dtype(
 class KernelState(NamedTuple):
     """The state of a simulated cluster.
 
-    control (1,).
     strikes (kinds of mechanisms,): ``targets`` brokers, racks or clusters (``scope``) are struck
         ``per_hour`` altogether: those out of service no further than ``reach``, by ``event``; they
         get ``condition``. If it is ``by_chance``, each is struck with probability ``share``, or, if
         ``turned`` is not WELL, gets that condition instead. None is struck while a broker is in a
         condition whose bit ``excluded`` holds. Each other rack is struck, too, with probability
         ``spreads``, and a second broker with ``overlaps``; ``biased_`` probabilities are those with
-        bias. A new leader is elected after ``failover_hours``. A mechanism with clocks has
-        ``per_hour`` 0; then ``probability`` is that of this kind, given an event of the mechanism.
-        Of how many brokers it is ``known`` what an isolated outage adds; and how many were
-        ``skipped``, of those that begin ``skipped_per_hour``.
+        bias. A mechanism with clocks has ``per_hour`` 0; then ``probability`` is that of this kind,
+        given an event of the mechanism. Of how many brokers it is ``known`` what an isolated outage
+        adds; and how many were ``skipped``, of those that begin ``skipped_per_hour``.
     outages (conditions,): by condition of a broker: mechanism, severity on the scale of `Strikes`,
         events at the beginning and end, mean hours and gamma shape (0 if the duration has a
         ``distribution``), and how many brokers are in it; whether a rack is out, and whether the
@@ -227,11 +210,10 @@ class KernelState(NamedTuple):
         Brokers that were struck together and return together share ``first_clock``, or one for each
         rack, ``stride`` apart; -1: each broker has its own.
     racks (racks,): its brokers are ``members[start:end]``; and its voters of the controller quorum.
-    members (brokers,).
-    brokers (brokers,): its condition, its rack, the clock of ``renewals`` that struck it (from 1;
-        0: none), and the sets on it: ``served[start:end]``; whether it is ``active``: out, or one
-        of its groups is not as at the start; how many sets on it are ``followed``; whether this
-        event has ``struck`` it (2: its second event), and by place the brokers that are ``marked``,
+    brokers (brokers,): its condition, its rack, the clock of ``renewals`` that struck it (from 1),
+        and the sets on it: ``served[start:end]``; whether it is ``active``: out, or one of its
+        groups is not as at the start; how many sets on it are ``followed``; whether this event has
+        ``struck`` it (2: its second event), and by place the brokers that are ``marked``,
         ``control.struck_count`` of them. Behind the ``control.brokers`` brokers stands one for each
         rack with voters that has none, and last the controller quorum. By place in the order of
         rolling restarts: the broker that is ``rolling``, and the number of its ``batch``.
@@ -239,36 +221,29 @@ class KernelState(NamedTuple):
     beside (sets * slots, slots - 1): the other brokers of each set in ``served``: next to each
         other, for they are read most.
     copies (copies,): a broker, how many sets are being copied, and its place among those that run;
-        by place, the copy ``filling`` a disk, ``control.running_copies`` of them. Sets on the same
-        brokers share one.
+        by place, the copy ``filling`` a disk. Sets on the same brokers share one.
     copy_of (sets, slots): the copy that fills each slot.
     clocks (clocks,): each broker's, then those of brokers that return together: when it is due, its
-        place among the running ones (-1: off), how many brokers wait for it, their condition and
-        rack, and its number among the repairs that ever waited for a crew (0: it does not).
-    running (clocks,): the clocks that run, ``control.running_count`` of them.
-    distributions (distributions,): distributions of times: the kind as in `time_distribution`, the
-        factor of its standard form, its parameter, and where its values stand:
+        place among the ``running`` ones (-1: off), how many brokers wait for it, their condition
+        and rack, and its number among the repairs that ever waited for a crew (0: it does not).
+    distributions (distributions,): the kind as in `time_distribution`, the factor of its standard
+        form, its parameter, and where its observed times stand, in units of their mean:
         ``values[start:end]``.
-    values: observed times in units of their mean, one list after the other.
     renewals (clocks of mechanisms that are not exponential,): the distribution of its times, the
         first of the mechanism's kinds and their number, the broker, rack or cluster that it
         strikes, how many brokers are out by it, when it is due (infinite while any is), and since
         when it runs (infinite if it only waits for an outage to end).
     earliest (those clocks,): the tree of its tournament; place 1 holds the clock that is due first.
     sets (sets + groups,): first ``control.sets`` sets; then, if ``control.grouped``, a group for
-        each broker and slot (see :mod:`~advisor.reliability.sampler.compiled.group_kernel`).
-        Partition state; bits of the slots that the event strikes (``mask``), and that the second
-        event does, and both once more while they wait for the quorum's event (``deferred_``); from
-        1, the mechanism of a follower that acknowledgements waited for when writes stopped
-        (``stall_cause``); whether it is not healthy; whether it is ``followed`` by itself, not by
-        groups; its ``place`` among those that need an operator, and by place the set that does
-        (``undecided``), ``control.undecided_count`` of them; partitions (``weight``); until when
-        time is accounted for; when writes stopped; when everything written is on disk
-        (``flushed_at``); and the records that every log holds (``base_records``).
+        each broker and slot (see `group_kernel`). Partition state; bits of the slots that the event
+        strikes (``mask``), and that the second event does, and both once more while they wait for
+        the quorum's event (``deferred_``); from 1, the mechanism of a follower that
+        acknowledgements waited for when writes stopped (``stall_cause``); its ``place`` among those
+        that need an operator, and by place the set that does (``undecided``); partitions
+        (``weight``); until when time is accounted for; when writes stopped; when everything written
+        is on disk (``flushed_at``); and the records that every log holds (``base_records``).
     slots (sets + groups, slots): brokers; -1 in a group for those that are healthy, whichever they
         are.
-    gaps (sets + groups, gaps).
-    moved (gaps,).
     attribution (sets + groups, columns): shares of the causes of an outage, kept while a set cannot
         be written.
     touched (sets + groups,): the sets and groups that the event strikes, ``control.touched_count``
@@ -278,11 +253,10 @@ class KernelState(NamedTuple):
         destroyed it).
     outages_by_length (OUTAGE_BINS,): write outages that have ended, of all partitions.
     traffic (25,): hours of mean traffic from midnight to each full hour.
-    isolated (kinds * brokers,): outages of one broker that begin and end with all else healthy, by
-        kind and broker: the ``state`` of what is known about them, how many ``times`` one was
-        counted and not replayed, and how many ``outages`` of writes it brings, all of one
-        ``length``.
-    isolated_totals (kinds * brokers, ENTRIES): what one adds to the totals of its cause.
+    isolated, isolated_totals (kinds * brokers, ...): outages of one broker that begin and end with
+        all else healthy: the ``state`` of what is known about them, how many ``times`` one was
+        counted and not replayed, how many ``outages`` of writes it brings, all of one ``length``,
+        and what it adds to the totals of its cause.
     replayed_totals, replayed_outages: as ``totals`` and ``outages_by_length``, and in their place
         while one is replayed.
     """

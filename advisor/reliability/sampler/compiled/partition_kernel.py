@@ -1,8 +1,9 @@
-"""Partition transitions and accounting, compiled: what an event does to the sets that it strikes.
+"""What an event does to the sets that it strikes, compiled: transitions, copies, accounting.
 
-Next states are looked up in the tables of
-:mod:`~advisor.reliability.sampler.compiled.transition_tables`. All partitions on one replica set
-share one state; records and losses are counted for each of them.
+All partitions on one replica set share one state; records and losses are counted for each of them.
+The controller quorum is lost while its own clock runs, or while racks with half of the voters or
+more are out: before the brokers of the racks are struck, and back after they are, each as a step
+of its own at the same instant.
 """
 
 from __future__ import annotations
@@ -15,31 +16,17 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
-from advisor.reliability.sampler.compiled.copy_kernel import note_copies, note_undecided
-from advisor.reliability.sampler.compiled.group_kernel import split_group
-from advisor.reliability.sampler.compiled.memory_layout import (
-    BINS_PER_DECADE,
-    LOSS_EVENTS,
-    NO_CAUSE,
-    NO_DISK,
-    OUTAGE_BINS,
-    OUTAGES_COUNTED,
-    RECORDS_LOST,
-    REFUSED,
-    SHORTEST_OUTAGE_S,
-    STALLED,
-    TOTALS_COUNTED,
-    UNREADABLE,
-    UNWRITABLE,
-    KernelState,
-)
-from advisor.reliability.sampler.compiled.quorum_kernel import rack_outage
-from advisor.reliability.sampler.compiled.traffic_kernel import (
+from advisor.reliability.sampler.compiled import memory_layout as layout
+from advisor.reliability.sampler.compiled.group_kernel import (
+    follow_all,
     given_up_before,
     given_up_hung,
+    mark_sets,
     mean_hours,
+    split_group,
     traffic_at,
 )
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.compiled.transition_tables import (
     EVENTS,
     MASK_BITS,
@@ -49,16 +36,197 @@ from advisor.reliability.sampler.compiled.transition_tables import (
 )
 from advisor.reliability.solver.jit import called, inlined
 
-_WELL = WELL
-_LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (
-    red.LAG,
-    red.LIMP,
-    red.STOP,
-    red.POWER,
-    red.EARLY_POWER,
-)
+NOTHING = -1
+"""Of `control.second_event`: none follows."""
+_LOST, _QUORUM_BACK = red.QUORUM_LOST, red.QUORUM_BACK
+# Of `control.deferred_step`: the next step is that of the brokers, or the quorum's return.
+_BROKERS_NEXT, _QUORUM_NEXT = 1, 2
+
+
+@inlined
+def follow_quorum(sim: KernelState) -> None:
+    """Mark the sets of the brokers that were struck; all sets if the quorum changed its state."""
+    control = sim.control[0]
+    mark_sets(sim)
+    now = _quorum_state(sim)
+    if now == control.quorum_event:
+        return
+    control.quorum_event = now
+    if control.touched_count == 0:
+        _mark_all(sim, now)
+    elif now == _QUORUM_BACK:
+        control.deferred_step = _QUORUM_NEXT
+    else:
+        control.deferred_step = _BROKERS_NEXT
+        control.deferred_event, control.deferred_second_event = control.event, control.second_event
+        _mark_all(sim, now)
+
+
+@inlined
+def _quorum_state(sim: KernelState) -> int:
+    """The event after which the controller quorum is as it is now."""
+    control, condition = sim.control[0], sim.brokers[len(sim.brokers) - 1].condition
+    if condition != WELL:
+        return int(sim.outages[condition].begin)
+    if control.voters > 0:
+        out = 0
+        for rack in range(len(sim.racks)):
+            if sim.racks[rack].voters > 0 and rack_outage(sim, rack) != WELL:
+                out += sim.racks[rack].voters
+        if 2 * out >= control.voters:
+            return _LOST
+    return _QUORUM_BACK
+
+
+@inlined
+def rack_outage(sim: KernelState, rack: int) -> int:
+    """The condition of a rack that is out; else WELL."""
+    for i in range(sim.racks[rack].start, sim.racks[rack].end):
+        condition = sim.brokers[sim.members[i]].condition
+        if sim.outages[condition].of_rack:
+            return int(condition)
+    return WELL
+
+
+@called
+def _mark_all(sim: KernelState, event: int) -> None:
+    """Mark every set; what the event of the brokers marked is deferred to the next step."""
+    control = sim.control[0]
+    follow_all(sim)
+    control.event, control.second_event = event, NOTHING
+    control.touched_count = control.sets
+    for s in range(control.sets):
+        replica_set = sim.sets[s]
+        replica_set.deferred_mask, replica_set.deferred_second_mask = (
+            replica_set.mask,
+            replica_set.second_mask,
+        )
+        replica_set.mask, replica_set.second_mask = 1, 0
+        sim.touched[s] = s
+
+
+@called
+def take_deferred(sim: KernelState) -> None:
+    """Take the second step of this instant."""
+    control = sim.control[0]
+    deferred, control.deferred_step = control.deferred_step, 0
+    if deferred == _QUORUM_NEXT:
+        _mark_all(sim, control.quorum_event)
+        return
+    control.event, control.second_event = control.deferred_event, control.deferred_second_event
+    for s in range(control.sets):
+        replica_set = sim.sets[s]
+        replica_set.mask, replica_set.second_mask = (
+            replica_set.deferred_mask,
+            replica_set.deferred_second_mask,
+        )
+        replica_set.deferred_mask, replica_set.deferred_second_mask = 0, 0
+        if replica_set.mask != 0 or replica_set.second_mask != 0:
+            sim.touched[control.touched_count] = s
+            control.touched_count += 1
+
+
+_E_COPIED, _E_DECIDED = red.COPIED, red.DECIDED
+
+
+@inlined
+def copies_per_hour(sim: KernelState) -> float:
+    """Rate at which one of the running copies ends."""
+    return float(sim.control[0].copies_per_hour * sim.control[0].running_copies)
+
+
+@inlined
+def decisions_per_hour(sim: KernelState) -> float:
+    """Rate at which an operator elects a leader of one of the sets that need it."""
+    return float(sim.control[0].decisions_per_hour * sim.control[0].undecided_count)
+
+
+@called
+def copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
+    """End a copy, or let an operator elect a leader."""
+    decisions = decisions_per_hour(sim)
+    all_per_hour = copies_per_hour(sim) + decisions
+    if decisions > 0.0 and rng.random() * all_per_hour < decisions:
+        _decide(rng, sim)
+    else:
+        _copy_ends(rng, table, sim)
+
+
+@called
+def _decide(rng: Generator, sim: KernelState) -> None:
+    """An operator elects a leader of one of the sets that need it, each with equal probability."""
+    control = sim.control[0]
+    # No electable replica can return with its log: what destroyed the disks is the cause.
+    control.cause = control.no_disk_cause
+    control.event = _E_DECIDED
+    left = min(int(rng.random() * control.undecided_count), control.undecided_count - 1)
+    s = sim.sets[left].undecided
+    sim.sets[s].mask = 1
+    sim.touched[0] = s
+    control.touched_count = 1
+
+
+@called
+def _copy_ends(rng: Generator, table: Table, sim: KernelState) -> None:
+    """One of the running copies ends, each with the same probability; mark the slots it fills."""
+    control = sim.control[0]
+    left = min(int(rng.random() * control.running_copies), control.running_copies - 1)
+    done = sim.copies[left].filling
+    control.cause = control.no_disk_cause
+    control.event = _E_COPIED
+    b = sim.copies[done].broker
+    for i in range(sim.brokers[b].start, sim.brokers[b].end):
+        s, bit = sim.served[i].set, sim.served[i].bit
+        copying = table.states[sim.sets[s].state].copying
+        if sim.served[i].copy == done and copying & bit != 0:
+            sim.sets[s].mask = bit
+            sim.touched[control.touched_count] = s
+            control.touched_count += 1
+
+
+@called
+def note_copies(sim: KernelState, s: int, before: int, after: int) -> None:
+    """Update how many sets each copy fills; one that fills none is over."""
+    control = sim.control[0]
+    for slot in range(sim.copy_of.shape[1]):
+        was, runs = before >> slot & 1, after >> slot & 1
+        if was == runs:
+            continue
+        number = sim.copy_of[s, slot]
+        copy = sim.copies[number]
+        copy.running += runs - was
+        if copy.running == 1 and runs:
+            copy.place = control.running_copies
+            sim.copies[control.running_copies].filling = number
+            control.running_copies += 1
+        elif copy.running == 0:
+            control.running_copies -= 1
+            last = sim.copies[control.running_copies].filling
+            sim.copies[copy.place].filling = last
+            sim.copies[last].place = copy.place
+
+
+@called
+def note_undecided(sim: KernelState, s: int, before: int, after: int) -> None:
+    """Note whether a set needs an operator."""
+    control = sim.control[0]
+    if before == after:
+        return
+    if after:
+        sim.sets[s].place = control.undecided_count
+        sim.sets[control.undecided_count].undecided = s
+        control.undecided_count += 1
+    else:
+        control.undecided_count -= 1
+        last = sim.sets[control.undecided_count].undecided
+        sim.sets[sim.sets[s].place].undecided = last
+        sim.sets[last].place = sim.sets[s].place
+
+
+_LAG, _LIMP, _STOP = red.LAG, red.LIMP, red.STOP
+_POWER, _EARLY_POWER = red.POWER, red.EARLY_POWER
 _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
-_SHORTEST_HOURS = SHORTEST_OUTAGE_S / 3600.0
+_SHORTEST_HOURS = layout.SHORTEST_OUTAGE_S / 3600.0
 # If this many records are expected, the probability of none is below the precision of a float.
 _CERTAIN = 40.0
 _place_of = inlined(place_of)
@@ -189,6 +357,13 @@ def _stand_still(sim: KernelState, s: int, was_writable: bool, losses: int) -> N
 
 
 @called
+def account_for_all(table: Table, sim: KernelState) -> None:
+    """Add the time since each set was last accounted for to the totals."""
+    for s in range(len(sim.sets)):
+        account(table, sim, s)
+
+
+@called
 def account(table: Table, sim: KernelState, s: int) -> None:
     """Add the time since a set was last accounted for to the totals."""
     control, replica_set = sim.control[0], sim.sets[s]
@@ -204,21 +379,21 @@ def account(table: Table, sim: KernelState, s: int) -> None:
                 control.retained_records, replica_set.base_records + records
             )
     else:
-        control.counted |= TOTALS_COUNTED
+        control.counted |= layout.TOTALS_COUNTED
         given_up = max(replica_set.stopped_at + control.budget_hours, replica_set.accounted_until)
         beyond = mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
         for cause in range(sim.totals.shape[1]):
             share = sim.attribution[s, cause] * replica_set.weight
             if share > 0.0:
-                sim.totals[UNWRITABLE, cause] += share * passed
-                sim.totals[REFUSED, cause] += share * beyond * control.records_per_hour
+                sim.totals[layout.UNWRITABLE, cause] += share * passed
+                sim.totals[layout.REFUSED, cause] += share * beyond * control.records_per_hour
                 if not state.readable:
-                    sim.totals[UNREADABLE, cause] += share * passed
+                    sim.totals[layout.UNREADABLE, cause] += share * passed
         if replica_set.stall_cause:
             since = given_up_before(sim, replica_set.accounted_until - replica_set.stopped_at)
             more = given_up_before(sim, control.now - replica_set.stopped_at) - since
             more *= traffic_at(sim, replica_set.stopped_at)
-            sim.totals[REFUSED, replica_set.stall_cause - 1] += (
+            sim.totals[layout.REFUSED, replica_set.stall_cause - 1] += (
                 replica_set.weight * more * control.records_per_hour
             )
     replica_set.accounted_until = control.now
@@ -307,21 +482,21 @@ def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: flo
         chance = -math.expm1(-weight * records)
         if weight * records > _CERTAIN or (chance > 0.0 and rng.random() < chance):
             control.new_losses += 1
-    control.counted |= TOTALS_COUNTED
-    sim.totals[LOSS_EVENTS, control.cause] += events
-    sim.totals[RECORDS_LOST, control.cause] += weight * records
+    control.counted |= layout.TOTALS_COUNTED
+    sim.totals[layout.LOSS_EVENTS, control.cause] += events
+    sim.totals[layout.RECORDS_LOST, control.cause] += weight * records
 
 
 @called
 def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool) -> None:
     """Count the time until a new leader serves, which is shorter than any repair."""
     control, weight = sim.control[0], sim.sets[s].weight
-    control.counted |= TOTALS_COUNTED
-    sim.totals[UNREADABLE, control.cause] += weight * hours
+    control.counted |= layout.TOTALS_COUNTED
+    sim.totals[layout.UNREADABLE, control.cause] += weight * hours
     if writable:
         beyond = max(hours - control.budget_hours, 0.0) * traffic_at(sim, control.now)
-        sim.totals[UNWRITABLE, control.cause] += weight * hours
-        sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
+        sim.totals[layout.UNWRITABLE, control.cause] += weight * hours
+        sim.totals[layout.REFUSED, control.cause] += weight * beyond * control.records_per_hour
         _note_outage(sim, s, hours)
 
 
@@ -330,8 +505,11 @@ def _note_outage(sim: KernelState, s: int, hours: float) -> None:
     """Count an outage of writes by its length; the time until a new leader serves is a mean."""
     place = 0
     if hours > _SHORTEST_HOURS:
-        place = min(int(math.log10(hours / _SHORTEST_HOURS) * BINS_PER_DECADE), OUTAGE_BINS - 1)
-    sim.control[0].counted |= OUTAGES_COUNTED
+        place = min(
+            int(math.log10(hours / _SHORTEST_HOURS) * layout.BINS_PER_DECADE),
+            layout.OUTAGE_BINS - 1,
+        )
+    sim.control[0].counted |= layout.OUTAGES_COUNTED
     sim.outages_by_length[place] += sim.sets[s].weight
 
 
@@ -350,9 +528,9 @@ def _count_stall(sim: KernelState, s: int) -> None:
         sim.sets[s].stall_cause = control.cause + 1
         hours, beyond = control.hung_stall_hours, given_up_hung(sim, control.delivery_hours)
     beyond *= traffic_at(sim, control.now)
-    control.counted |= TOTALS_COUNTED
-    sim.totals[STALLED, control.cause] += weight * hours
-    sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
+    control.counted |= layout.TOTALS_COUNTED
+    sim.totals[layout.STALLED, control.cause] += weight * hours
+    sim.totals[layout.REFUSED, control.cause] += weight * beyond * control.records_per_hour
 
 
 @called
@@ -364,22 +542,22 @@ def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
         sim.attribution[s, cause] = 0.0
     for slot in range(sim.slots.shape[1]):
         b = sim.slots[s, slot]
-        condition = sim.brokers[b].condition if b >= 0 else _WELL
+        condition = sim.brokers[b].condition if b >= 0 else WELL
         if condition == control.replaced_condition:
             copies += 1
-        elif condition != _WELL:
+        elif condition != WELL:
             sim.attribution[s, sim.outages[condition].cause] += 1.0
             total += 1
     condition = sim.brokers[len(sim.brokers) - 1].condition
-    if condition != _WELL:
+    if condition != WELL:
         sim.attribution[s, sim.outages[condition].cause] += 1.0
         total += 1
     if control.voters > 0:
         total += _attribute_to_voters(sim, s)
     total += copies
-    sim.attribution[s, NO_DISK] = copies
+    sim.attribution[s, layout.NO_DISK] = copies
     if total == 0:
-        sim.attribution[s, NO_CAUSE] = 1.0
+        sim.attribution[s, layout.NO_CAUSE] = 1.0
         return
     for cause in range(sim.totals.shape[1]):
         sim.attribution[s, cause] /= total
@@ -390,13 +568,13 @@ def _attribute_to_voters(sim: KernelState, s: int) -> int:
     """Count the racks of voters that are out, but for those that a replica is out with."""
     count = 0
     for rack in range(len(sim.racks)):
-        condition = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
+        condition = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else WELL
         for slot in range(sim.slots.shape[1]):
             b = sim.slots[s, slot]
             here = b >= 0 and sim.brokers[b].rack == rack
             if here and sim.outages[sim.brokers[b].condition].of_rack:
-                condition = _WELL
-        if condition != _WELL:
+                condition = WELL
+        if condition != WELL:
             sim.attribution[s, sim.outages[condition].cause] += 1.0
             count += 1
     return count

@@ -26,30 +26,10 @@ MOST_FAILURES = 40
 _BIASED_CHANCE = 0.5
 
 
-class Strength(NamedTuple):
-    """How strong a bias is.
-
-    forcing: probability that a failure is forced before the outages end.
-    by_number: part of it that goes by the number of outages, not by the time that is left.
-    targeted: share of the forced failures that are targeted.
-    power_share: share of the forced failures that are power failures, in the flush window.
-    length_biased: share of the outages whose duration is length-biased.
-    """
-
-    forcing: float
-    by_number: float
-    targeted: float
-    power_share: float
-    length_biased: float
-
-
-_STRENGTH = Strength(0.75, 0.5, 0.7, 0.3, 0.5)
-
 CYCLE = record_dtype(
     "running first_kind later_failures rarest_kind next_kind next_target lost done "
     "has_power_failures",
-    "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps "
-    + " ".join(Strength._fields),
+    "begun_at base_weight weight plain_share to_loss at_risk at_risk_squared hours overlaps",
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -60,30 +40,25 @@ class Cycles(NamedTuple):
     cycle (1,): the current cycle: whether it runs, its first kind, how many failures followed the
         first, the rarest kind of all, kind and target of the next, whether it ``lost``, when it
         began; the weight of its first kind (``base_weight``), and its weight now. Constants: the
-        share of cycles without bias (``plain_share``), whether the model ``has_power_failures``,
-        and its `Strength`. Totals: cycles that are ``done``; by weight, hours from the beginning of
-        a cycle ``to_loss``, hours ``at_risk`` and the sum of their squares over the cycles
-        (``at_risk_squared``), hours with an outage, and cycles with ``overlaps`` of outages.
-    first_losses (kinds, 4): first losses of cycles by the first kind: their NUMBER, the sum of
-        their WEIGHTS and of the SQUARES of these, and the LARGEST weight.
-    left (kinds,): cycles still to be begun by each kind.
-    base (kinds,): weight of a cycle that this kind begins.
-    natural (kinds,): probability of each kind.
-    biased (kinds, kinds): the same of a forced failure, by the rarest kind before.
-    biased_power (kinds, kinds): the same of a forced power failure in the flush window.
-    struck (brokers,): brokers that a failure of this cycle struck.
-    target_weights (brokers,): weight of each as the target of the next forced failure.
-    path, path_before (MOST_FAILURES,): kinds of the failures after the first, and the rarest kind
-        before each.
-    forced (MOST_FAILURES,): probability that each was forced, given what it is.
-    values (OBJECTIVES,): what this cycle added, by weight.
+        share of cycles without bias (``plain_share``), whether the model ``has_power_failures``.
+        Totals: cycles that are ``done``; by weight, hours from the beginning of a cycle
+        ``to_loss``, hours ``at_risk`` and the sum of their squares over the cycles, hours with an
+        outage, and cycles with ``overlaps`` of outages.
+    first_losses (kinds, 4): by the first kind: the columns above, of first losses of cycles.
+    left, base, natural (kinds,): cycles still to be begun by each kind, their weight, and its
+        probability.
+    biased, biased_power (kinds, kinds): the same of a forced failure, by the rarest kind before;
+        and of a forced power failure in the flush window.
+    path, path_before, forced (MOST_FAILURES,): kinds of the failures after the first, the rarest
+        kind before each, and the probability that it was forced, given what it is.
+    struck, target_weights (brokers,): those that a failure of this cycle struck; weight as the
+        target of the next forced failure.
+    values, means (OBJECTIVES,): what this cycle added, by weight, and what all did.
     second_moments (OBJECTIVES, kinds): sum of the squares of the values, by the first kind, without
         its weight.
-    means (OBJECTIVES,): sum of the values.
     scores (OBJECTIVES, kinds, kinds): values of the cycles in which a forced failure of a kind
         came, by the rarest kind before.
-    totals (ENTRIES, columns): by weight; see `KernelState.totals`.
-    outages_by_length (OUTAGE_BINS,): by weight; see `KernelState.outages_by_length`.
+    totals, outages_by_length: by weight; as of `KernelState`.
     """
 
     cycle: NDArray[Any]
@@ -126,8 +101,6 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
     cycle["plain_share"] = bias.plain
-    for name, value in _STRENGTH._asdict().items():
-        cycle[name] = value
     following, kinds = np.array(bias.following), len(natural)
     power = np.where(sim.strikes["event"] == POWER, following, 0.0)
     of_power = power.sum(axis=1, keepdims=True)

@@ -1,11 +1,10 @@
 """The pilot: a few short runs that find out which failures lead to losses.
 
 The first run makes all mechanisms equally likely (balanced failure biasing), and a mechanism that
-has struck likelier to strike again: a set of four is mostly lost by four failures of a kind. Each
-run then makes those failures likelier that preceded its losses (the cross-entropy method,
-Rubinstein and Kroese, 2004), the more, the more losses it has seen, and begins more cycles with the
-failures on which the means depend most (Neyman's allocation). The pilot goes on until the losses
-seen show how most of them happen; if too few were seen, it says so.
+has struck likelier to strike again. Each run then makes those failures likelier that preceded its
+losses (the cross-entropy method, Rubinstein and Kroese, 2004), the more, the more losses it has
+seen, and begins more cycles with the failures on which the means depend most (Neyman's allocation).
+It goes on until the losses seen show how most of them happen; if too few were seen, it says so.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.progress import ignore
-from advisor.reliability.sampler.cycles.block import begun_by, sample
+from advisor.reliability.sampler.block import begun_by, sample_cycles
 from advisor.reliability.sampler.cycles.memory import (
     LOST,
     NO_WRITES,
@@ -58,10 +57,7 @@ _REPEATED = 0.6
 
 
 class Found(NamedTuple):
-    """What the pilot found.
-
-    losses_per_year: 0 if it saw none.
-    """
+    """What the pilot found; 0 losses a year if it saw none."""
 
     bias: Bias
     losses_per_year: float
@@ -102,32 +98,29 @@ class _Knowledge:
         )
 
     def _mixed(self, from_losses: Vector) -> Vector:
-        mixed: Vector = (
-            _NATURAL * self.natural
-            + _EVEN * _even(self.natural)
-            + (1.0 - _NATURAL - _EVEN) * from_losses
-        )
+        natural = _NATURAL * self.natural + _EVEN * _even(self.natural)
+        mixed: Vector = natural + (1.0 - _NATURAL - _EVEN) * from_losses
         return mixed
 
     def and_of(self, done: Cycles, events: int) -> _Knowledge:
         """Add what a run has seen."""
-        objectives = [_Seen.of(done, name) for name in _RARE if done.means[name] > 0.0]
+        reached = [name for name in _RARE if done.means[name] > 0.0]
         cycles = float(done.cycle[0]["done"])
         # If none had any, it may still be one in as many.
         overlaps = min((float(done.cycle[0]["overlaps"]) or 1.0) / cycles, 1.0)
-        outages = _Seen.of(done, NO_WRITES).effective if done.means[NO_WRITES] > 0.0 else 0.0
+        outages = _effective(done, NO_WRITES) if done.means[NO_WRITES] > 0.0 else 0.0
         knowledge = replace(
             self, overlaps=overlaps, effective=0.0, steps=events / cycles, outages=outages / cycles
         )
-        if not objectives:
+        if not reached:
             return knowledge
-        scores = np.sum([objective.scores for objective in objectives], axis=0)
+        scores = np.sum([done.scores[name] / float(done.means[name]) for name in reached], axis=0)
         return replace(
             knowledge,
             beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
             following=_learned(self.following, scores),
             after_any=_learned(self.after_any[None], scores.sum(axis=0)[None])[0],
-            effective=objectives[0].effective,
+            effective=_effective(done, reached[0]),
         )
 
     def _spread_of(self, done: Cycles) -> Vector:
@@ -144,29 +137,16 @@ class _Knowledge:
         return shares / total if total > 0.0 else self.beginning
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What came before an objective was reached.
-
-    effective: effective number of times that it was reached.
-    scores (kinds, kinds): as in `Cycles`, in units of what was reached.
-    """
-
-    effective: float
-    scores: Vector
-
-    @classmethod
-    def of(cls, done: Cycles, objective: int) -> _Seen:
-        mean = float(done.means[objective])
-        effective = float(mean**2 / (done.second_moments[objective] @ done.base**2))
-        return cls(effective, done.scores[objective] / mean)
+def _effective(done: Cycles, objective: int) -> float:
+    """Effective number of times that an objective was reached."""
+    mean = float(done.means[objective])
+    return float(mean**2 / (done.second_moments[objective] @ done.base**2))
 
 
 def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> Found:
-    """Find a bias for a plan.
+    """Find a bias for a plan; the same for the same plan and seed.
 
     note: takes the runs that are done since the last call; at most `MOST_RUNS`.
-    Returns the same for the same plan and seed.
     """
     knowledge = _nothing_known(plan)
     each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
@@ -176,7 +156,7 @@ def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> 
             affordable = share * _MOST_STEPS / (knowledge.steps * each_step)
         cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
         bias, block = knowledge.bias, Block(seed, _FIRST_BLOCK + number, 1)
-        done, control = sample(plan, bias, begun_by(bias, cycles), block)
+        done, control = sample_cycles(plan, bias, begun_by(bias, cycles), block)
         knowledge = knowledge.and_of(done, int(control["events"]))
         note(1)
         if number + 1 >= _ENOUGH_RUNS and knowledge.effective >= _ENOUGH_EFFECTIVE:

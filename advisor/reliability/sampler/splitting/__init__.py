@@ -1,9 +1,6 @@
 """Rare losses where times are not exponential: years whose paths split where they get worse.
 
-In: a `Plan` with a `Splitting`, and blocks. Out: rows as those of years. Where more replicas of a
-set are out than before, a path splits into retrials with a forced failure; each carries a weight,
-so that the means are those of the cluster as it is.
-
-Open first: ``kernel.py``, the compiled paths; ``retrials.py`` splits them; ``residual_times.py``
-draws what is left of a time; ``pilot.py`` finds how many retrials; ``memory.py`` has the arrays.
+Where more replicas of a set are out than before, a path splits into retrials with a forced failure;
+each carries a weight, so that the means are those of the cluster as it is. Open first:
+``kernel.py``; ``pilot.py`` finds how many retrials; ``memory.py`` has the arrays.
 """

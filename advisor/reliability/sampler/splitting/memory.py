@@ -21,41 +21,35 @@ PATH = record_dtype(
 """One record: the current path, and the totals of all."""
 FRAME = record_dtype("floor level retrial left", "factor main_factor hours end within mean")
 LEVEL = record_dtype("sets risen begun", "retrials within")
+# Of `KernelState`: what a split saves.
+_SAVED = (
+    *("control", "outages", "brokers", "copies", "clocks", "running", "renewals", "earliest"),
+    *("sets", "gaps", "attribution"),
+)
 
 
 class Paths(NamedTuple):
     """The paths of one block.
 
-    Attributes
-    ----------
-    path : array of PATH, shape (1,)
-        The current path: how many splits it is in (``depth``), the level of its worst set, its
-        weight, when it splits again if nothing fails (``next_split``), and until when its time is
-        counted. Constants: the numbers of mechanisms with clocks, and of courses without.
-        Totals: events of the main path and of retrials; paths that ``lost``, and moments of
-        losses; by weight, years with a loss (``due``), hours ``at_risk``, and of all first losses
-        the sum of the ``weights``, of their ``squares``, and the ``largest``.
-    frames : array of FRAME, shape (levels,)
-        The splits that the path is in: the level below which it ends, and that after the split;
-        whether the path is a ``retrial``, and how many of them are ``left``; the path's factor of
-        the weight, and that of the path that went on (``main_factor``); ``hours`` after which the
-        outages should have ended, when that is, the sum of the probabilities of failures ``within``
-        them, and the ``mean`` number of retrials.
-    levels : array of LEVEL, shape (levels + 1,)
-        By level, the number of replicas of a set that are out or not in sync: how many sets have
-        it, how often a path rose to it and how many retrials began there; how many ``retrials``
-        begin there for each failure that is expected during the outages, and the sum of these
-        expected failures, ``within`` the outages of all splits.
-    level_of : array of int, shape (sets,)
-    chances : array of float, shape (levels, clocks of mechanisms that are not exponential)
-        By split, the probability that each is due within its hours.
-    totals : array of float, shape (ENTRIES, columns)
-        By weight; see `KernelState.totals`.
-    outages_by_length : array of float, shape (OUTAGE_BINS,)
-        By weight; see `KernelState.outages_by_length`.
-    control, outages, brokers, copies, clocks, running, renewals, earliest, sets, gaps, \
-attribution, saved_levels, saved_level_of : arrays, shape (levels, ...)
-        The cluster at each split.
+    path (1,): the current path: how many splits it is in (``depth``), the level of its worst set,
+        its weight, when it splits again if nothing fails (``next_split``), and until when its time
+        is counted. Constants: the numbers of mechanisms with clocks, and of courses without.
+        Totals: events of the main path and of retrials; paths that ``lost``, and moments of losses;
+        by weight, years with a loss (``due``), hours ``at_risk``, and of all first losses the sum
+        of the ``weights``, of their ``squares``, and the ``largest``.
+    frames (levels,): the splits that the path is in: the level below which it ends, and that after
+        the split; whether the path is a ``retrial``, and how many of them are ``left``; the path's
+        factor of the weight, and that of the path that went on (``main_factor``); ``hours`` after
+        which the outages should have ended, when that is, the sum of the probabilities of failures
+        ``within`` them, and the ``mean`` number of retrials.
+    levels (levels + 1,): by number of replicas of a set that are out or not in sync: how many sets
+        have it, how often a path rose to it and how many retrials began there; how many
+        ``retrials`` begin there for each failure that is expected during the outages, and the sum
+        of these expected failures, ``within`` the outages of all splits.
+    chances (levels, clocks of renewals): by split, the probability that each is due within its
+        hours.
+    totals, outages_by_length: by weight; as of `KernelState`. From ``control`` on: the cluster at
+        each split.
     """
 
     path: NDArray[Any]
@@ -81,10 +75,7 @@ attribution, saved_levels, saved_level_of : arrays, shape (levels, ...)
 
 
 def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
-    """No path has begun.
-
-    retrials: by level, from 1.
-    """
+    """No path has begun; retrials are given by level, from 1."""
     depth, sets = len(retrials), len(sim.sets)
     path = np.zeros(1, dtype=PATH)
     path["weight"], path["next_split"] = 1.0, np.inf
@@ -93,10 +84,10 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
     levels = np.zeros(depth + 1, dtype=LEVEL)
     levels["sets"][0] = sets
     levels["retrials"][1:] = retrials
-
-    def saved(array: NDArray[Any]) -> NDArray[Any]:
-        return np.zeros((depth, *array.shape), dtype=array.dtype)
-
+    at_splits = {
+        name: np.zeros((depth, *getattr(sim, name).shape), dtype=getattr(sim, name).dtype)
+        for name in _SAVED
+    }
     return Paths(
         path=path,
         frames=np.zeros(depth, dtype=FRAME),
@@ -105,17 +96,7 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
         chances=np.zeros((depth, len(sim.renewals))),
         totals=np.zeros(sim.totals.shape),
         outages_by_length=np.zeros(OUTAGE_BINS),
-        control=saved(sim.control),
-        outages=saved(sim.outages),
-        brokers=saved(sim.brokers),
-        copies=saved(sim.copies),
-        clocks=saved(sim.clocks),
-        running=saved(sim.running),
-        renewals=saved(sim.renewals),
-        earliest=saved(sim.earliest),
-        sets=saved(sim.sets),
-        gaps=saved(sim.gaps),
-        attribution=saved(sim.attribution),
         saved_levels=np.zeros((depth, depth + 1), dtype=np.int64),
         saved_level_of=np.zeros((depth, sets), dtype=np.int64),
+        **at_splits,
     )

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.sampler.block import sample_paths
 from advisor.reliability.sampler.plan import Block, Plan, Splitting
-from advisor.reliability.sampler.splitting.block import sample
 from advisor.reliability.sampler.splitting.memory import Paths
 
 Vector = NDArray[np.float64]
@@ -44,10 +44,7 @@ _TIMES_AS_LONG = 7.0
 
 
 class Found(NamedTuple):
-    """What the pilot found.
-
-    losses_per_year: of years with a loss; 0 if it saw none.
-    """
+    """What the pilot found; 0 losses a year if it saw none."""
 
     splitting: Splitting
     losses_per_year: float
@@ -55,10 +52,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class _Run:
-    """What was counted with some retrials.
-
-    risen, begun, within (levels + 1,).
-    """
+    """What was counted with some retrials; the arrays by level."""
 
     years: float
     main_events: float
@@ -93,10 +87,7 @@ class _Run:
 
 
 def find_retrials(plan: Plan, seed: int) -> Found:
-    """Find how many retrials to begin on each level.
-
-    Returns the same for the same plan and seed.
-    """
+    """Find how many retrials to begin on each level; the same for the same plan and seed."""
     years = max(1, min(_MOST_YEARS, int(_EVENTS / (1.0 + 2.0 * plan.strikes_per_year))))
     retrials = (0.0,) * plan.replicas
     first = done = _run(plan, retrials, seed, 0, years)
@@ -116,7 +107,7 @@ def _run(plan: Plan, retrials: tuple[float, ...], seed: int, number: int, years:
     done, sampled, part = None, 0, spans // _PARTS
     for place in range(_PARTS):
         block = Block(seed, _FIRST_BLOCK + number * _PARTS + place, part)
-        paths, _ = sample(plan, retrials, block, hours)
+        paths, _ = sample_paths(plan, retrials, block, hours)
         more = _Run.of(paths, part * hours / HOURS_PER_YEAR)
         done = more if done is None else done.and_of(more)
         sampled += part
@@ -149,7 +140,7 @@ def _better(done: _Run, retrials: tuple[float, ...]) -> tuple[float, ...]:
 def _work(first: _Run, last: _Run, times: float) -> float:
     """Work of years and retrials together, over that of the years alone, as in the first run.
 
-    Retrials of the first level are begun some times as often as in the last run.
+    Retrials of the first level are begun so many ``times`` as often as in the last run.
     """
     retrials = (last.main_events + times * last.retrial_events) / last.years + 1.0
     beside = max(retrials - first.steps_per_year, 0.0)

@@ -9,11 +9,10 @@ import pytest
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability.patching import without_cluster_wide
 from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.cycles.block import run_block
+from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.cycles.pilot import _Knowledge, find_bias
 from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.plan import Plan, cut_into_blocks
 from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import FAR, QUIET, TRIO, card, off_by
 

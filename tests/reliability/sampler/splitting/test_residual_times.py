@@ -12,7 +12,7 @@ from scipy import stats
 from advisor import Cluster, Config
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan_reader import plan_for
-from advisor.reliability.sampler.splitting import residual_times
+from advisor.reliability.sampler.splitting import kernel
 from advisor.reliability.solver import jit
 from sampled_runs import QUIET, card
 
@@ -40,9 +40,9 @@ def drawn() -> Callable[..., np.ndarray]:
 
     The first three numbers are the chance to be due soon and the survival functions of two times.
     """
-    survival, chance_within = residual_times.survival, residual_times.chance_within
-    due, due_within = residual_times.draw_due, residual_times.draw_due_within
-    invert = residual_times._invert
+    survival, chance_within = kernel.survival, kernel.chance_within
+    due, due_within = kernel.draw_due, kernel.draw_due_within
+    invert = kernel._invert
 
     def fill(rng: Any, sim: Any, way: int, hours: float, found: Any) -> None:
         now = sim.control[0].now

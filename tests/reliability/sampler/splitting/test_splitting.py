@@ -14,12 +14,12 @@ from advisor.errors import InputError
 from advisor.reliability import measure_table
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING, Weights, method_lines
-from advisor.reliability.sampler.block_cutting import seconds_per_block
+from advisor.reliability.sampler import block
+from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.methods import with_method
-from advisor.reliability.sampler.plan import Block, Plan, Splitting
+from advisor.reliability.sampler.plan import Block, Plan, Splitting, seconds_per_block
 from advisor.reliability.sampler.plan_reader import plan_for
-from advisor.reliability.sampler.splitting import block, pilot
-from advisor.reliability.sampler.splitting.block import run_block
+from advisor.reliability.sampler.splitting import pilot
 from advisor.reliability.sampler.splitting.pilot import find_retrials
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
 
@@ -244,7 +244,7 @@ def test_a_block_is_the_same_wherever_it_runs() -> None:
     assert pilot == find_retrials(plan, 3)
     prepared, _ = with_method(plan, SPLITTING, 1000, 3)
     assert prepared.splitting == pilot.splitting
-    assert prepared.fingerprint() != plan.fingerprint()
+    assert prepared.fingerprint != plan.fingerprint
     blocks = [Block(3, index, 20) for index in range(4)]
     forwards = [run_block(prepared, block) for block in blocks]
     backwards = [run_block(prepared, block) for block in reversed(blocks)]
@@ -318,11 +318,11 @@ def test_the_work_of_retrials_of_retrials_is_known_and_the_pilot_stays_short(
 
     def counted(*asked: Any) -> Any:
         nonlocal events
-        found = block.sample(*asked)
+        found = block.sample_paths(*asked)
         events += sum(float(found[0].path[0][name]) for name in ("main_events", "retrial_events"))
         return found
 
-    monkeypatch.setattr(pilot, "sample", counted)
+    monkeypatch.setattr(pilot, "sample_paths", counted)
     split = replace(plan, splitting=find_retrials(plan, 7).splitting)
     assert events < 8e6
     # Retrials replay isolated outages, too.

@@ -8,12 +8,13 @@ import pytest
 
 from advisor import Cluster, Config, evaluate, simulate
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability.sampler.intervals.loss_chance import (
+from advisor.reliability.sampler.intervals import (
+    Ratio,
     by_hazard,
     first_year_hazard,
     loss_chance,
+    rate,
 )
-from advisor.reliability.sampler.intervals.rates import Ratio, rate
 from sampled_runs import FAR, QUIET, card, off_by
 
 PAIR = Config(replication_factor=2, min_insync_replicas=1)
