@@ -26,10 +26,7 @@ EXIT_BROKEN_PIPE = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
-
-    arguments: without the program name; default: `sys.argv[1:]`.
-    """
+    """Run one command and return its exit code."""
     # A large cluster is millions of objects, and looking for garbage after every 700 takes a tenth
     # of the time.
     gc.set_threshold(50_000, 20, 50)

@@ -25,12 +25,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_folder(room: str, named: str | os.PathLike[str] = "") -> Path:
-    """Return the folder for one kind of what is kept.
-
-    The first of `cache_folders` for this process's environment.
-
-    Raises OSError if not even a temporary folder can be made.
-    """
+    """Return the first of `cache_folders` for this process's environment."""
     return next(cache_folders(room, named))
 
 
@@ -40,13 +35,7 @@ def cache_folders(
     """Yield folders in the order to try; each can be written to by the user alone.
 
     The folder that the user named, the one in his cache (``XDG_CACHE_HOME``, else ``~/.cache``),
-    and a temporary one that goes with this process. What is missing is made. A folder that others
-    could write to is left out, and a warning says what to do.
-
-    room: path inside the cache for one kind of what is kept.
-    named: a folder to use instead of the user's cache; "" for none.
-    environ: environment. Default: that of this process.
-    Raises OSError if not even a temporary folder can be made.
+    and a temporary one. A folder that others could write to is left out, with a warning.
     """
     refusals = []
     for base in _bases(named, os.environ if environ is None else environ):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from advisor.errors import InputError, ModelError, expect, shown
 
@@ -23,18 +24,7 @@ _VERIFIED = ("primary", "secondary", "assumption")
 
 @dataclass(frozen=True)
 class Evidence:
-    """One row of `data/failure_rates.csv`: a number and its source.
-
-    id: key that a card's `evidence` refers to.
-    quantity: what was measured; for a row that a card cites, the card's key.
-    value, low, high: the figure and its 95 % range, in `unit`.
-    unit: last part of the card's key (`per_year`, `minutes`), or a unit in words.
-    source, url, year, retrieved: publisher, address (empty for an assumption), year of publication,
-        and the ISO date of retrieval.
-    verified: "primary": read in the source itself; "secondary": read in a quotation or summary;
-        "assumption": a judgement, as no public figure was found.
-    note: how the figure is derived from the source. `[id]` refers to another row.
-    """
+    """One row of `data/failure_rates.csv`, whose columns `data/README.md` describes."""
 
     id: str
     quantity: str
@@ -66,12 +56,7 @@ def model_names() -> tuple[str, ...]:
 
 
 def model_path(name_or_path: str | Path) -> Path:
-    """Return the file of a failure-model card.
-
-    name_or_path: name of a shipped card ("three_az_cloud") or path of a TOML file. A shipped name
-        takes precedence over a file of the same name.
-    Raises ModelError if it is neither a shipped card nor a file.
-    """
+    """Return the file of a failure-model card; a shipped name goes before a file of that name."""
     expect("name_or_path", name_or_path, str | Path, "the name or the path of a card")
     if not str(name_or_path).isprintable() or len(str(name_or_path)) > _LONGEST_PATH:
         raise ModelError(f"name_or_path={shown(name_or_path)}: this is neither a name nor a path.")
@@ -95,10 +80,7 @@ def model_path(name_or_path: str | Path) -> Path:
 
 
 def data_path(relative: str | Path) -> Path:
-    """Return the path of a shipped data file or directory, such as `data_path("clusters")`.
-
-    Raises InputError if there is no such file, or the path leaves `data/`.
-    """
+    """Return the path of a shipped data file or directory, such as `data_path("clusters")`."""
     root = data_dir()
     path = (root / relative).resolve()
     if not path.is_relative_to(root.resolve()) or not path.exists():
@@ -113,11 +95,7 @@ def evidence() -> Mapping[str, Evidence]:
 
 
 def read_evidence(path: Path) -> Mapping[str, Evidence]:
-    """Read a table of published rates into a mapping by id, in file order.
-
-    Raises ModelError if a column or field is missing, an id is repeated or a number is out of
-        range; the message gives file and line.
-    """
+    """Read a table of published rates into a mapping by id, in file order."""
     rows: dict[str, Evidence] = {}
     for where, cells in table_rows(path, Evidence):
         row = _evidence(cells, where)
@@ -128,11 +106,7 @@ def read_evidence(path: Path) -> Mapping[str, Evidence]:
 
 
 def table_rows(path: Path, row_type: type) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of a CSV file, each with its file and line.
-
-    row_type: a dataclass; its fields are the columns.
-    Raises ModelError if the columns are others, or a row has not as many fields.
-    """
+    """Yield the rows of a CSV file, each with its file and line, by the fields of a dataclass."""
     columns = [field.name for field in fields(row_type)]
     with path.open(encoding="utf-8", newline="") as lines:
         table = csv.reader(lines, strict=True)
@@ -164,7 +138,7 @@ def _shipped(name: str) -> Path:
 
 
 def _evidence(cells: Mapping[str, str], where: str) -> Evidence:
-    text = {column: cell.strip() for column, cell in cells.items()}
+    text: dict[str, Any] = {column: cell.strip() for column, cell in cells.items()}
     for column, cell in text.items():
         # An assumption has no address; its note gives the reasoning.
         optional = text["verified"] == "assumption" and column == "url"
@@ -180,17 +154,4 @@ def _evidence(cells: Mapping[str, str], where: str) -> Evidence:
         raise ModelError(f"{where}: need 0 <= low <= value <= high, got {low}, {value}, {high}.")
     if text["verified"] not in _VERIFIED:
         raise ModelError(f"{where}: verified is '{text['verified']}', not one of {_VERIFIED}.")
-    return Evidence(
-        id=text["id"],
-        quantity=text["quantity"],
-        value=value,
-        low=low,
-        high=high,
-        unit=text["unit"],
-        source=text["source"],
-        url=text["url"],
-        year=year,
-        retrieved=text["retrieved"],
-        verified=text["verified"],
-        note=text["note"],
-    )
+    return Evidence(**{**text, "value": value, "low": low, "high": high, "year": year})

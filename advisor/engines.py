@@ -31,10 +31,7 @@ engines: dict[str, Engine] = {"local": run_here}
 
 
 def engine_of(name: str) -> Engine:
-    """Return the engine of a name.
-
-    Raises InputError if there is none.
-    """
+    """Return the engine of a name."""
     if name not in engines:
         raise InputError(f"engine={shown(name)}: give {' or '.join(sorted(engines))}.")
     return engines[name]

@@ -47,135 +47,34 @@ class AdvisorError(Exception):
 
 
 class InputError(AdvisorError):
-    """A file, scenario, address or argument cannot be used.
-
-    See Also
-    --------
-    AdvisorError : The base class.
-
-    Examples
-    --------
-    >>> import advisor
-    >>> advisor.Cluster.uniform(brokers=2, racks=3)
-    Traceback (most recent call last):
-    advisor.errors.InputError: racks=3: give 1 to 2 racks, or None for no racks
-    """
+    """A file, scenario, address or argument cannot be used."""
 
 
 class ConfigError(AdvisorError):
-    """Kafka itself would refuse the configuration.
-
-    See Also
-    --------
-    AdvisorError : The base class.
-
-    Examples
-    --------
-    >>> import advisor
-    >>> try:
-    ...     advisor.Config(acks=1, enable_idempotence=True)
-    ... except advisor.AdvisorError as error:
-    ...     print(type(error).__name__)
-    ConfigError
-    """
+    """Kafka itself would refuse the configuration."""
 
 
 class ModelError(AdvisorError):
-    """A failure-model card is unknown, incomplete or has a number out of range.
-
-    See Also
-    --------
-    AdvisorError : The base class.
-
-    Examples
-    --------
-    >>> import advisor
-    >>> try:
-    ...     advisor.load_model("three_az_clod")
-    ... except advisor.AdvisorError as error:
-    ...     print(type(error).__name__, "-", str(error).split("?")[0])
-    ModelError - no failure-model card is called 'three_az_clod'. Did you mean three_az_cloud
-    """
+    """A failure-model card is unknown, incomplete or has a number out of range."""
 
 
 class NotComputedError(AdvisorError, AttributeError):
-    """A measure cannot be computed from this card or by this engine.
+    """A measure cannot be computed from this card or by this engine: not 0, not None.
 
-    Raised instead of returning 0 or None. It is also an `AttributeError`, so that `getattr` with
-    a default and `hasattr` work.
-
-    See Also
-    --------
-    AdvisorError : The base class.
-
-    Examples
-    --------
-    >>> from advisor.errors import NotComputedError
-    >>> issubclass(NotComputedError, AttributeError)
-    True
+    It is also an `AttributeError`, so that `getattr` with a default and `hasattr` work.
     """
 
 
 class UnknownArgumentError(InputError, TypeError):
-    """A function or class has no argument of this name; the message says which may be meant.
-
-    It is also a `TypeError`, as Python raises for unknown arguments.
-
-    See Also
-    --------
-    UnknownAttributeError : The same for attributes.
-
-    Examples
-    --------
-    >>> import advisor
-    >>> try:
-    ...     advisor.Config(min_isr=2)
-    ... except TypeError as error:
-    ...     print(error)
-    Config has no argument 'min_isr'. Did you mean min_insync_replicas?
-    """
+    """No argument has this name; the message says which may be meant. Also a `TypeError`."""
 
 
 class UnknownAttributeError(InputError, AttributeError):
-    """A value or result has no attribute of this name; the message says which may be meant.
-
-    It is also an `AttributeError`, so that `getattr` with a default and `hasattr` work.
-
-    See Also
-    --------
-    UnknownArgumentError : The same for arguments.
-
-    Examples
-    --------
-    >>> import advisor
-    >>> try:
-    ...     advisor.Config(replication_factor=3).rf
-    ... except AttributeError as error:
-    ...     print(error)
-    Config has no attribute 'rf'. Did you mean replication_factor?
-    """
+    """No attribute has this name; the message says which may be meant. Also an `AttributeError`."""
 
 
 class MissingExtraError(AdvisorError, ImportError):
-    """An optional dependency is not installed.
-
-    Parameters
-    ----------
-    what : str
-        The feature that needs it, as the subject of the message.
-    extra : str
-        Name of the extra that installs it.
-
-    See Also
-    --------
-    AdvisorError : The base class.
-
-    Examples
-    --------
-    >>> from advisor.errors import MissingExtraError
-    >>> print(MissingExtraError("a checkpoint", "spark"))  # doctest: +ELLIPSIS
-    a checkpoint needs the extra 'spark': pip install 'kafka-replication-advisor[spark]'...
-    """
+    """An optional dependency is not installed; `what` needs it."""
 
     def __init__(self, what: str, extra: str) -> None:
         pip = f"pip install 'kafka-replication-advisor[{extra}]'"
@@ -185,24 +84,7 @@ class MissingExtraError(AdvisorError, ImportError):
 
 
 def expect(name: str, value: Any, kind: type | UnionType, wanted: str) -> Any:
-    """Check the type of an argument, and return it; a bool is no number.
-
-    Parameters
-    ----------
-    name : str
-        Name of the argument, for the message.
-    value : object
-        What was given.
-    kind : type or union of types
-        What it must be.
-    wanted : str
-        That in words: "a Config".
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Check the type of an argument, and return it; a bool is no number."""
     is_number = kind in (int, float, int | float, int | None, int | float | None)
     if not isinstance(value, kind) or (is_number and isinstance(value, bool)):
         raise InputError(f"{name}={shown(value)}: give {wanted}")

@@ -16,12 +16,7 @@ from advisor.rendering import FileText
 
 
 def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Return the content of a regular file, or of standard input for "-".
-
-    Raises OSError if it is a directory, a device, a pipe, larger than `most_bytes`, or cannot be
-        read.
-    Raises ValueError if it is not a path.
-    """
+    """Return the content of a regular file, or of standard input for "-"; else an OSError."""
     if os.fspath(path) == "-":
         content = sys.stdin.buffer.read(most_bytes + 1)
     else:
@@ -40,11 +35,7 @@ def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """Return the file that writing to a path changes, with symbolic links followed.
-
-    Raises InputError if it is a directory, a device, a pipe or read-only, or no file can be made
-        there.
-    """
+    """Return the file that writing to a path changes, links followed; else an InputError."""
     try:
         target = Path(os.path.realpath(path))
         mode = target.stat().st_mode
@@ -65,9 +56,6 @@ def replace_file(path: str | os.PathLike[str], content: FileText | bytes) -> Non
     """Write a file completely or not at all; an existing one is replaced and keeps its mode.
 
     Bytes are data of one's own, which no other program shows or runs.
-
-    Raises InputError as `check_target`, or if the disk is full, or the folder is missing or
-        read-only.
     """
     target = check_target(path)
     part = None
@@ -84,10 +72,7 @@ def replace_file(path: str | os.PathLike[str], content: FileText | bytes) -> Non
 
 
 def write_new_files(folder: Path, files: Mapping[str, FileText]) -> None:
-    """Write new files to a folder, all or none.
-
-    Raises InputError if one of them exists, the folder is a file, or it cannot be written to.
-    """
+    """Write new files to a folder, all or none."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; --files names a folder.")
     for name in sorted(files):

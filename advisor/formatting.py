@@ -39,18 +39,11 @@ _BRIEF_UNITS = (
     (1.0 / 3.6e6, 1.0 / 3.6e6, "ms"),
 )
 
-OPERATOR_LOSS_YEARS = 200.0
-"""Mean years until people or automation wipe several brokers of a cluster: 1 / 0.005 a year.
-
-``cluster-wiped`` in ``data/failure_rates.csv``, from public incidents. It is good to a factor of
-ten, so that no difference between losses ten times rarer could ever be seen.
-"""
-
 RAREST_YEARS = 2_000.0
 """Losses rarer than once in this many years are shown as "rarer than", without a number.
 
-The low end of ``cluster-wiped``, 1 / 0.0005 a year. Data (`to_dict`, `to_frame`, JSON) keep all
-digits.
+People or automation wipe brokers more often: the low end of ``cluster-wiped`` in
+``data/failure_rates.csv`` is 1 / 0.0005 a year. Data (`to_dict`, `to_frame`, JSON) keep all digits.
 """
 
 ONCE = "once in "
@@ -59,11 +52,7 @@ RARER = f"rarer than once in {RAREST_YEARS:,.0f} years"
 
 
 def significant(value: float, digits: int = 2) -> str:
-    """Round to significant digits; no exponent from 0.001 to 1e15.
-
-    >>> significant(178487.06), significant(5.591e-6), significant(3.0)
-    ('180,000', '5.6e-6', '3')
-    """
+    """Round to significant digits; no exponent from 0.001 to 1e15."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     rounded = float(f"{value:.{digits - 1}e}")
@@ -75,11 +64,7 @@ def significant(value: float, digits: int = 2) -> str:
 
 
 def as_given(value: float) -> str:
-    """Format an input value: its own digits, up to six, with thousands separators.
-
-    >>> as_given(5e7), as_given(1500.0), as_given(0.0136), as_given(1e-6)
-    ('50,000,000', '1,500', '0.0136', '1e-6')
-    """
+    """Format an input value: its own digits, up to six, with thousands separators."""
     text = f"{value:,.{_INPUT_DIGITS}g}"
     rounded = float(f"{value:.{_INPUT_DIGITS}g}")
     if "e+" in text and abs(rounded) < _EXPONENT_FROM:

@@ -31,11 +31,7 @@ def whole_number(text: str, most: int = 2**63 - 1) -> int | None:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Parse TOML.
-
-    Raises ValueError if it is not TOML, too long or too deeply nested, or has an invalid number or
-        text.
-    """
+    """Parse TOML; a ValueError also if it is too long, or as `check_document` refuses it."""
     _check_length(text, MOST_TOML_CHARACTERS)
     for number, line in enumerate(text.split("\n"), start=1):
         if line.count(".") > _MOST_DOTS and not line.lstrip().startswith("#"):
@@ -51,11 +47,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """Parse JSON.
-
-    Raises ValueError if it is not JSON, too long or too deeply nested, or has an invalid number or
-        text, or an object that has a key twice.
-    """
+    """Parse JSON; a ValueError also as for `read_toml`, or if an object has a key twice."""
     _check_length(text, MOST_JSON_CHARACTERS)
     try:
         document = json.loads(text, object_pairs_hook=without_duplicates)
@@ -68,11 +60,7 @@ def read_json(text: str) -> Any:
 
 
 def without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs of an object as a table.
-
-    Raises ValueError if a key is there twice: Python would take the last value, other readers the
-        first.
-    """
+    """Return the pairs of an object as a table; twice the same key is a ValueError."""
     table = dict(pairs)
     if len(table) < len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -82,11 +70,7 @@ def without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_document(document: object) -> None:
-    """Check parsed data for too deep nesting and for invalid numbers and texts.
-
-    Raises ValueError if it is deeper than 32 levels, or has a number of more than 64 bits, or a
-        text with half of a surrogate pair.
-    """
+    """Refuse data that is too deep, or has a number beyond 64 bits or half a surrogate pair."""
     left: list[tuple[object, int]] = [(document, 0)]
     while left:
         value, depth = left.pop()

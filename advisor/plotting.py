@@ -16,10 +16,7 @@ plot_functions: dict[str, Callable[..., Any]] = {}
 
 
 def draw(kind: str, *arguments: Any, **options: Any) -> Any:
-    """Call the plotting function registered for a kind of result.
-
-    Raises MissingExtraError if none is registered, or the plotting libraries are not installed.
-    """
+    """Call the plotting function registered for a kind of result."""
     plot_function = plot_functions.get(kind)
     if plot_function is None:
         raise MissingExtraError("drawing plots and reports", "report")

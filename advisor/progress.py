@@ -23,13 +23,7 @@ def warn(sentence: str) -> None:
 
 @contextmanager
 def progress_bar(total: int, unit: str, what: str = "") -> Iterator[Callable[[int], object]]:
-    """Show progress on a terminal or in a notebook, with an estimate of the time left.
-
-    total: amount of work.
-    unit: what is counted.
-    what: what is done, before the bar.
-    Yields a function that takes the amount done since the last call.
-    """
+    """Show progress, with the time left; yields a function that takes what was done since."""
     bar = _bar_class() if _is_interactive() else None
     if bar is None:
         yield ignore
@@ -42,12 +36,7 @@ def progress_bar(total: int, unit: str, what: str = "") -> Iterator[Callable[[in
 
 @contextmanager
 def status_bar(total: int, unit: str) -> Iterator[Callable[[int, str], object]]:
-    """Show progress with a line of words on a terminal or in a notebook.
-
-    total: amount of work.
-    unit: what is counted.
-    Yields a function that takes the amount done in all, and the words to show with it.
-    """
+    """Show progress with a line of words; yields a function that takes what is done in all."""
     bar = _bar_class() if _is_interactive() else None
     if bar is None:
         yield lambda _done, _words: None
@@ -66,10 +55,7 @@ def status_bar(total: int, unit: str) -> Iterator[Callable[[int, str], object]]:
 
 @contextmanager
 def status_line(words: str) -> Iterator[None]:
-    """Show a line on a terminal or in a notebook while something takes long.
-
-    words: what is done, and how long it takes.
-    """
+    """Show a line on a terminal or in a notebook while something takes long."""
     bar = _bar_class() if _is_interactive() else None
     if bar is None:
         yield

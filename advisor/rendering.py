@@ -119,11 +119,7 @@ def one_line(text: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return lines of text without what a terminal obeys; line breaks and tabs stay.
-
-    >>> printable("a\nb\x1b[2J")
-    'a\nb\\x1b[2J'
-    """
+    """Return lines of text without what a terminal obeys; line breaks and tabs stay."""
     return "\n".join(_harmless(line, "\t") for line in text.split("\n"))
 
 
@@ -141,11 +137,7 @@ def _shown(char: str) -> str:
 
 
 def terminal_lines(lines: Iterable[object]) -> Terminal:
-    r"""Return texts as lines, one each.
-
-    >>> terminal_lines(["a\nVerdict: fine", "b"]).text
-    'a Verdict: fine\nb'
-    """
+    """Return texts as lines, one each."""
     return Terminal("\n".join(map(one_line, lines)))
 
 
@@ -199,11 +191,7 @@ def shell_lines(template: str, *pieces: ShellWord | ShellLine | int) -> tuple[Sh
 
 
 def shell_comment(text: str) -> ShellLine:
-    r"""Return a text as a comment of one line.
-
-    >>> shell_comment("rack c\ntouch HIT #").text
-    '# rack c touch HIT #'
-    """
+    """Return a text as a comment of one line."""
     return ShellLine(f"# {one_line(text)}")
 
 
@@ -212,9 +200,9 @@ def shell_commented(line: ShellLine, before: str = "  ") -> ShellLine:
     return ShellLine(f"# {one_line(before)}{line.text}")
 
 
-def shell_joined(pieces: Iterable[ShellWord | ShellLine], between: str = " ") -> ShellLine:
-    """Return pieces of a line as one, with spaces or commas between them."""
-    return ShellLine(between.join(piece.text for piece in pieces))
+def shell_joined(pieces: Iterable[ShellWord | ShellLine]) -> ShellLine:
+    """Return pieces of a line as one, with spaces between them."""
+    return ShellLine(" ".join(piece.text for piece in pieces))
 
 
 def shell_script(lines: Iterable[ShellLine]) -> ShellScript:
@@ -226,10 +214,7 @@ def shell_script(lines: Iterable[ShellLine]) -> ShellScript:
 
 
 def yaml_document(document: Mapping[str, object], begins: bool = False) -> Yaml:
-    """Return a document as YAML, its keys in their order and no line folded.
-
-    begins: whether it begins with ``---``, as one of several.
-    """
+    """Return a document as YAML, its keys in their order; `begins` as one of several."""
     import yaml
 
     # That of libyaml is ten times as fast, and writes the same but for folded lines.
@@ -249,11 +234,7 @@ def yaml_commented(document: Yaml) -> Yaml:
 
 
 def properties(settings: Mapping[str, object]) -> Properties:
-    r"""Return settings as lines of a properties file.
-
-    >>> properties({"acks": "all", "a b": "x\ny"}).text
-    'acks=all\na\\ b=x\\ny\n'
-    """
+    """Return settings as lines of a properties file."""
     rows = ((_property(key, is_key=True), _property(f"{settings[key]}")) for key in settings)
     return Properties("".join(f"{key}={value}\n" for key, value in rows))
 
@@ -276,11 +257,7 @@ def _property(text: str, is_key: bool = False) -> str:
 
 
 def json_text(document: object, indent: int | None = None) -> Json:
-    r"""Return a document as JSON; what is not printable is escaped.
-
-    >>> json_text({"a": "é\u202e"}).text
-    '{"a": "é\\u202e"}'
-    """
+    """Return a document as JSON; what is not printable is escaped."""
     return Json(_json(document, indent=indent, allow_nan=False))
 
 
@@ -337,11 +314,7 @@ def html(text: object) -> Html:
 
 
 def markup(template: str, *pieces: Html | int | float) -> Html:
-    """Return HTML that stands in the source, filled in; with pieces it doubles its own braces.
-
-    >>> markup("<p>{}</p>", html("<i>")).text
-    '<p>&lt;i&gt;</p>'
-    """
+    """Return HTML that stands in the source, filled in; with pieces it doubles its own braces."""
     return Html(_filled(template, pieces))
 
 

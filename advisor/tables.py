@@ -25,13 +25,7 @@ _MOST_LETTERS = 12  # of a number that is not broken over lines
 def data_frame(
     rows: Sequence[Any], columns: Sequence[str] | None = None, what: str = "to_frame()"
 ) -> pd.DataFrame:
-    """Return rows as a pandas DataFrame.
-
-    rows: one item per row.
-    columns: column names; default: the keys of the mappings.
-    what: feature to name in the error when pandas is missing.
-    Raises MissingExtraError if pandas is not installed.
-    """
+    """Return rows as a pandas DataFrame; `what` is named if pandas is missing."""
     try:
         import pandas as pd
     except ImportError:
@@ -46,12 +40,6 @@ def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> Html:
 
     The first column heads its row. It and columns of words are aligned left. A table wider than the
     page scrolls, by keyboard too. Colours are left to the page, so that dark pages work.
-
-    >>> print(html_table([{"n": 1, "x": 2}], "Two columns").text)
-    <div style='overflow-x:auto' tabindex='0' role='group' aria-label='Two columns'><table>\
-<caption>Two columns</caption><thead><tr><th scope='col' style='text-align:left'>n</th>\
-<th scope='col'>x</th></tr></thead><tbody><tr><th scope='row' style='text-align:left'>1</th>\
-<td>2</td></tr></tbody></table></div>
     """
     if not rows:
         return _NOTHING
@@ -102,11 +90,7 @@ def _is_plain(text: str) -> bool:
 
 
 def more_rows(rows: Sequence[object], noun: str, where: str) -> str:
-    """Return how many rows are not shown, and where all are; "" if `MOST_ROWS` show all.
-
-    >>> more_rows(range(31), "topics", "to_frame()")
-    'And 1 more topics are not shown; to_frame() has all.'
-    """
+    """Return how many rows are not shown, and where all are; "" if `MOST_ROWS` show all."""
     hidden = len(rows) - MOST_ROWS
     return f"And {hidden:,} more {noun} are not shown; {where} has all." if hidden > 0 else ""
 
@@ -155,29 +139,12 @@ class RowTable(ABC):
     def rows(self, intervals: bool | None = None) -> list[dict[str, object]]:
         """Return one row of plain values per entry, best (settings) or worst (topics) first.
 
-        Parameters
-        ----------
-        intervals : bool, optional
-            Whether each measure has its 95 % interval (columns ``<measure>_low`` and
-            ``<measure>_high``), which takes seconds per row. Default: yes for the settings of a
-            recommendation, no for the topics of an audit.
-
-        Returns
-        -------
-        list of dict of str to object
-            Column name to value: settings, measures, one ``meets_<goal>`` per goal, ``meets_all``.
-
-        See Also
-        --------
-        table : The rows as a pandas DataFrame.
-
         Examples
         --------
         >>> import advisor
-        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
-        ... )
+        >>> card = {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        >>> model = advisor.FailureModel.from_dict(card)
+        >>> cluster = advisor.Cluster.uniform(1, racks=1)
         >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
         >>> advice.rows(intervals=False)[0]["acks"]
         'all'
@@ -191,7 +158,9 @@ class RowTable(ABC):
         Parameters
         ----------
         intervals : bool, optional
-            As for `rows`.
+            Whether each measure has its 95 % interval (columns ``<measure>_low`` and
+            ``<measure>_high``), which takes seconds per row. Default: yes for the settings of a
+            recommendation, no for the topics of an audit.
 
         Returns
         -------

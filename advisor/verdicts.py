@@ -14,10 +14,7 @@ prevents of its measures."""
 
 
 def verdict_of(kind: str, *arguments: Any, **options: Any) -> Any:
-    """Return the `Verdict` (or the `Floor`) of a kind of result.
-
-    Raises LookupError if nothing is registered for the kind.
-    """
+    """Return the `Verdict` (or the `Floor`) of a kind of result."""
     if kind not in verdict_functions:
         raise LookupError(f"nothing decides about {kind!r}; import advisor registers what does")
     return verdict_functions[kind](*arguments, **options)

@@ -88,7 +88,10 @@ def jupyter_lab(folder: Path) -> Iterator[str]:
     command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]
     command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     environment = {**os.environ, "JUPYTER_CONFIG_DIR": own, "JUPYTER_RUNTIME_DIR": own}
+    # What is compiled once stays compiled: settings are of this run alone, the cache is the user's.
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     environment |= {"HOME": own, "IPYTHONDIR": own, "PYTHONPATH": str(ROOT)}
+    environment |= {"XDG_CACHE_HOME": cache}
     with (folder / "lab.log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:

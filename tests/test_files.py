@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from advisor.__main__ import main
-from advisor.cli.files import check_output_path
+from advisor.cli.commands import check_output_path
 from advisor.errors import InputError
 from advisor.files import replace_file, write_new_files
 from advisor.rendering import FileLines, file_lines

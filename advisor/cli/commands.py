@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from advisor import __version__
-from advisor.cli import files, play, text
+from advisor.cli import play, text
 from advisor.cli.options import (
     CHECKPOINT,
     CLUSTER,
@@ -30,15 +30,17 @@ from advisor.cli.options import (
 from advisor.cli.terminal import emit, say
 from advisor.cli.verdict_text import columns_of_terminal
 from advisor.errors import InputError
-from advisor.files import write_new_files
-from advisor.rendering import terminal_lines, terminal_text
+from advisor.files import check_target, read_input, replace_file, write_new_files
+from advisor.parsing import MOST_JSON_CHARACTERS
+from advisor.rendering import json_file, terminal_lines, terminal_text
 
 if TYPE_CHECKING:
-    from advisor.advice import Goals
+    from advisor.advice import Audit, Goals
     from advisor.cluster import Cluster
     from advisor.protocol.rules.config import Config
     from advisor.reliability.failures.failure_model import FailureModel
     from advisor.reliability.workload import Workload
+
 
 EXIT_GOALS_MISSED = 1
 MAX_TIMEOUT_S = 86_400
@@ -210,8 +212,8 @@ def audit(
     from advisor.advice import audit as run_audit
     from advisor.cluster.completeness import DESCRIBE
 
-    path = None if sarif is None else files.check_sarif_path(Path(sarif))
-    accepted = "" if baseline is None else files.read_baseline(Path(baseline))
+    path = None if sarif is None else check_sarif_path(Path(sarif))
+    accepted = "" if baseline is None else read_baseline(Path(baseline))
     described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(
@@ -229,7 +231,7 @@ def audit(
     failed = audited.fails(fail_on)
     changes = None if baseline is None else audited.since(accepted, baseline)
     if path is not None:
-        files.write_sarif(path, audited, described.source, accepted)
+        write_sarif(path, audited, described.source, accepted)
     if changes is not None:
         failed = changes.fails(fail_on)
         emit(text.json(changes.to_dict()) if as_json else text.changes(changes, str(baseline)))
@@ -266,7 +268,7 @@ def report(
     from advisor.advice import audit as run_audit
     from advisor.advice import recommend as run_recommend
 
-    path = files.check_output_path(Path(output))
+    path = check_output_path(Path(output))
     if checkpoint is not None and not sampled_years:
         raise InputError("--checkpoint is for --sampled-years; give both, or neither.")
     described, model = _cluster_and_model(cluster, options)
@@ -383,10 +385,7 @@ def clients(as_json: bool) -> None:
 def _sample_recommended(
     recommendation: Any, years: float, engine: str, checkpoint: str | None
 ) -> Any:
-    """Sample the recommended configuration, for comparison with the exact result.
-
-    What is quickly sampled here is a function, to be called while the page is made.
-    """
+    """Sample the recommended setting; what is quick, by a function, while the page is made."""
     from advisor.pipeline.simulate import QUICKEST, is_quick_here
     from advisor.pipeline.simulate import simulate as run_simulate
 
@@ -417,7 +416,6 @@ def _write_report(
         if str(error.name).startswith("advisor"):
             raise
         raise MissingExtraError("The HTML report", "report") from None
-    Path(os.path.realpath(path)).parent.mkdir(parents=True, exist_ok=True)
     write_report(recommendation, path, audit=audited, sampled=check, how_sure=how_sure)
 
 
@@ -538,3 +536,59 @@ def _goals(options: dict[str, Any]) -> Goals:
     names = (*measure_table.goals(), "survive", "minutes_per_loss")
     stated = {name: options[name] for name in names if options[name] is not None}
     return Goals(**stated)
+
+
+_HTML = (b"<!doctype html", b"<html")
+
+
+def check_output_path(path: Path) -> Path:
+    """Check that a report can be written to a path, and return the path."""
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; --output names the HTML file to write.")
+    target = check_target(path)
+    if target.exists():
+        with target.open("rb") as file:
+            start = file.read(64).lstrip().lower()
+        if start and not start.startswith(_HTML):
+            raise InputError(f"{path} is not an HTML file and is not overwritten; name another.")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise InputError(f"{target.parent} is not a writable directory; name another --output.")
+    return path
+
+
+def check_sarif_path(path: Path) -> Path:
+    """Check that a SARIF file can be written to a path, and return the path."""
+    from advisor.advice.audits.sarif import is_own_log
+
+    target = check_target(path)
+    if target.exists():
+        try:
+            text = read_input(target, MOST_JSON_CHARACTERS).decode(errors="replace")
+        except OSError:
+            text = "too large, or not readable"
+        if text and not is_own_log(text):
+            raise InputError(
+                f"{path} is not a SARIF file of this advisor and is not overwritten; name another."
+            )
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent} is not a directory; name another file for --sarif.")
+    return path
+
+
+def read_baseline(path: Path) -> str:
+    """Read the SARIF file of an accepted audit."""
+    try:
+        return read_input(path, MOST_JSON_CHARACTERS).decode(errors="replace")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}. Write it with advisor audit --sarif, and "
+            "accept what it says."
+        ) from None
+
+
+def write_sarif(path: Path, audit: Audit, source: str, accepted: str = "") -> None:
+    """Write the findings of an audit as SARIF, with the lines of the file that was audited."""
+    text = ""
+    if os.path.isfile(source):
+        text = Path(source).read_text(encoding="utf-8", errors="replace")
+    replace_file(path, json_file(audit.to_sarif(text, accepted)))

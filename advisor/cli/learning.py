@@ -24,8 +24,6 @@ def counts_of(sources: Sequence[str], options: dict[str, Any], with_cluster: boo
     """Return what to learn from: files, as they are or in a cluster that options describe.
 
     What options count beside metrics was counted in their cluster and time.
-
-    Raises InputError if an option cannot be read, or there is nothing to learn from.
     """
     from advisor.learning.counts import is_metrics
 
@@ -122,13 +120,7 @@ def learned(
     columns: int = MOST_COLUMNS,
     explained: bool = False,
 ) -> Terminal:
-    """Format what was learned: the verdict, the numbers that moved most, and what that changes.
-
-    verdict: its own, with how sure that is or without.
-    path: the card that was written.
-    columns: width of the terminal.
-    explained: whether all numbers are shown, and what stands behind the verdict.
-    """
+    """Format what was learned: the verdict, the numbers that moved most, and what that changes."""
     from advisor.learning.learned import number_lines
 
     observed = "" if result.observed is None else str(result.observed)

@@ -138,10 +138,7 @@ def with_options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
 
 
 def with_controller(cluster: Cluster, options: dict[str, Any]) -> Cluster:
-    """Return the cluster with what --mode and --elr say of it.
-
-    Raises InputError if one of them says something else than they can.
-    """
+    """Return the cluster with what --mode and --elr say of it."""
     stated: dict[str, Any] = {}
     if options["mode"] is not None:
         stated["mode"] = options["mode"]

@@ -8,11 +8,7 @@ from advisor.rendering import Terminal, terminal_lines
 
 
 def emit(text: Terminal, err: bool = False, newline: bool = True) -> None:
-    """Print rendered text on standard output, or on standard error.
-
-    err: whether it is for a person who watches, not for a program that reads the output.
-    newline: whether a line break follows it.
-    """
+    """Print rendered text on standard output, or on standard error."""
     click.echo(text.text, err=err, nl=newline)
 
 

@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from advisor.cli.verdict_text import MOST_COLUMNS, verdict_blocks
-from advisor.errors import AdvisorError
+from advisor.cli.verdict_text import MOST_COLUMNS, aligned, verdict_blocks
 from advisor.rendering import (
     Terminal,
     json_text,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from advisor.advice.audits.sarif import Changes
     from advisor.advice.migration.other_clients import ClientDefaults
     from advisor.decision import Verdict
+    from advisor.reliability.failures.failure_model import FailureModel
     from advisor.reliability.results.reliability import Reliability
     from advisor.reliability.results.sampled import Sampled
 
@@ -52,7 +52,7 @@ def evaluation(
         [
             *verdict_blocks(verdict, (), columns),
             [line for line in lines if not line.startswith(_ASSUMPTION_PREFIX)],
-            assumed,
+            [*_learned(result.model), *assumed],
         ]
     )
 
@@ -61,7 +61,16 @@ def sample(result: Sampled, notes: Sequence[str] = ()) -> Terminal:
     """Format a sampled result and what was assumed for it."""
     assumed = [*(f"{words}." for words in result.assumptions), *notes]
     lines = (f"{_ASSUMPTION_PREFIX}{note}" for note in assumed)
-    return terminal_lines([*repr(result).split("\n"), *lines])
+    return terminal_lines([*repr(result).split("\n"), *_learned(result.model), *lines])
+
+
+def _learned(model: FailureModel) -> list[str]:
+    """Say what card a cluster's history has narrowed; nothing of a card without one."""
+    from advisor.learning.fit import learned_numbers
+
+    numbers = learned_numbers(model)
+    said = "Card {}: {} with what this cluster has seen."
+    return [said.format(model.name, numbers[0].card)] if numbers else []
 
 
 def _failed_sends(result: Reliability) -> str:
@@ -82,16 +91,10 @@ def recommendation(
     explained: bool = False,
     with_commands: bool = False,
 ) -> Terminal:
-    """Format a recommendation: its verdict, and on demand reasons and commands.
-
-    verdict: its own, with how sure that is or without.
-    columns: width of the terminal.
-    explained: whether reasons, findings, assumptions and commands follow.
-    with_commands: whether commands and rollback follow.
-    """
+    """Format a recommendation: its verdict, and on demand reasons and commands."""
     from advisor.advice.audits.current_state import state_lines
 
-    rest = () if explained else (*_remarks(result), *_REST_OF_PLAN)
+    rest = () if explained else (*_remarks(result), *_learned(result.model), *_REST_OF_PLAN)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     if explained:
         blocks += _reasons(result, verdict)
@@ -120,7 +123,7 @@ def _reasons(result: Recommendation, verdict: Verdict) -> list[list[str]]:
         ["Why:", *(f"  {reason}" for reason in result.why)],
         _likeliest(result),
         findings(result.findings),
-        _assumed(result.notes),
+        [*_learned(result.model), *_assumed(result.notes)],
     ]
 
 
@@ -135,7 +138,8 @@ def reported(
     from advisor.advice.audits.current_state import state_lines
 
     state = state_lines(result.now, brief=True)
-    blocks = verdict_blocks(verdict, result.cluster.remarks, columns, state)
+    rest = (*result.cluster.remarks, *_learned(result.model))
+    blocks = verdict_blocks(verdict, rest, columns, state)
     return terminal_blocks([*blocks, [f"Report: {path}"]])
 
 
@@ -187,7 +191,7 @@ def audit(
     """Format an audit: its verdict, and on demand every topic with its goals, and the findings."""
     from advisor.advice.audits.current_state import state_lines
 
-    rest = () if explained else (*_remarks(result), *_REST_OF_AUDIT)
+    rest = () if explained else (*_remarks(result), *_learned(result.model), *_REST_OF_AUDIT)
     blocks = verdict_blocks(verdict, rest, columns, state_lines(result.now, brief=not explained))
     return terminal_blocks([*blocks, *_behind_audit(result, verdict)] if explained else blocks)
 
@@ -229,11 +233,11 @@ def _behind_audit(result: Audit, verdict: Verdict) -> list[list[str]]:
     critical = sum(topic.severity == "critical" for topic in rest)
     return [
         list(further(verdict)),
-        [*table(rows), *_more_topics(len(rest), critical)],
+        [*aligned(rows), *_more_topics(len(rest), critical)],
         [WITHOUT_INTERVALS, result.goals.sentence],
         [result.spread],
         findings(result.findings),
-        _assumed(result.notes),
+        [*_learned(result.model), *_assumed(result.notes)],
     ]
 
 
@@ -255,7 +259,7 @@ def clients(rows: Sequence[ClientDefaults]) -> Terminal:
         )
     notes = [f"{row.name}: {row.note}." for row in rows if row.note]
     source = f"From the libraries' sources, read {max(row.retrieved for row in rows)}."
-    return terminal_blocks([table(lines), notes, [source]])
+    return terminal_blocks([aligned(lines), notes, [source]])
 
 
 def findings(items: Sequence[Finding]) -> list[str]:
@@ -271,17 +275,6 @@ def findings(items: Sequence[Finding]) -> list[str]:
             lines += [f"         {more}"] if more else []
         lines.append(f"         {remedy}")
     return lines
-
-
-def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Format rows as aligned columns, two spaces apart."""
-    if len({len(row) for row in rows}) != 1:
-        raise AdvisorError("a table needs rows of one length")
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def json(data: object) -> Terminal:

@@ -47,14 +47,7 @@ def verdict_blocks(
     columns: int = MOST_COLUMNS,
     state: Sequence[str] = (),
 ) -> list[list[str]]:
-    """Return a verdict as blocks of lines.
-
-    rest: where commands, reasons and ranges are, a sentence each.
-    columns: width of the terminal.
-    state: the state of the cluster in sentences, where something is out of sync.
-    Returns what is broken now, in one list with the state; headline and text; the topics; how sure
-        that is; the last line.
-    """
+    """Return a verdict as blocks of lines; `rest` says where commands, reasons and ranges are."""
     from advisor.decision.rows import around, headline, held_back_words
 
     broken, to_do = headline(verdict)
@@ -142,8 +135,7 @@ def _table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     differ = room >= _SHORTEST_NAME and len(set(names)) == len(set(whole))
     if differ or max(map(len, whole)) <= room:
         fitting = [(row[0], name, *row[2:]) for row, name in zip(rows, names, strict=True)]
-        widths = _widths([_HEAD, *fitting])
-        return [_aligned(row, widths) for row in (_HEAD, *fitting)]
+        return aligned([_HEAD, *fitting])
     lines = []
     for row in rows:
         lines.append(f"{row[0].ljust(widths[0])}  {row[_NAME]}")
@@ -168,9 +160,11 @@ def _shortened(name: str, longest: int) -> str:
     return f"{name[: longest - len(_CUT) - end]}{_CUT}{name[-end:]}"
 
 
-def _aligned(row: Iterable[str], widths: Iterable[int]) -> str:
-    cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-    return (" " * _GAP).join(cells).rstrip()
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of one length as aligned columns."""
+    widths = _widths(rows)
+    cells = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows)
+    return [(" " * _GAP).join(row).rstrip() for row in cells]
 
 
 def _wrapped(sentences: Iterable[str], columns: int) -> list[str]:

@@ -6,11 +6,10 @@ state, and the state is read from the cluster instead of computed.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from advisor.kafka_lab.fault_injection import FAULTS, FaultInjector
 from advisor.kafka_lab.formats import log_directory
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
-from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
+from advisor.kafka_lab.observation.controller_state import move_controller
 from advisor.kafka_lab.observation.quiescence import pending_work, wait_until_quiescent
 from advisor.kafka_lab.observation.snapshot import (
     ReplicaKey,
@@ -50,80 +49,6 @@ _DUPLICATE = "DUPLICATE_SEQUENCE_NUMBER"
 _RETRY_BACKOFF_S = 0.1
 _METADATA_DELAY_S = 1.5
 _FINAL = frozenset({"INVALID_REQUIRED_ACKS", "MESSAGE_TOO_LARGE", "INVALID_RECORD"})
-
-
-@dataclass(frozen=True)
-class RetryingProducer:
-    """Sends one batch, with retries.
-
-    reachable: returns the brokers that the producer can reach now.
-    settled: returns whether the cluster is quiescent.
-    via: broker to send to, whatever the metadata says is the leader.
-    """
-
-    client: Client
-    topic: str
-    partition: int
-    values: tuple[bytes, ...]
-    config: Config
-    time_scale: TimeScale
-    reachable: Callable[[], Collection[int]]
-    settled: Callable[[], bool]
-    via: int | None = None
-
-    def run(self) -> str | None:
-        """Send until acknowledged, or retries or time run out; return the last error or None.
-
-        In a quiescent cluster every further attempt would fail the same way, so retrying stops
-        early, though not before brokers have received new metadata from the controller.
-        """
-        assert self.config.retries is not None
-        deadline = time.monotonic() + self.time_scale.delivery_s(self.config)
-        producer: Producer | None = None
-        sent = 0
-        settled_at: float | None = None
-        while True:
-            if not self.settled():
-                settled_at = None
-            elif settled_at is None:
-                settled_at = time.monotonic()
-            leader = self._leader()
-            error: str | None = LEADER_NOT_AVAILABLE
-            if leader is not None:
-                if producer is None and self.config.enable_idempotence:
-                    producer = self.client.new_producer()
-                error = self._attempt(leader, producer, deadline)
-                sent += 1
-            if error in (None, _DUPLICATE):
-                return None
-            now = time.monotonic()
-            out_of_time = now + _RETRY_BACKOFF_S >= deadline
-            unchanging = settled_at is not None and now > settled_at + _METADATA_DELAY_S
-            if error in _FINAL or sent > self.config.retries or out_of_time or unchanging:
-                return error
-            time.sleep(_RETRY_BACKOFF_S)
-
-    def _leader(self) -> int | None:
-        if self.via is not None:
-            return self.via
-        if not self.reachable():
-            return None
-        return self.client.leader(self.topic, self.partition)
-
-    def _attempt(self, leader: int, producer: Producer | None, deadline: float) -> str | None:
-        assert self.config.acks is not None
-        acks = _ACKS[self.config.acks]
-        # `via` is reached even if isolated: its client is on the same side of the partition.
-        reached = leader == self.via or leader in self.reachable()
-        left_ms = max(1, round((deadline - time.monotonic()) * 1000))
-        timeout_ms = min(left_ms, self.time_scale.request_ms(self.config))
-        error: str | None = NETWORK_EXCEPTION
-        if reached:
-            target = leader, self.topic, self.partition
-            with contextlib.suppress(NoResponseError):
-                error = self.client.produce(*target, self.values, acks, timeout_ms, producer)
-        # acks=0 has no response: the producer assumes success.
-        return None if acks == 0 else error
 
 
 class TooBusyError(BrokersUnavailableError):
@@ -168,7 +93,7 @@ class RealSimulation(Simulation):
     def __init__(self, model: Simulation, cluster: RealCluster, time_scale: TimeScale) -> None:
         super().__init__(tuple(model.state.brokers), model.settings)
         self.cluster = cluster
-        self.client = Client(self)
+        self.client = Client(cluster, self.reachable, lambda: self.has_controller)
         self.no_wait = False
         self.record_by_record = False
         self.topic_configs: Mapping[str, str] = {}
@@ -185,7 +110,7 @@ class RealSimulation(Simulation):
 
     @property
     def has_controller(self) -> bool:
-        """See `BrokerAccess`."""
+        """Whether the controller quorum runs."""
         return self._faults.quorum.running
 
     def reachable(self) -> Sequence[int]:
@@ -304,12 +229,61 @@ class RealSimulation(Simulation):
     def _send(
         self, topic: str, index: int, span: Span, config: Config, via: int | None
     ) -> str | None:
+        """Send a batch until acknowledged, or retries or time run out; return the last error.
+
+        In a quiescent cluster every further attempt would fail the same way, so retrying stops
+        early, though not before brokers have received new metadata from the controller.
+        """
+        assert config.retries is not None
+        deadline = time.monotonic() + self._time_scale.delivery_s(config)
+        producer: Producer | None = None
+        sent = 0
+        settled_at: float | None = None
+        while True:
+            if not self._settled():
+                settled_at = None
+            elif settled_at is None:
+                settled_at = time.monotonic()
+            leader = via
+            if via is None and self.reachable():
+                leader = self.client.leader(topic, index)
+            error: str | None = LEADER_NOT_AVAILABLE
+            if leader is not None:
+                if producer is None and config.enable_idempotence:
+                    producer = self.client.new_producer()
+                # `via` is reached even if isolated: its client is on the same side.
+                error = NETWORK_EXCEPTION
+                if leader == via or leader in self.reachable():
+                    target = leader, topic, index
+                    error = self._attempt(target, span, config, producer, deadline)
+                # acks=0 has no response: the producer assumes success.
+                error = None if config.acks == 0 else error
+                sent += 1
+            if error in (None, _DUPLICATE):
+                return None
+            now = time.monotonic()
+            out_of_time = now + _RETRY_BACKOFF_S >= deadline
+            unchanging = settled_at is not None and now > settled_at + _METADATA_DELAY_S
+            if error in _FINAL or sent > config.retries or out_of_time or unchanging:
+                return error
+            time.sleep(_RETRY_BACKOFF_S)
+
+    def _attempt(
+        self,
+        target: tuple[int, str, int],
+        span: Span,
+        config: Config,
+        producer: Producer | None,
+        deadline: float,
+    ) -> str | None:
+        assert config.acks is not None
         values = tuple(str(value).encode() for value in range(*span))
-        sending = RetryingProducer(
-            self.client, topic, index, values, config, self._time_scale, self.reachable,
-            self._settled, via,
-        )  # fmt: skip
-        return sending.run()
+        left_ms = max(1, round((deadline - time.monotonic()) * 1000))
+        timeout_ms = min(left_ms, self._time_scale.request_ms(config))
+        try:
+            return self.client.produce(*target, values, _ACKS[config.acks], timeout_ms, producer)
+        except NoResponseError:
+            return NETWORK_EXCEPTION
 
     def _settled(self) -> bool:
         return not pending_work(self.read(), self._faults.open_faults())

@@ -18,12 +18,7 @@ _NAMED = re.compile(r"\[([a-z0-9-]+)\]")
 
 
 def card_in_words(model: FailureModel) -> dict[str, Any]:
-    """Return the numbers of a card, each with its evidence.
-
-    Returns "title"; "rows" with "path", "value", "range" ("" for a number without one) and
-        "evidence"; "sources", the catalogue entries that the evidence cites in brackets, with
-        "name", "counted", "figure" and "source".
-    """
+    """Return a card's title, its numbers with their evidence, and the sources that this cites."""
     cited = [quantity.evidence for quantity in model.quantities.values()]
     return {
         "title": f"{model.title} ({model.name})",
@@ -33,11 +28,7 @@ def card_in_words(model: FailureModel) -> dict[str, Any]:
 
 
 def learned_in_words(model: FailureModel) -> dict[str, Any]:
-    """Return what a cluster's history did to a card: a sentence, and the numbers that it moved.
-
-    Returns "card", the name of the one before, "" if nothing was learned; "said", a sentence;
-        "rows" with "path", "seen", "before" and "now".
-    """
+    """Return what a cluster's history did to a card; "card" is "" if nothing was learned."""
     numbers = learned_numbers(model)
     card = numbers[0].card if numbers else ""
     moved = f"{counted(len(numbers), 'number')} of the card {card}"
@@ -63,19 +54,24 @@ def _brief(number: Quantity) -> str:
 
 def range_in_words(path: str, low: float, high: float) -> str:
     """Return "0.2 to 2.8 per year"; "" if both ends are equal."""
-    return f"{_range(low, high)} {unit_of(path)}".rstrip() if low < high else ""
+    ends = span(as_given_in_words(low), as_given_in_words(high))
+    return f"{ends} {unit_of(path)}".rstrip() if low < high else ""
 
 
-def _range(low: float, high: float) -> str:
-    return span(as_given_in_words(low), as_given_in_words(high)) if low < high else ""
+def value_and_range(quantity: Quantity) -> tuple[str, str]:
+    """A number and its range, as given, or to two digits if computed from a count or a product."""
+    figures = zip((quantity.value, quantity.low, quantity.high), quantity.texts, strict=True)
+    value, low, high = (as_given_in_words(n) if n >= 1e6 else text for n, text in figures)
+    return value, span(low, high) if quantity.is_range else ""
 
 
 def _row(path: str, quantity: Quantity) -> dict[str, str]:
     entry = catalog.evidence().get(quantity.evidence)
+    value, ends = value_and_range(quantity)
     return {
         "path": path,
-        "value": f"{as_given_in_words(quantity.value)} {unit_of(path)}".rstrip(),
-        "range": _range(quantity.low, quantity.high),
+        "value": f"{value} {unit_of(path)}".rstrip(),
+        "range": ends,
         "evidence": quantity.evidence if entry is None else f"{_where(entry)}: {entry.note}",
     }
 

@@ -42,11 +42,7 @@ def on_axis(probability: float) -> str:
 
 
 def once_in_from_probability(probability: float) -> str:
-    """Return the mean time between Poisson events: "once in 480 years".
-
-    `probability` is that of at least one event in a year. Short for 0 and 1, to fit beside an axis;
-    a probability of 1 does not determine the rate.
-    """
+    """Return the mean time between Poisson events of which a year has one with a probability."""
     if probability == 0:
         return "never, as modelled"
     if probability >= 1:
@@ -55,10 +51,7 @@ def once_in_from_probability(probability: float) -> str:
 
 
 def once_in_years(mean_years: float) -> str:
-    """Return the mean time between events: "once in 480 years", "once in 5.6 days".
-
-    Events rarer than once in `RAREST_YEARS` get no number.
-    """
+    """Return the mean time between events: "once in 480 years", "once in 5.6 days"."""
     return "never, as modelled" if math.isinf(mean_years) else once_in(mean_years)
 
 
@@ -80,10 +73,7 @@ def time_per_year_label(unavailability: float, digits: int = 2) -> str:
 
 
 def interval_label(low: float, high: float, say: Callable[[float], str]) -> str:
-    """Return "95 %: a to b", each end worded by `say`.
-
-    A common start or end is written once: "once in 3 months to 2 years", "5 to 39 s/year".
-    """
+    """Return "95 %: a to b", each end worded by `say`; a common start or end is written once."""
     first, second = say(low), say(high)
     if RARER in (first, second):
         return "" if first == second else f"95 %: {second if first == RARER else first} or rarer"

@@ -30,12 +30,7 @@ _RARE = 0.05
 
 @dataclass(frozen=True)
 class NinesAxis:
-    """Positions and labels of one axis.
-
-    bottom, top: limits, in nines.
-    zero: position of zero; None if no value is zero.
-    ticks: position and label of each tick, ascending.
-    """
+    """Positions, in nines, and labels of one axis; `zero` is None if no value is zero."""
 
     bottom: float
     top: float
@@ -79,11 +74,7 @@ def refused_label(unavailability: float) -> str:
 def nines_axis(
     estimates: Iterable[Estimated], label: Callable[[float], str], most_ticks: int = 6
 ) -> NinesAxis:
-    """Return an axis that covers all values and their intervals.
-
-    label: returns the tick label of a value; called with 0 for the lane for zero.
-    most_ticks: maximum number of ticks.
-    """
+    """Return an axis that covers all values and their intervals; `label` words a tick."""
     estimates = tuple(estimates)
     ends = [q for e in estimates for q in (e.value, e.low, e.high)]
     shown = [q for q in ends if q > 0]
@@ -109,11 +100,7 @@ def nines_axis(
 
 
 def _round_values(low: float, high: float, most_ticks: int) -> list[float]:
-    """Return round values between two numbers of nines: decades, or finer ones in a short range.
-
-    Labels are two lines high. Ticks are at least 1/`most_ticks` of the axis apart, ticks within a
-    decade at least a fifth.
-    """
+    """Return round values between two numbers of nines, far enough apart for two-line labels."""
     for mantissas, narrowest in (((1, 2, 5), math.log10(2)), ((1, 3), math.log10(3))):
         powers = range(math.floor(low), math.ceil(high) + 2)
         fine = [mantissa * 10.0**-power for power in powers for mantissa in mantissas]

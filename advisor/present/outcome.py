@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from advisor.advice.tolerance import fatal_racks, largest_share, quorum_words, survival
+from advisor.cluster.model import Cluster
 from advisor.formatting import RARER, percents
 from advisor.present.labels import (
     availability,
@@ -16,6 +18,7 @@ from advisor.present.labels import (
     time_per_year_label,
 )
 from advisor.present.points import Estimated, Point
+from advisor.protocol.rules.config import Config
 from advisor.reliability import measure_table
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.measure_table import FRACTION, PROBABILITY, YEARS, Measure
@@ -27,14 +30,7 @@ _MOST_CAUSES = 4
 
 @dataclass(frozen=True)
 class Outcome:
-    """One measure of a result in words.
-
-    measure: name of the measure.
-    title: heading.
-    value, brief: the value, in full and for narrow columns.
-    interval: the 95 % interval; "" if the card gives no ranges.
-    shares: mechanism in words and its share of the measure, 0 to 1, largest first.
-    """
+    """One measure of a result in words; `shares` are its causes, 0 to 1, the largest first."""
 
     measure: str
     title: str
@@ -57,11 +53,7 @@ STALLED, GIVEN_UP = "write_stalled", "records_refused_per_year"
 
 
 def in_full(entry: Measure, value: float) -> str:
-    """Return a value of a measure in words.
-
-    An unavailability both ways: "99.99 % available, down 53 min/year"; a wait as a time: "12 s/year
-    in which acks=all waits".
-    """
+    """Return a value of a measure in words; an unavailability both ways, a wait as a time."""
     if entry.unit != FRACTION:
         return per_year(value) if entry.unit == PROBABILITY else in_brief(entry, value)
     if value == 0:
@@ -92,10 +84,7 @@ def compared_measures() -> tuple[str, ...]:
 def outcomes(result: Reliability | Sampled, intervals: bool = True) -> tuple[Outcome, ...]:
     """Return the measures of a result in words, with their main causes.
 
-    Stalled writes appear for acks=all only; other producers do not wait for followers.
-
-    result: what `evaluate` or `simulate` returned.
-    intervals: whether to compute intervals that are not cached yet, which takes many evaluations.
+    `intervals` that are not cached take many evaluations.
     """
     return tuple(
         _outcome(result, entry.name, intervals)
@@ -190,11 +179,7 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
 
 
 def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple[str, float], ...]:
-    """Return the largest causes of a measure as shares of it, and the sum of the others.
-
-    causes: mechanism, by its name in a card, to its part of the measure; the parts add up to it.
-    most: number of causes to name.
-    """
+    """Return the largest causes of a measure as shares of it, and the sum of the others."""
     whole = sum(causes.values())
     if whole <= 0:
         return ()
@@ -208,3 +193,59 @@ def in_percent(named: Sequence[tuple[str, float]]) -> list[tuple[str, str]]:
     """Return causes with their shares in whole percents that add up."""
     words = percents([share for _, share in named])
     return [(name, said) for (name, _), said in zip(named, words, strict=True)]
+
+
+def notes(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return warnings about what Kafka silently changes or refuses: the setting, and a sentence."""
+    warnings = []
+    least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
+    if least > factor:
+        said = (
+            f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
+            f"{config.kafka_version} "
+        )
+        if config.effective_min_insync_replicas > factor:
+            said += (
+                "refuses every write with acks=all: "
+                "“Messages are rejected since there are fewer in-sync replicas than required.”"
+            )
+        else:
+            said += f"takes it for {factor} (since 3.7)."
+        warnings.append(("min_insync_replicas", said))
+    if config.acks != 0 and not config.enable_idempotence:
+        warnings.append(("acks", "enable.idempotence is off: retries may write duplicates."))
+    return tuple(warnings)
+
+
+def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:
+    """Return how many brokers may fail, for data, writes and reads: words and number of each."""
+    tolerates = result.tolerates
+    never = tolerates.while_writable < 0
+    return (
+        (f"without losing {records_at_risk(result.config)}", f"{tolerates.without_loss}"),
+        ("while writes go on", "not even 0" if never else f"{tolerates.while_writable}"),
+        ("while reads go on", f"{tolerates.while_readable}"),
+    )
+
+
+def records_at_risk(config: Config) -> str:
+    """Return "acknowledged records", or "records" where none is acknowledged."""
+    return "records" if config.acks == 0 else "acknowledged records"
+
+
+def rack_words(cluster: Cluster, config: Config) -> str:
+    """Return the effect of losing one rack, the worst single event, in one sentence."""
+    assert config.replication_factor is not None
+    share = largest_share(cluster.brokers, config.replication_factor, str(config.mode))
+    if share is None:
+        return "The racks are not known, so nothing can be said about losing one."
+    after = survival(share, config)
+    lost = f"{records_at_risk(config)} are lost"
+    if after.without_loss:
+        lost = "no acknowledged record is lost"
+    goes_on = "writes stop"
+    if after.writable:
+        fatal = fatal_racks(cluster.controllers, set(cluster.brokers.values()))
+        goes_on = f"writes go on{quorum_words(cluster.controllers, fatal, str(config.mode))}"
+    replicas = "one replica" if share == 1 else f"{share} replicas"
+    return f"Losing a whole rack takes {replicas} of a partition at worst: {lost}, and {goes_on}."

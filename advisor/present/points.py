@@ -11,10 +11,7 @@ from advisor.errors import InputError
 
 @dataclass(frozen=True)
 class Estimated:
-    """A loss probability per year or an unavailability, with its 95 % interval.
-
-    Raises InputError unless 0 <= low <= value <= high < infinity.
-    """
+    """A loss probability per year or an unavailability, with its 95 % interval."""
 
     value: float
     low: float
@@ -29,12 +26,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class Point:
-    """One setting in the charts.
-
-    acks (one of "all", 1, 0).
-    loss: probability per year of losing an acknowledged record.
-    refused: write unavailability: fraction of time in which writes are refused.
-    """
+    """One setting in the charts: its loss probability per year, and its write unavailability."""
 
     replication_factor: int
     min_insync_replicas: int
@@ -73,10 +65,7 @@ def by_replication_factor(points: Sequence[Point]) -> dict[int, tuple[Point, ...
 
 
 def slots(points: Iterable[Point]) -> dict[tuple[int, int], float]:
-    """Return the x position of each (replication factor, min ISR).
-
-    The distance is 1 within a replication factor and 2 between replication factors.
-    """
+    """Return the x position of each (replication factor, min ISR), 2 apart between factors."""
     positions: dict[tuple[int, int], float] = {}
     x = 0.0
     previous = None

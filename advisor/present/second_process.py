@@ -14,12 +14,9 @@ _PROGRAM = "from advisor.present.second_process import main; main()"
 
 
 class SecondProcess:
-    """Runs tasks in order; if it fails, this process runs them.
+    """Runs tasks that can be pickled, in order; if it fails, this process runs them.
 
-    It does not use `multiprocessing`, which would run a user's script again if the script has no
-    ``if __name__ == "__main__"``.
-
-    tasks: functions without arguments that can be pickled. If empty, no process is started.
+    `multiprocessing` would run a user's script again that has no ``if __name__ == "__main__"``.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:

@@ -76,13 +76,9 @@ def first_screen(
     title: bool = False,
     state: Sequence[str] = (),
 ) -> Html:
-    """Return a verdict as HTML.
+    """Return a verdict as HTML, which needs `style` in the page, and `script` after it to copy.
 
-    commands: the commands that are not held back, below what is held back.
-    title: whether the headline is that of the page.
-    state: the state of the cluster in sentences, where something is out of sync.
-    Returns one element; needs `style` somewhere in the page, and `script` after it to copy
-        commands.
+    The state of the cluster is given where something is out of sync.
     """
     broken, to_do = headline(verdict)
     head = markup(

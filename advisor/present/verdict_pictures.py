@@ -83,12 +83,7 @@ class _Axis:
 
 
 def arrows(verdict: Verdict, size: Size = WIDE) -> Html:
-    """Draw each topic from today to after the change.
-
-    verdict: with at least one action.
-    size: `WIDE` or `NARROW`.
-    Returns one ``<svg>`` element.
-    """
+    """Draw each topic from today to after the change; at least one."""
     actions = verdict.actions
     across, upward = _axes(actions, size)
     edges = size.left, size.width - size.right, size.top, size.height - size.bottom
@@ -179,10 +174,7 @@ def _tick_below(value: float, ticks: Sequence[float]) -> float:
 
 
 def _wall(verdict: Verdict, across: _Axis, upward: _Axis, size: Size) -> tuple[list[Html], Area]:
-    """What no setting gets behind, and where its words stand.
-
-    It is solid behind the best topic's floor, and pale from the worst's.
-    """
+    """What no setting gets behind, solid behind the best floor, and where its words stand."""
     floors = [action.floor for action in verdict.actions]
     bottom = size.height - size.bottom
     width = across.end - across.start
@@ -337,10 +329,7 @@ _PRICE_WIDTH, _PRICE_HEIGHT, _PRICE_LINE = 366.0, 66.0, 34.0
 
 
 def price_axis(choice: SettingChoice) -> Html | None:
-    """Draw from which price of a loss on the choice pays, and the price that was used.
-
-    None where no price makes a difference.
-    """
+    """Draw from which price of a loss on the choice pays; None where no price matters."""
     spread = choice.break_even_minutes or choice.break_even_above
     if spread is None:
         return None

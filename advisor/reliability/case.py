@@ -17,7 +17,7 @@ from advisor.protocol.rules.retry_budget import retry_budget_ms, waiting_budget_
 from advisor.reliability.common_cause.placement import Brokers, Placement, ReplicaSetClass, place
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
+from advisor.reliability.failures.fault_processes import Exchangeable, Replicas
 from advisor.reliability.failures.mechanisms import (
     COPY,
     BrokerEvent,

@@ -4,7 +4,7 @@ import pytest
 
 import advisor
 from advisor.advice.tolerance import fatal_racks, quorum_words, rack_rule
-from advisor.present.setting_text import rack_words
+from advisor.present.outcome import rack_words
 
 CARD = advisor.FailureModel.from_dict({"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}})
 CONFIG = advisor.Config(replication_factor=3, min_insync_replicas=2)

@@ -262,10 +262,13 @@ def test_cards_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
 def test_report_prints_the_verdict_and_writes_one_file(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The verdict and the path are printed, and only the page is written."""
+    """The verdict and the path are printed, and only the page is written; no folder is made."""
     monkeypatch.setattr("advisor.catalog.model_names", list)  # no card to switch to
     output = tmp_path / "out" / "report.html"
     line = ["report", good(tmp_path), "--model", card, "--output", str(output)]
+    assert main(line) == 2  # before anything is computed
+    assert f"{output.parent} is not a writable directory" in capsys.readouterr().err
+    output.parent.mkdir()
     assert main(line) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Keep RF 3, min ISR 2, acks=all."

@@ -51,6 +51,24 @@ def test_counts_become_a_card_and_a_verdict(
     assert main(line) == 0
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["evaluate"], ["audit", "--no-how-sure"], ["recommend", "--no-how-sure", "--explain"]],
+)
+def test_commands_say_that_a_card_was_learned(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a line, with the card that it was before; nothing of one that was not."""
+    path, (verb, *options) = tmp_path / "my_card.toml", command
+    assert main([*FRAME, "--count", "broker.power=4", "--output", str(path)]) == 0
+    for card, said in ((str(path), 1), ("three_az_cloud", 0)):
+        capsys.readouterr()
+        assert main([verb, str(SIX), "--model", card, *options]) in (0, 1)
+        printed = " ".join(capsys.readouterr().out.split())
+        sentence = "Card my_card: three_az_cloud with what this cluster has seen."
+        assert printed.count(sentence) == said
+
+
 def test_the_screen_is_short(capsys: pytest.CaptureFixture[str]) -> None:
     """At most 25 lines of 100 columns, whatever was counted; --explain has every number."""
     line = [*FRAME, "--racks", "3", *counts(MECHANISMS)]

@@ -22,8 +22,8 @@ from advisor.present.labels import (
     time_per_year_label,
 )
 from advisor.present.nines_axis import loss_label, nines_axis, refused_label
+from advisor.present.outcome import tolerance_words
 from advisor.present.points import Estimated
-from advisor.present.setting_text import tolerance_words
 
 SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
 

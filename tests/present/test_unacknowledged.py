@@ -7,8 +7,7 @@ from advisor.__main__ import main
 from advisor.advice.audits.audit import audit
 from advisor.formatting import significant
 from advisor.pipeline.simulate import simulate
-from advisor.present.outcome import compared_outcomes, outcomes
-from advisor.present.setting_text import rack_words, tolerance_words
+from advisor.present.outcome import compared_outcomes, outcomes, rack_words, tolerance_words
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import load_model

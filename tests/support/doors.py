@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
-from advisor.present.interactive.settings_grid import verdict_at, words_at
+from advisor.present.interactive.settings_grid import verdict_at
+from explorer_pages import words_at
 
 Bounds = tuple[float, float]
 """Between which the true number lies, of which a screen shows two digits."""

@@ -38,7 +38,7 @@ DUMPS = {
     "advisor.cluster.live.sasl": "a token, in base64",
     "advisor.reliability.chain.structure_store": "what an array on disk is made of",
     "advisor.lessons.zookeeper.znodes": "the data of a simulated znode",
-    "advisor.present.report.origin": "what a digest is made of",
+    "advisor.present.report.page": "what a digest is made of",
     "advisor.present.interactive.settings_grid": "what equal rows of a page are known by",
 }
 CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")

@@ -16,7 +16,7 @@ from advisor.errors import InputError
 from advisor.formatting import time_per_year
 from advisor.present.figures.sweep import plot_sweep
 from advisor.present.outcome import compared_outcomes, outcomes
-from advisor.present.report.sampled_check import sampled_check
+from advisor.present.report.page import sampled_check
 from advisor.reliability import measure_table
 from advisor.reliability.measure_table import FRACTION, Measure
 from advisor.reliability.results.reliability import Reliability

@@ -15,9 +15,10 @@ from advisor.advice import Goals, audit, recommend
 from advisor.catalog import data_path
 from advisor.cluster import Cluster, load_cluster
 from advisor.present import write_report
-from advisor.present.interactive.settings_grid import verdict_at, words_at
+from advisor.present.interactive.settings_grid import verdict_at
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from browsing import NEEDS_BROWSER, chromium, opened, serious
+from explorer_pages import words_at
 
 pytestmark = NEEDS_BROWSER
 SCREENS = ((1280, "light"), (390, "light"), (1280, "dark"))

@@ -93,8 +93,7 @@ def test_numbers_that_come_first_are_drawn_without_a_verdict(page: Page, view: E
     model = view._explorer_model
     page.get_by_label("acks", exact=True).select_option("1")
     (question,) = asked(page)
-    key = model.key(question["values"])
-    reply = {"id": question["id"], "settings": {key: model.numbers(question["values"])}}
+    reply = {"id": question["id"], "settings": model.numbers(question["values"]).settings}
     page.evaluate("message => reply(message)", {**reply, "marks": {}, "more": True})
     assert "acks=1" in page.locator(".ae-legend").inner_text()
     assert page.locator(".ae-verdict").inner_text() == ""
@@ -187,8 +186,8 @@ def test_a_choice_does_not_wait_for_the_curve_of_the_last(page: Page, view: Expl
     version.select_option("3.7")
     assert [each["values"]["kafka_version"] for each in asked(page)] == ["3.9", "3.7"]
     answer(page, view, asked(page)[1])
-    context, marks = view._explorer_model.marks(around["values"])
-    late = {"id": around["id"], "settings": {}, "marks": {context: marks}}
+    marked = view._explorer_model.marked(around["values"])
+    late = {"id": around["id"], "settings": {}, "marks": marked.marks}
     page.evaluate("message => reply(message)", late)
     assert "today:" not in legend.inner_text()
     version.select_option("3.9")

@@ -53,14 +53,12 @@ def is_running(condition: int) -> bool:
 class Quorums(NamedTuple):
     """A scheme over a number of replicas.
 
-    rule: in words: which replicas must have a record before it is acknowledged.
     acknowledge: how many replicas must have a record.
     elect: of how many that are up the longest log leads; 0: only a complete replica leads.
     tail: the leader may hold acknowledged records that no other replica has yet.
     page_cache: records are acknowledged before they are on disk.
     """
 
-    rule: str
     acknowledge: int
     elect: int
     tail: bool = False
@@ -71,12 +69,11 @@ class Quorums(NamedTuple):
     def of(cls, name: str, replicas: int, copying: bool = True, page_cache: bool = True) -> Quorums:
         """The rules of a scheme; ``page_cache`` is False if flushing takes no time."""
         quorum = replicas // 2 + 1
-        majority = f"a majority, {quorum} of {replicas}"
         scheme = {
-            SYNCHRONOUS: cls(f"all {replicas} replicas", replicas, 0),
-            MAJORITY: cls(majority, quorum, quorum),
-            FLUSHED_MAJORITY: cls(f"{majority}, on disk", quorum, quorum, page_cache=False),
-            ASYNCHRONOUS: cls("the leader alone", 1, 1, tail=True),
+            SYNCHRONOUS: cls(replicas, 0),
+            MAJORITY: cls(quorum, quorum),
+            FLUSHED_MAJORITY: cls(quorum, quorum, page_cache=False),
+            ASYNCHRONOUS: cls(1, 1, tail=True),
         }[name]
         return scheme._replace(copying=copying, page_cache=page_cache and scheme.page_cache)
 

@@ -13,13 +13,15 @@ Sources: ``KafkaController`` (``onControllerFailover``, ``onBrokerFailure``, ``e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.lessons.zookeeper import locks, service
 from advisor.lessons.zookeeper.locks import World
 from advisor.lessons.zookeeper.service import (
+    Connect,
     Create,
+    Delete,
     Effect,
     Exists,
     Expire,
@@ -28,6 +30,7 @@ from advisor.lessons.zookeeper.service import (
     Notification,
     Reply,
     SetData,
+    ZooKeeper,
 )
 from advisor.protocol.rules import controller
 from advisor.protocol.rules.assignment import assign
@@ -39,7 +42,13 @@ CONTROLLER = "/controller"
 BROKER_IDS = "/brokers/ids"
 ELECTION = "/election"
 
+QUEUE = "/queue"
+
 _READS = (Exists, GetChildren, GetData)
+# Any version with a ZooKeeper controller elects the same.
+_POLICY = Policy(min_isr=1, unclean=False, rules=rules_for("3.9", "zookeeper"))
+
+Assignment = Mapping[int, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +187,12 @@ def run_controller(
             server, sent = service.step(server, GetData(session, f"{ELECTION}/{partition}"))
             effects += sent
     live = frozenset(int(name) for name in listed.value)
-    # Any version with a ZooKeeper controller gives the same result.
-    policy = Policy(min_isr=1, unclean=False, rules=rules_for("3.9", "zookeeper"))
     registrations = {}
     for partition, registration in cluster.registrations.items():
         if took_over:
-            changed = controller.controller_started(registration, live, policy)
+            changed = controller.controller_started(registration, live, _POLICY)
         else:
-            changed = controller.broker_gone(registration, dead, live, policy)
+            changed = controller.broker_gone(registration, dead, live, _POLICY)
         registrations[partition] = changed
         for _ in range(changed.partition_epoch - registration.partition_epoch):
             write = SetData(session, f"{ELECTION}/{partition}", str(changed.leader))
@@ -212,3 +219,78 @@ def _tally(watches: int, effects: tuple[Effect, ...]) -> Load:
         reads=sum(kinds[kind] for kind in _READS),
         writes=kinds[SetData],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeLoad:
+    """Requests to ZooKeeper or to brokers, those that write to ZooKeeper, and notifications."""
+
+    requests: int
+    writes: int
+    notifications: int
+
+
+def changed_by_broker(assignment: Assignment, dead: int) -> dict[int, list[int]]:
+    """Partitions whose leader or ISR changes, by live broker with a replica of them."""
+    live = frozenset({broker for replicas in assignment.values() for broker in replicas} - {dead})
+    notices: dict[int, list[int]] = {}
+    for partition, replicas in sorted(assignment.items()):
+        record = Registration(tuple(replicas), tuple(replicas), replicas[0])
+        if controller.broker_gone(record, dead, live, _POLICY) != record:
+            for broker in live.intersection(replicas):
+                notices.setdefault(broker, []).append(partition)
+    return dict(sorted(notices.items()))
+
+
+def rpc_load(assignment: Assignment, dead: int) -> NoticeLoad:
+    """Load of Kafka's own way: at most four requests for each broker, whatever the partitions.
+
+    Two batches, of new leaders and of the ISRs of what the dead broker followed; each is a
+    LeaderAndIsr request to each broker with a replica of what changed, and an UpdateMetadata
+    request to each live broker (``ControllerBrokerRequestBatch``).
+    """
+    brokers = {broker for replicas in assignment.values() for broker in replicas}
+    requests = 0
+    for leads in (True, False):
+        batch = {p: r for p, r in assignment.items() if (r[0] == dead) == leads}
+        told = changed_by_broker(batch, dead)
+        requests += len(told) + len(brokers - {dead}) if told else 0
+    return NoticeLoad(requests, 0, 0)
+
+
+def queue_load(assignment: Assignment, dead: int) -> NoticeLoad:
+    """Load of a queue for each broker: a node for each change, which it reads and deletes."""
+    notices = changed_by_broker(assignment, dead)
+    server = service.with_paths(f"{QUEUE}/{broker}" for broker in notices)
+    session = {broker: place + 2 for place, broker in enumerate(notices)}
+    for client in (1, *session.values()):
+        server, _ = service.step(server, Connect(18_000, client))
+    for broker, client in session.items():
+        server, _ = service.step(server, GetChildren(client, f"{QUEUE}/{broker}", watch=True))
+    sent: list[Effect] = []
+    for broker, partitions in notices.items():
+        for partition in partitions:
+            path = f"{QUEUE}/{broker}/n"
+            server, effects = service.step(server, Create(1, path, str(partition), sequential=True))
+            sent += effects
+    for broker, client in session.items():
+        server, read = _drain(server, client, f"{QUEUE}/{broker}")
+        sent += read
+    replies = [effect for effect in sent if isinstance(effect, Reply)]
+    writes = [reply for reply in replies if isinstance(reply.request, Create | Delete)]
+    told = sum(isinstance(effect, Notification) for effect in sent)
+    return NoticeLoad(len(replies), len(writes), told)
+
+
+def _drain(server: ZooKeeper, client: int, path: str) -> tuple[ZooKeeper, list[Effect]]:
+    """A broker lists its queue, watches it again, and reads and deletes every node."""
+    server, effects = service.step(server, GetChildren(client, path, watch=True))
+    sent = list(effects)
+    listed = effects[-1]
+    assert isinstance(listed, Reply)
+    assert isinstance(listed.value, tuple)
+    for child in listed.value:
+        for request in (GetData(client, f"{path}/{child}"), Delete(client, f"{path}/{child}")):
+            server, effects = service.step(server, request)
+            sent += effects
+    return server, sent

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from advisor.present.figures import style
@@ -34,8 +36,7 @@ _THEME = (
 class Chart:
     """A figure and its alternative text; shows itself in a notebook as SVG.
 
-    name: id of the ``<svg>`` element, unique in the page: letters, digits and hyphens.
-    description: what the figure says, with its numbers.
+    The name is unique in the page: letters, digits and hyphens.
     """
 
     figure: Figure
@@ -56,11 +57,7 @@ class Chart:
 
 
 class ShownFigure(Figure):
-    """A pyplot figure that a notebook shows as a `Chart`, once it has a description.
-
-    What `.plot()` of a result draws on. matplotlib's own picture in a notebook has no alternative
-    text.
-    """
+    """A pyplot figure that a notebook shows as a `Chart`, with an alternative text."""
 
     description = ""
 
@@ -83,8 +80,8 @@ class ShownFigure(Figure):
 def shown_figure(width_inches: float, height_inches: float) -> ShownFigure:
     """Return a pyplot figure, so that it is shown as the user's own figures are.
 
-    Call it outside `style.look`: in a notebook pyplot becomes interactive with its first figure,
-    and leaving `look` would undo that.
+    Call it outside `style.look`: pyplot becomes interactive with its first figure, and leaving
+    `look` would undo that.
     """
     from matplotlib import pyplot
 
@@ -92,3 +89,13 @@ def shown_figure(width_inches: float, height_inches: float) -> ShownFigure:
     figure = pyplot.figure(FigureClass=ShownFigure, figsize=size, facecolor="white")
     assert isinstance(figure, ShownFigure)
     return figure
+
+
+def axes_of_new_figure(
+    inches: tuple[float, float], area: tuple[float, float, float, float], said: Iterable[str]
+) -> Axes:
+    """Return axes that take an area of a new figure, which has an alternative text."""
+    figure = shown_figure(*inches)
+    figure.describe(*said)
+    with style.look():
+        return figure.add_axes(area)

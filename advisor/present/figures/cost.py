@@ -30,7 +30,7 @@ _SAME = 1.15  # values closer than this factor share a label
 _NEAR, _ABOVE = 1.5, 7.0
 
 
-def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: float = 1.0) -> Chart:
+def plot_cost(results: Sequence[Reliability], prices: Prices) -> Chart:
     """Draw losses and refused writes over their cost a month, a dot for each setting.
 
     Up is better in both panels. Settings of the same cost stand above one another. Lines are 95 %
@@ -38,7 +38,6 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
     with as many replicas is better.
 
     results: settings of the same workload, on clusters with known racks.
-    consumers: how often each record is read.
     The chart's alternative text lists every value.
 
     >>> import advisor
@@ -58,9 +57,7 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
             2, 1, sharex=True,
             gridspec_kw={"left": 0.23, "right": 0.96, "top": 0.94, "bottom": 0.13, "hspace": 0.25},
         )  # fmt: skip
-        dollars = [
-            monthly_cost(setting, prices, consumers=consumers).total_usd for setting in results
-        ]
+        dollars = [monthly_cost(setting, prices).total_usd for setting in results]
         for ax, panel in zip((upper, lower), _PANELS, strict=True):
             _draw(ax, panel, results, dollars)
         upper.tick_params(labelbottom=False)

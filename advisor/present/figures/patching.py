@@ -25,22 +25,7 @@ _SHIFT = 0.16
 
 
 def plot_patching(result: Patching, ax: Axes | None = None) -> Axes:
-    """Draw for how long a partition refuses writes in a rolling restart, by how it is done.
-
-    result: what `advisor.patching` returned.
-    ax: by default those of a new figure.
-    Returns the axes drawn on.
-    Raises MissingExtraError if, on import, matplotlib (extra "report") is not installed.
-
-    >>> import advisor
-    >>> from matplotlib.figure import Figure
-    >>> found = advisor.patching(
-    ...     advisor.Cluster.uniform(3), advisor.Config(), "three_az_cloud", restarts=64
-    ... )
-    >>> ax = advisor.present.plot_patching(found, Figure().subplots())
-    >>> ax.get_title(loc="left")
-    'How long a partition refuses writes in one rolling restart'
-    """
+    """Draw for how long a partition refuses writes in a rolling restart, by how it is done."""
     groups = _groups(result.choices)
     with style.look():
         if ax is None:

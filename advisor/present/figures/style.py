@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
 
 from advisor.rendering import Html, html, html_figure, html_joined, markup
 
@@ -134,7 +135,6 @@ class Mark:
 
 CURRENT = Mark("today", "s", TODAY, 11.5)
 RECOMMENDED = Mark("recommended", "D", BEST, 8.5)
-CHOSEN = Mark("chosen", "D", BEST, 8.5)
 
 
 @contextmanager
@@ -165,11 +165,7 @@ def head_inches(lines: int) -> float:
 
 
 def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
-    """Draw a legend at the top of a figure, outside all axes.
-
-    left: left edge, as a fraction of the figure's width.
-    entries: legend lines.
-    """
+    """Draw a legend at the top of a figure, outside all axes."""
     points_high = figure.get_figheight() * 72
     points_wide = figure.get_figwidth() * 72
     for line, (shape, colour, words) in enumerate(entries):
@@ -190,6 +186,58 @@ def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
         figure.text(left + 13 / points_wide, y, words, va="center_baseline", fontsize=8)
 
 
+Place = tuple[float, float]
+
+
+def pixels(ax: Axes, place: Place) -> Place:
+    """Return where a place in data coordinates is in the picture."""
+    across, upwards = ax.transData.transform(place)
+    return float(across), float(upwards)
+
+
+def _pixels_per_point(ax: Axes) -> float:
+    figure = ax.get_figure()
+    assert figure is not None
+    return figure.dpi / 72
+
+
+def boxes_around(ax: Axes, places: Iterable[Place], points: float) -> list[Bbox]:
+    """Return what the markers at some places cover, in pixels."""
+    radius = points * _pixels_per_point(ax)
+    corners = ((x - radius, y - radius) for x, y in (pixels(ax, place) for place in places))
+    return [Bbox.from_bounds(*corner, 2 * radius, 2 * radius) for corner in corners]
+
+
+def label(
+    ax: Axes,
+    words: str,
+    place: Place,
+    offsets: Sequence[tuple[float, float, str]],
+    avoided: Sequence[Sequence[Bbox]],
+    letter: tuple[float, float],
+) -> list[Bbox]:
+    """Write words beside a place, at the first offset in points that is free, if there is one.
+
+    What the first list of boxes to avoid leaves no room for may stand on what is only in it. Width
+    and height of a letter are in points. Returns the box of the words.
+    """
+    scale = _pixels_per_point(ax)
+    (x, y), (width, height) = pixels(ax, place), (len(words) * letter[0] * scale, letter[1] * scale)
+    for others in avoided:
+        for dx, dy, side in offsets:
+            left = x + dx * scale - {"left": 0.0, "right": 1.0, "center": 0.5}[side] * width
+            box = Bbox.from_bounds(left, y + dy * scale - height / 2, width, height)
+            inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
+            inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
+            if inside and not any(box.overlaps(other) for other in others):
+                look: dict[str, Any] = {"ha": side, "va": "center_baseline", "fontsize": 7.5}
+                ax.annotate(
+                    words, place, xytext=(dx, dy), textcoords="offset points", zorder=6, **look
+                )
+                return [box]
+    return []
+
+
 def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
     """Make the vertical axis logarithmic, with a few ticks in words whatever it spans."""
     ax.set_yscale("log")
@@ -208,12 +256,9 @@ def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
 
 
 def svg(figure: Figure, name: str, description: str) -> Html:
-    """Return a figure as one `<svg>` element for use inside an HTML page, deterministic.
+    """Return a figure as one `<svg>` element for an HTML page, deterministic.
 
-    figure: drawn under `look`.
-    name: the element's id, and the prefix of all ids in it, so that a page can hold several
-        figures; letters, digits and hyphens.
-    description: text for screen readers; escaped here.
+    The name is the element's id and the prefix of all ids in it.
     """
     buffer = io.StringIO()
     with look(), mpl.rc_context({"svg.hashsalt": name}):

@@ -36,17 +36,14 @@ def plot_sweep(
     values: Mapping[str, float],
     lines: Mapping[str, Sequence[Reliability]],
     measure: str,
-    *,
-    intervals: bool = True,
 ) -> Chart:
-    """Draw a measure over one number that varies, a curve for each setting.
+    """Draw a measure over one number that varies, a curve with 95 % intervals for each setting.
 
     number: what varies, with its unit: the label of the horizontal axis.
     values: its values, ascending and positive, each by the words that stand below it. The axis is
         logarithmic.
     lines: for each curve its name and a result for each value.
     measure: its name, such as ``mean_years_to_loss``.
-    intervals: whether to draw 95 % intervals, which takes up to a second for each result.
     The chart's alternative text lists every value.
     Raises InputError if there is no such measure, or a curve does not have a result for each value.
 
@@ -69,8 +66,7 @@ def plot_sweep(
                 f"the curve {name!r} has {len(results)} results for {len(values)} values"
             )
     say = _say(entry)
-    if intervals:
-        compute_intervals(result for results in lines.values() for result in results)
+    compute_intervals(result for results in lines.values() for result in results)
     with style.look():
         figure = Figure(figsize=(6.8, 3.1 + 0.17 * len(lines)))
         head = style.head_inches(len(lines)) / figure.get_figheight()
@@ -78,7 +74,7 @@ def plot_sweep(
         title = _TITLES.get(entry.unit, "{} a year").format(entry.title)
         said = [f"{title}, by {number}."]
         for index, (name, results) in enumerate(lines.items()):
-            drawn = [_value(result, entry, intervals) for result in results]
+            drawn = [(float(entry.of(r)), *r.interval(entry.name)) for r in results]
             _curve(ax, index, list(values.values()), drawn)
             said.append(_in_words(name, values, drawn, say))
         ax.set_title(title, pad=6)
@@ -90,12 +86,6 @@ def plot_sweep(
 
 
 Drawn = list[tuple[float, float, float]]
-
-
-def _value(result: Reliability, entry: Measure, intervals: bool) -> tuple[float, float, float]:
-    """Return a measure with its interval on demand."""
-    value = float(entry.of(result))
-    return (value, *(result.interval(entry.name) if intervals else (value, value)))
 
 
 def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:

@@ -22,21 +22,15 @@ from advisor.tables import MOST_ROWS, more_rows
 _MISSED = style.BEST
 _MOST_NAMES = 8
 # Beside the marker, else above or below, else askew.
-_BESIDE = ((8, 0, 0.0), (-8, 0, 1.0), (0, 13, 0.5), (0, -14, 0.5))
-_OFFSETS = (*_BESIDE, (7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0))
+_BESIDE = ((8, 0, "left"), (-8, 0, "right"), (0, 13, "center"), (0, -14, "center"))
+_OFFSETS = (*_BESIDE, (7, 7, "left"), (7, -8, "left"), (-7, 7, "right"), (-7, -8, "right"))
 _DRAWN = tuple(entry.name for entry in measure_table.weighed())
 _WELL, _TROUBLE = ("o", style.DURABILITY), ("D", _MISSED)
 _GREY = ("s", style.MUTED, "grey area: worse than a goal allows")
-Place = tuple[float, float]
 
 
 def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
-    """Draw every topic by its losses and refused writes, with the goals that were given.
-
-    audit: what `advisor.audit` returned.
-    ax: axes to draw on. Default: those of a new figure.
-    Returns the axes drawn on.
-    """
+    """Draw every topic by its losses and refused writes, with the goals that were given."""
     figure = shown_figure(7.2, 4.8) if ax is None else None
     if figure is not None:
         figure.describe(*_in_words(audit))
@@ -130,40 +124,15 @@ def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals)
 
 
 def _name(
-    ax: Axes, named: Sequence[tuple[str, Place]], places: Sequence[Place], lines: Sequence[Bbox]
+    ax: Axes,
+    named: Sequence[tuple[str, style.Place]],
+    places: Sequence[style.Place],
+    lines: Sequence[Bbox],
 ) -> None:
-    """Write the names of topics beside their markers, where there is room."""
-    figure = ax.get_figure()
-    assert figure is not None
-    scale = figure.dpi / 72
-    pixels = {place: ax.transData.transform(place) for place in places}
-    taken = [
-        Bbox.from_bounds(x - 4 * scale, y - 4 * scale, 8 * scale, 8 * scale)
-        for x, y in pixels.values()
-    ]
+    """Write the names of topics beside their markers, and beside the lines if there is room."""
+    taken = style.boxes_around(ax, dict.fromkeys(places), 4)
     for place in dict.fromkeys(at for _, at in named):
         names = [name for name, at in named if at == place]
         words = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-        x, y = pixels[place]
-        width, height = len(words) * 4.45 * scale, 9 * scale
-        # Beside the lines if there is room, else across one.
-        tried = [(*offset, others) for others in ([*taken, *lines], taken) for offset in _OFFSETS]
-        for dx, dy, share, others in tried:
-            left = x + dx * scale - share * width
-            box = Bbox.from_bounds(left, y + dy * scale - height / 2, width, height)
-            inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
-            inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
-            if inside and not any(box.overlaps(other) for other in others):
-                aligned = {0.0: "left", 1.0: "right", 0.5: "center"}[share]
-                ax.annotate(
-                    words,
-                    place,
-                    xytext=(dx, dy),
-                    textcoords="offset points",
-                    ha=aligned,
-                    va="center_baseline",
-                    fontsize=7.5,
-                    zorder=6,
-                )
-                taken.append(box)
-                break
+        avoided = [[*taken, *lines], taken]
+        taken += style.label(ax, words, place, _OFFSETS, avoided, (4.45, 9.0))

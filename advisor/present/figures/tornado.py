@@ -10,12 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from advisor.formatting import one_in, significant
-from advisor.present.card_text import range_in_words
+from advisor.present.card_text import range_in_words, value_and_range
 from advisor.present.figures import style
-from advisor.present.figures.chart import shown_figure
+from advisor.present.figures.chart import axes_of_new_figure
 from advisor.present.labels import short, time_per_year_label
 from advisor.present.outcome import in_brief
 from advisor.reliability import measure_table
+from advisor.reliability.failures.card import unit_of
 from advisor.reliability.measure_table import (
     EVENTS,
     FRACTION,
@@ -36,16 +37,16 @@ _CHANCES = (EVENTS, PROBABILITY)
 def largest_swings(result: Reliability) -> list[dict[str, str]]:
     """Return the few numbers of the card that move losses and refused writes most, in words.
 
-    Returns "title" of the measure, "path" and "range" in the card, "low" and "high": the measure at
-        either end. Empty for large chains without cached swings, which would take minutes.
+    None for large chains without cached swings, which would take minutes.
     """
     if not result.swings_are_quick:
         return []
+    numbers = result.model.quantities
     return [
         {
             "title": entry.title,
             "path": row.path,
-            "range": range_in_words(row.path, row.low, row.high),
+            "range": f"{value_and_range(numbers[row.path])[1]} {unit_of(row.path)}".rstrip(),
             "low": in_brief(time, row.result_at_low),
             "high": in_brief(time, row.result_at_high),
         }
@@ -58,23 +59,16 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
 def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
     """Draw the numbers of a card that move a measure most, on a logarithmic axis.
 
-    A filled dot is the measure at the number's high, a hollow one at its low. Where the measure is
-    0 or infinite, the bar ends at the edge in a triangle.
-
-    tornado: what ``tornado`` of a result returned.
-    ax: axes to draw on. Default: those of a new figure.
-    Returns the axes drawn on.
+    A filled dot is the measure at the number's high, a hollow one at its low; a triangle is 0 or
+    infinite.
     """
     rows = [row for row in tornado.rows if row.factor > 1.005][:MOST_BARS]
-    figure = None
-    height = 0.3 * max(len(rows), 1) + 1.1
     if ax is None:
-        figure = shown_figure(7.6, height)
-        figure.describe(tornado.summary, *(_in_words(row, tornado) for row in rows))
+        height = 0.3 * max(len(rows), 1) + 1.1
+        said = [tornado.summary, *(_in_words(row, tornado) for row in rows)]
+        area = (0.29, 0.55 / height, 0.67, 1 - 0.95 / height)
+        ax = axes_of_new_figure((7.6, height), area, said)
     with style.look():
-        if figure is not None:
-            ax = figure.add_axes((0.29, 0.55 / height, 0.67, 1 - 0.95 / height))
-        assert ax is not None
         ax.set_title(tornado.title.partition(", ")[0])
         if rows:
             _draw_rows(ax, rows, tornado.value, _say(tornado.measure))

@@ -119,8 +119,6 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
     """Return the setting that the controls show.
 
     Numbers that they leave as in `start` stay explicit or Kafka's default, as they were.
-
-    Raises ConfigError if Kafka would reject it, or a number is invalid.
     """
     before = values_of(start, "", "")
     acks = values["acks"]
@@ -176,11 +174,7 @@ def controls(
 def precomputed(
     every: Sequence[Mapping[str, Any]], settings: Iterable[Mapping[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return the controls with only the choices that some of the settings have.
-
-    Every setting is judged at every price of a loss. What a cluster has seen is left out: without a
-    kernel nothing can be learned from it.
-    """
+    """Return the controls, less what was counted, with only the choices that some settings have."""
     offered: dict[str, set[str]] = {}
     for values in settings:
         for key, chosen in values.items():
@@ -200,11 +194,7 @@ def precomputed(
 
 
 def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str:
-    """Return a note on the topics, failure models and versions that the page does not cover.
-
-    elsewhere: a setting of each curve of other topics, failure models and versions.
-    keys: the controls of the page.
-    """
+    """Return a note on what the page lacks; `elsewhere` has a setting of each other curve."""
     if not elsewhere:
         return _NOT_COUNTED
     values = elsewhere[0]
@@ -227,10 +217,7 @@ def left_out(elsewhere: Sequence[Mapping[str, str]], keys: Sequence[str]) -> str
 
 
 def capped(config: Config) -> str:
-    """Return what Kafka makes of a min ISR above the replication factor; "" if it refuses writes.
-
-    Since 3.7 both are the same setting, so that a page holds only one of them.
-    """
+    """Return what Kafka makes of a min ISR above the RF; "" if it refuses writes."""
     above = config.changed(replication_factor=1, min_insync_replicas=2)
     if above.effective_min_insync_replicas > 1:
         return ""

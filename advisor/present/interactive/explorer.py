@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
 from uuid import uuid4
@@ -28,7 +26,6 @@ from advisor.present.interactive.controls import (
     MOST_TOPICS,
     NEW_TOPIC,
     PRICE,
-    STILL,
     SWITCHED_VERSIONS,
     as_text,
     min_isr_refusal,
@@ -36,15 +33,13 @@ from advisor.present.interactive.controls import (
 )
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, worst_first
 from advisor.present.interactive.fragment import html_fragment, source, stored_fragment
-from advisor.present.interactive.frontend import watched_cell
-from advisor.present.interactive.lookahead import after_one_change
 from advisor.present.interactive.switches import (
     Elsewhere,
     curves_elsewhere,
     first_of_cards,
     switchable,
 )
-from advisor.present.interactive.worker import Task, Worker, curve, settings, with_intervals
+from advisor.present.interactive.worker import Task, Worker, after_one_change
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.times.exactness import check_exact
@@ -121,8 +116,6 @@ class Explorer(anywidget.AnyWidget):
         self._offline: dict[str, Any] | None = None
         self._completing = False
         self._updates: list[Callable[[], None]] = []
-        self._beside = ThreadPoolExecutor(1)
-        self._prepared: list[tuple[Mapping[str, str], Future[None]]] = []
         first = explorer_model.chosen
         if _cell_of_user() is None:
             explorer_model.answer(first)
@@ -207,8 +200,8 @@ class Explorer(anywidget.AnyWidget):
     def _ipython_display_(self, **options: Any) -> None:
         """Show the widget with the first picture, compute the rest, and store the whole page.
 
-        The page is an output of its own: a notebook that is opened again without its kernel has no
-        widget, and where an output has both JupyterLab shows the widget's error alone.
+        The page is an output of its own: where an output has both, JupyterLab shows a dead widget's
+        error alone.
         """
         shell: Any = get_ipython()
         if self._offline is not None or getattr(shell, "kernel", None) is None:
@@ -252,7 +245,6 @@ class Explorer(anywidget.AnyWidget):
         explorer_model, worker = self._explorer_model, self._worker
         topics, others = curves_elsewhere(explorer_model, *self._elsewhere)
         elsewhere = [*topics, *others]
-        self._prepare(explorer_model.chosen)
         try:
             for _ in worker.answers(self._missing_here()):
                 self.page = explorer_model.live_page(explorer_model.page())
@@ -269,29 +261,25 @@ class Explorer(anywidget.AnyWidget):
             update()
 
     def _missing_here(self) -> Iterator[Task]:
-        """Yield tasks for what the page lacks of its first topic, card and version.
-
-        Intervals first: they say whether the card's ranges meet the goals as its middle does. By
-        then other processes have computed most of the rest, which is left out.
-        """
+        """Yield tasks for what the page lacks of its first topic and card, intervals first."""
         explorer_model = self._explorer_model
         for values in explorer_model.looked_at_first():
             if not explorer_model.has_intervals(values):
-                yield with_intervals(values)
+                yield ExplorerModel.with_intervals, values
         for offered in explorer_model.offered():
             missing = [setting for setting in offered if not explorer_model.is_answered(setting)]
             if missing:
-                yield settings(missing)
+                yield ExplorerModel.answers, missing
 
     def _missing_elsewhere(self, elsewhere: Sequence[Mapping[str, str]]) -> Iterator[Task]:
         """Yield tasks for what the page lacks of other topics, cards and versions by then."""
         explorer_model = self._explorer_model
         for values in elsewhere:
             if explorer_model.missing_settings(values) or not explorer_model.is_marked(values):
-                yield curve(values)
+                yield ExplorerModel.answer, values
         for values in first_of_cards(explorer_model, self._elsewhere[1]):
             if not explorer_model.has_intervals(values):
-                yield with_intervals(values)
+                yield ExplorerModel.with_intervals, values
 
     def _complete(self) -> dict[str, Any]:
         """Return the page without a kernel; what is computed for it also reaches the widget."""
@@ -315,8 +303,7 @@ class Explorer(anywidget.AnyWidget):
         if content["kind"] == "cancel":
             worker.give_up()
         elif content["kind"] == "ahead":
-            self._compute_likely_next(content)
-            self._prepare(values)
+            worker.compute_likely_next(values, lambda answer: self._reply(content, answer))
         elif content["kind"] == "around":
             pictured = explorer_model.same_picture(values)
             worker.compute_curve(pictured, lambda answer: self._reply(content, answer))
@@ -330,40 +317,12 @@ class Explorer(anywidget.AnyWidget):
         else:
             answer = Answer({}, {})
             try:
-                answer = self._answered(values)
+                if not explorer_model.is_answered(values):
+                    worker.await_setting(values)
+                answer = explorer_model.answers([values])
             finally:
                 # Also when interrupted: the page asks its next question after the reply.
                 self._reply(content, answer)
-
-    def _answered(self, values: Mapping[str, str]) -> Answer:
-        self._await_others(values)
-        return self._explorer_model.answers([values])
-
-    def _prepare(self, values: Mapping[str, str]) -> None:
-        """Solve a setting's chain beside the kernel's thread, for other retries and timeouts."""
-        waiting = [
-            chain for chain in self._prepared if not chain[1].cancel() and not chain[1].done()
-        ]
-        future = self._beside.submit(_in_short_turns, self._explorer_model.prepare, values)
-        self._prepared = [*waiting, (values, future)]
-
-    def _await_others(self, values: Mapping[str, str]) -> None:
-        """Wait if a setting without an answer is being computed, or its chain is being solved."""
-        if self._explorer_model.is_answered(values):
-            return
-        self._worker.await_setting(values)
-        if self._explorer_model.is_answered(values):
-            return
-        for other, future in self._prepared:
-            # `wait` returns for a cancelled one only after the one that runs now.
-            if not future.cancel() and all(
-                other[key] == values[key] for key in values if key not in STILL
-            ):
-                wait([future])
-
-    def _compute_likely_next(self, content: dict[str, Any]) -> None:
-        values = {name: str(value) for name, value in content["values"].items()}
-        self._worker.compute_likely_next(values, lambda answer: self._reply(content, answer))
 
     def _reply(self, content: dict[str, Any], answer: Answer, more: bool = False) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)
@@ -379,28 +338,18 @@ class Explorer(anywidget.AnyWidget):
             self.set_trait("verdict", verdicts.get(self.values[PRICE]))
 
 
-_TURN_S = 0.0005
-_USUAL_TURN_S = sys.getswitchinterval()
-
-
-def _in_short_turns(
-    prepare: Callable[[Mapping[str, str]], None], values: Mapping[str, str]
-) -> None:
-    """Work on the next settings, and let the kernel's threads interrupt it within a millisecond.
-
-    An answer passes through several of them, each of which waits for this one's turn to end.
-    """
-    sys.setswitchinterval(min(_TURN_S, _USUAL_TURN_S))
-    try:
-        prepare(values)
-    finally:
-        sys.setswitchinterval(_USUAL_TURN_S)
-
-
 def _cell_of_user() -> str | None:
-    """Return the identity of the running cell; None if no user sees it."""
+    """Return the identity of the running cell if a user may be there; None if a program runs it.
+
+    Programs such as nbconvert allow no input, and keep what a cell shows at its end.
+    """
     shell: Any = get_ipython()
-    return None if getattr(shell, "kernel", None) is None else watched_cell(shell)
+    parent = getattr(getattr(shell, "kernel", None), "get_parent", None)
+    request = {} if parent is None else parent("shell") or {}
+    if not request.get("content", {}).get("allow_stdin", False):
+        return None
+    metadata, header = request.get("metadata", {}), request.get("header", {})
+    return str(metadata.get("cellId") or header.get("msg_id", ""))
 
 
 _SHOWN: dict[str, Explorer] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
@@ -12,6 +11,10 @@ from typing import Any
 from advisor import catalog
 from advisor.advice.deciding import MIDDLE, Decision, surviving
 from advisor.advice.goals import Goals
+from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.planned_changes import refusal as refusal_to_lower
+from advisor.advice.migration.planned_changes import replicas_needed
+from advisor.advice.migration.properties import java_producer
 from advisor.advice.situation import Situation
 from advisor.cluster.model import Cluster
 from advisor.decision import (
@@ -24,11 +27,10 @@ from advisor.decision import (
 )
 from advisor.decision.decide import verdict_of
 from advisor.decision.evaluator import DRAWS
-from advisor.decision.settings import Placement, candidates
-from advisor.errors import AdvisorError
+from advisor.decision.settings import Placement
+from advisor.errors import AdvisorError, ConfigError
 from advisor.learning.learned import Learned
 from advisor.present.interactive import seen
-from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
     EVERY_ACKS,
@@ -50,16 +52,16 @@ from advisor.present.interactive.controls import (
     steps,
     values_of,
 )
-from advisor.present.interactive.judged import verdict_json
 from advisor.present.interactive.settings_grid import (
     mark_json,
     page_json,
     setting_json,
     setting_key,
+    verdict_json,
 )
 from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
-from advisor.reliability.evaluate import evaluate, prepare
+from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.reliability import Reliability
@@ -73,16 +75,13 @@ _LONG_TIMEOUT_MS = 600_000
 # A result holds its placement and what it was asked since.
 _MOST_RESULTS = 256
 _DRAWN = Depth(draws=True, sensitivity=False, others=False)
+# Controls that may change and leave the chain, or change it by the rules of elections alone.
+_SAME_CHAIN = {"acks", "eligible_leader_replicas", "kafka_version", PRICE, *STILL}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Computed settings and marks, as JSON, and the verdicts that the settings show.
-
-    settings: settings as JSON, by their keys.
-    marks: today's settings, by the controls that decide them.
-    verdicts: by the settings' keys and the price of a loss.
-    """
+    """Settings and marks as JSON, by their keys, and verdicts by setting and price of a loss."""
 
     settings: Mapping[str, dict[str, Any]]
     marks: Mapping[str, list[dict[str, Any]]]
@@ -91,17 +90,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class ExplorerModel:
-    """A cluster, a card, a load and goals, with the settings evaluated for them so far.
+    """A cluster, a card, a load and goals, with the settings evaluated for them so far, cached.
 
-    Settings, verdicts and marks that were computed are cached.
-
-    model: the initial card; `values["card"]` may name another.
-    load: traffic of all topics together, and of a new one. None: 1,000 records a second for each.
-    goals: limits, and the initial price of a loss.
-    start: initial settings of a new topic; options without a control stay as they are here.
-    topic: initial topic, with its settings of today; `NEW_TOPIC` for none of the cluster's.
-    situation: the cluster as another question has read it. Default: read here.
-    topics: names of the topics to choose from, in order. Default: those of the cluster.
+    `values["card"]` may name another card. `load` is that of all topics together, and of a new one.
+    `start` is a new topic's setting; options without a control stay as they are there.
     """
 
     cluster: Cluster
@@ -158,10 +150,7 @@ class ExplorerModel:
         return self.start if topic == NEW_TOPIC else self._questions[topic].today.config
 
     def config(self, values: Values) -> Config:
-        """Return the setting that the controls show.
-
-        Raises ConfigError if Kafka would reject it.
-        """
+        """Return the setting that the controls show."""
         return config_of(values, self.config_today(values["topic"]))
 
     def same_picture(self, values: Values) -> dict[str, str]:
@@ -173,13 +162,18 @@ class ExplorerModel:
         """Return the name under which `explorer.js` finds a setting."""
         return setting_key(list(self.chosen), values)
 
-    def setting(self, values: Values, intervals: bool = False) -> dict[str, Any]:
-        """Return one setting as JSON, or why it has no answer; cached.
+    def chain_key(self, values: Values) -> tuple[object, ...]:
+        """What settings with the same Markov chain share, as a guess: a wrong one costs time."""
+        try:
+            rules = self.config(values).rules
+        except ConfigError:
+            return (self.key(values),)
+        lasting = rules.eligible_leader_replicas and rules.last_known_leader_must_be_active
+        elections = rules.mode, rules.eligible_leader_replicas, lasting, values["acks"] == "all"
+        return *elections, *(values[key] for key in values if key not in _SAME_CHAIN)
 
-        values: value of each control.
-        intervals: whether to compute 95 % intervals and how sure the verdict is, which takes
-            seconds.
-        """
+    def setting(self, values: Values, intervals: bool = False) -> dict[str, Any]:
+        """Return one setting as JSON, or why it has no answer; cached. Intervals take seconds."""
         key = self.key(values)
         if key not in self._settings or (intervals and not self.has_intervals(values)):
             try:
@@ -188,38 +182,23 @@ class ExplorerModel:
                 self._settings[key] = {"refusal": refusal(error), "by": refused_by(error)}
         return self._settings[key]
 
-    def numbers(self, values: Values) -> dict[str, Any]:
-        """Return one setting as JSON without a verdict, for which others must be evaluated."""
+    def numbers(self, values: Values) -> Answer:
+        """Return one setting without a verdict, for which others must be evaluated."""
         try:
             config = self.config(values)
             if min_isr_refusal(config):
-                return self.setting(values)
-            return setting_json(self._result(values, config))
+                return self.answers([values])
+            return Answer({self.key(values): setting_json(self._result(values, config))}, {})
         except AdvisorError:
-            return self.setting(values)
+            return self.answers([values])
 
     def verdicts(self, values: Values) -> Verdicts:
         """Return the verdicts on a setting at every price of a loss; empty if it is refused."""
         self.setting(values)
         return self._verdicts.get(self.key(values), {})
 
-    def prepare(self, values: Values) -> None:
-        """Solve a setting's chains in this process; other retries and timeouts then reuse them."""
-        with suppress(AdvisorError):
-            config = self.config(values)
-            if min_isr_refusal(config):
-                return
-            question = self.question(values, config)
-            # The verdict compares it with these.
-            for setting in (question.today, *candidates(question)):
-                asked = self.cluster, setting.config, self._card(values), question.load
-                prepare(*asked, placement=setting.placement)
-
     def question(self, values: Values, config: Config) -> TopicQuestion:
-        """Return what is asked of the decision: the topic, as if it had the setting shown.
-
-        On its own replicas, or on those that the plan for another replication factor creates.
-        """
+        """Return what is asked of the decision: the topic, as if it had the setting shown."""
         if values["topic"] == NEW_TOPIC:
             load = self.load or Workload()
             return TopicQuestion("", Setting(config), load, self.cluster.brokers, _as_kafka)
@@ -269,10 +248,8 @@ class ExplorerModel:
 
     def answer(self, values: Values) -> Answer:
         """Return a setting, the settings of its curve and the marks of its topic."""
-        context, marked = self.marks(values)
-        return replace(
-            self.answers([values, *self.curve_settings(values)]), marks={context: marked}
-        )
+        settings = self.answers([values, *self.curve_settings(values)])
+        return replace(settings, marks=self.marked(values).marks)
 
     def answers(self, several: Sequence[Values]) -> Answer:
         """Return some settings."""
@@ -286,10 +263,7 @@ class ExplorerModel:
         return self.answers([values])
 
     def curve_settings(self, values: Values) -> Iterator[dict[str, str]]:
-        """Yield the settings of the same curve: other replication factors and min ISRs.
-
-        Chains grow steeply with the replication factor, so it goes up to `SMALL_REPLICAS` only.
-        """
+        """Yield the settings of the same curve, with up to `SMALL_REPLICAS` replicas."""
         for factor in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1):
             for least in range(1, factor + 1):
                 place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
@@ -306,8 +280,8 @@ class ExplorerModel:
         """Return the settings of the same curve that are not computed."""
         return [other for other in self.curve_settings(values) if not self.is_answered(other)]
 
-    def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
-        """Return today's setting of a topic, under its key; cached. A new topic has none."""
+    def marked(self, values: Values) -> Answer:
+        """Return today's setting of a topic; cached. A new topic has none."""
         context = self.context(values)
         if context not in self._marks:
             try:
@@ -315,15 +289,10 @@ class ExplorerModel:
             except AdvisorError:
                 # The setting itself says what is wrong with the card, topic or version.
                 self._marks[context] = []
-        return context, self._marks[context]
+        return Answer({}, {context: self._marks[context]})
 
     def curves(self) -> Iterator[list[dict[str, str]]]:
-        """Compute what a page without a kernel offers for the topic, card and version of the start.
-
-        See `offered`; and the intervals of the start.
-
-        Yields the settings computed since, which differ in replication factor and min ISR.
-        """
+        """Compute, curve by curve, what a page without a kernel offers of the first topic."""
         for curve in self.offered():
             for values in curve:
                 self.setting(values)
@@ -343,8 +312,7 @@ class ExplorerModel:
     def page(self, elsewhere: Sequence[Values] = (), only_choices: bool = False) -> dict[str, Any]:
         """Return a page without a kernel, with what was computed so far.
 
-        elsewhere: settings of other topics, cards and Kafka versions, which have a curve each.
-        only_choices: whether to leave out controls with nothing to choose, and the commands.
+        `elsewhere` has a setting of each curve of other topics, cards and versions.
         """
         own = [values for curve in self.offered() for values in curve]
         every: list[Values] = [self.chosen]
@@ -362,7 +330,10 @@ class ExplorerModel:
             shown,
             {key: self.chosen[key] for key in keys},
             settings,
-            {setting_key(context, v): self.marks(v)[1] for v in (self.chosen, *elsewhere)},
+            {
+                setting_key(context, v): self.marked(v).marks[self.context(v)]
+                for v in (self.chosen, *elsewhere)
+            },
             self.goals,
             {topic: self.of_topic(topic) for topic in topics},
             note=left_out(elsewhere, keys),
@@ -393,11 +364,7 @@ class ExplorerModel:
         return {key: value for key, value in today.items() if key not in _NOT_OF_TOPIC}
 
     def offered(self) -> Iterator[list[dict[str, str]]]:
-        """Yield the settings of `curves`; those one change away from the start come first.
-
-        Up to three replicas with every min ISR, acks, unclean election or not, eligible leader
-        replicas or not, two timeouts.
-        """
+        """Yield the settings of `curves`; those one change away from the start come first."""
         start = self.chosen
         timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
         for timeout, unclean, acks in product(timeouts, ("false", "true"), EVERY_ACKS):
@@ -410,10 +377,7 @@ class ExplorerModel:
                 yield list(self.curve_settings(other))
 
     def places(self, values: Values) -> Iterator[dict[str, str]]:
-        """Yield settings with other replication factors and min ISRs, and those of the start.
-
-        Also with a min ISR above the replication factor, where that is another setting.
-        """
+        """Yield settings with other replication factors and min ISRs, and those of the start."""
         start = self.chosen
         numbers = [str(n) for n in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1)]
         factors = dict.fromkeys([*numbers, start["replication_factor"]])
@@ -505,10 +469,7 @@ class ExplorerModel:
         return remembered
 
     def learned(self, values: Values) -> Learned | None:
-        """Return what follows from what the cluster has seen; None if nothing was counted.
-
-        Raises CountError if a number cannot be.
-        """
+        """Return what follows from what the cluster has seen; None if nothing was counted."""
         return seen.learned_from(values, self._prior(values), self.cluster)
 
     def _prior(self, values: Values) -> FailureModel:
@@ -573,3 +534,34 @@ def _without_commands(setting: dict[str, Any]) -> dict[str, Any]:
 
 def _has_intervals(setting: Mapping[str, Any]) -> bool:
     return bool(setting.get("complete", False))
+
+
+# A longer file is left to `advisor recommend --files`.
+_MOST_CHARACTERS = 6_000
+_ELSEWHERE = "# Too long to show here: advisor recommend --files DIR writes it.\n"
+_FEWER = (
+    "{topic} has {today} replicas today, more than this setting. The advisor writes no commands "
+    "that take replicas away."
+)
+
+
+def blocks(
+    cluster: Cluster, config: Config, load: Workload, topic: str = NEW_TOPIC
+) -> list[tuple[str, str, bool]]:
+    """Return what brings a topic to a setting: title, text, and whether that is to be copied."""
+    producer = ("producer.properties", java_producer(config).text, True)
+    if topic == NEW_TOPIC:
+        plan = make_plan(replace(cluster, topics=()), config, load)
+    else:
+        today = replicas_needed(cluster.topic(topic))
+        if today > (config.replication_factor or 1):
+            return [("No commands", _FEWER.format(topic=topic, today=today), False), producer]
+        plan = make_plan(cluster, config, load, topics=[topic])
+    if plan.lowered:
+        return [("No commands", refusal_to_lower(plan.lowered), False), producer]
+    files = [
+        (name, text if len(text) <= _MOST_CHARACTERS else _ELSEWHERE, True)
+        for name, text in plan.files.items()
+        if name.endswith(".json") and not name.startswith("rollback")
+    ]
+    return [("Commands", "\n".join(plan.lines), True), *files, producer]

@@ -48,20 +48,13 @@ def source(name: str) -> str:
 
 
 def html_fragment(page: Mapping[str, Any]) -> Html:
-    """Return a page's data with style and script as HTML; without scripts it is a table.
-
-    page: see `settings_grid.page_json`.
-    """
+    """Return a page's data with style and script as HTML; without scripts it is a table."""
     script = markup(f"(function () {{\n{source('explorer.js')}{_MOUNT}}}());")
     return _fragment(page, markup('<div class="advisor-explorer">'), script, markup(""))
 
 
 def stored_fragment(page: Mapping[str, Any], widget: str) -> Html:
-    """Return the same for a notebook that has the widget, too: shown where that is gone.
-
-    page: see `settings_grid.page_json`.
-    widget: identity of the widget, letters and digits.
-    """
+    """Return the same for a notebook that has the widget, too: shown where that is gone."""
     root = markup('<div class="advisor-stored" data-stored="{}">', html(widget))
     hidden = markup(
         "body:has([data-advisor-live='{}']) .advisor-stored[data-stored='{}'] "

@@ -95,18 +95,10 @@ def _racks(cluster: Cluster) -> int | None:
     return None if None in cluster.brokers.values() else len(cluster.racks)
 
 
-def is_counted(values: Mapping[str, str]) -> bool:
-    """Return whether something was counted."""
-    return any(values.get(key) for key in KEYS if key not in (YEARS, BROKERS))
-
-
 def learned_from(
     values: Mapping[str, str], prior: FailureModel, cluster: Cluster
 ) -> Learned | None:
-    """Return the card that follows from what was typed; None if nothing was counted.
-
-    Raises CountError if a number cannot be.
-    """
+    """Return the card that follows from what was typed; None if nothing was counted."""
     return _learned(tuple(values.get(key, "") for key in KEYS), prior, cluster)
 
 
@@ -132,10 +124,7 @@ def _blamed(message: str) -> list[str]:
 
 
 def counts_of(values: Mapping[str, str], cluster: Cluster) -> dict[str, Any]:
-    """Return what was typed as `advisor.learn` takes it.
-
-    Raises CountError if a number cannot be.
-    """
+    """Return what was typed as `advisor.learn` takes it."""
     brokers, events = _brokers(values, cluster), _events(values)
     document: dict[str, Any] = {"brokers": brokers, "events": events}
     racks = _racks(cluster)
@@ -206,10 +195,7 @@ def unused(learned: Learned) -> list[tuple[str, str]]:
 
 
 def moved_words(learned: Learned | None, before: Point, after: Point) -> str:
-    """Say in a line what the counts did to the setting shown, with intervals where both have them.
-
-    before, after: the setting with the card as it ships, and with the counts.
-    """
+    """Say in a line what the counts did to the setting shown, with intervals if both have them."""
     if learned is None:
         return _NOTHING
     (history,) = learned.histories

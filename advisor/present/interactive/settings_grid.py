@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from advisor.advice.goals import Goals, limit_words
+from advisor.decision import Verdict
+from advisor.decision.comparison import OUT_OF_REACH
+from advisor.decision.evaluator import LOSS_PROBABILITY, WRITES
+from advisor.decision.rows import around
+from advisor.decision.verdict import plain
 from advisor.formatting import one_in
 from advisor.present.interactive import seen
 from advisor.present.interactive.controls import CONTEXT, MOST_REPLICAS, PRICE, STILL
 from advisor.present.labels import per_year, time_per_year_label
-from advisor.present.outcome import outcomes, point_of
+from advisor.present.outcome import notes, outcomes, point_of, rack_words, tolerance_words
 from advisor.present.points import Estimated, Point
-from advisor.present.setting_text import notes, rack_words, tolerance_words
 from advisor.reliability.results.reliability import Reliability
 
 _MISSING = "This page has no answer for this combination. Run the notebook to compute it."
@@ -44,12 +48,7 @@ def setting_json(
     commands: Sequence[tuple[str, str, bool]] = (),
     verdicts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return one setting as JSON data.
-
-    intervals: whether to compute 95 % intervals that are not cached.
-    commands: titles and texts of what brings the topic there, and whether each is to be copied.
-    verdicts: see `judged.verdict_json`, by the price of a loss; none while others are evaluated.
-    """
+    """Return one setting as JSON data."""
     config, point = result.config, point_of(result, intervals=intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
     lines = [f"{outcome.title}: {outcome.said}" for outcome in outcomes(result, intervals)]
@@ -84,20 +83,13 @@ def page_json(
     marks: Mapping[str, Sequence[Mapping[str, Any]]],
     goals: Goals,
     today: Mapping[str, Mapping[str, str]],
-    missing: str = _MISSING,
     note: str = "",
     capped: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return everything that `explorer.js` needs; equal texts and verdicts are stored once.
 
-    chosen: initial value of each control.
-    settings: values of the controls, and the setting or its refusal.
-    marks: today's settings, by the values of the controls in `CONTEXT`.
-    today: what choosing a topic sets: its settings of today.
-    missing: text for a combination without a setting on a page without a kernel.
-    note: text below the controls: what a page without a kernel leaves out.
-    capped: what Kafka makes of a min ISR above the replication factor, by the versions to which
-        that is the same setting as one with a min ISR equal to it.
+    `marks` are today's settings, by the controls in `CONTEXT`. `capped` says what Kafka makes of a
+    min ISR above the replication factor, by the versions for which a page holds only one of them.
     """
     keys = [control["key"] for control in controls]
     context = [key for key in CONTEXT if key in keys]
@@ -120,7 +112,7 @@ def page_json(
         "confidence": _CONFIDENCE,
         "places": sorted(map(list, places)),
         "most": max(MOST_REPLICAS, *(rf for rf, _ in places), 0),
-        "missing": missing,
+        "missing": _MISSING,
         "note": note,
         "capped": dict(capped or {}),
         "version": chosen.get("kafka_version", next(iter(capped or {}), "")),
@@ -131,10 +123,7 @@ def page_json(
 
 
 def setting_key(keys: Sequence[str], values: Mapping[str, str]) -> str:
-    """Return the name under which `explorer.js` finds a setting: the price changes no number.
-
-    What a cluster has seen is named, and left out where nothing is typed.
-    """
+    """Return the name under which `explorer.js` finds a setting; a price changes no number."""
     chosen = [values[key] for key in keys if key != PRICE and not key.startswith(seen.PREFIX)]
     typed = [key for key in keys if key.startswith(seen.PREFIX) and values[key]]
     counted = [f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in typed]
@@ -150,20 +139,9 @@ def verdict_at(page: Mapping[str, Any], setting: Mapping[str, Any], price: str) 
     return verdict | {"better": None if place is None else judged["better"][place]}
 
 
-def words_at(page: Mapping[str, Any], place: int | Sequence[int]) -> str:
-    """Return a text of a page by its place, or by the places of its clauses."""
-    if isinstance(place, int):
-        return str(page["texts"][place])
-    return " ".join(str(page["texts"][clause]) for clause in place)
-
-
 @dataclass
 class _Tables:
-    """Texts, verdicts and better settings of a page: equal ones are stored once, by their places.
-
-    texts, rows, better: places in the lists of the page.
-    fields, prices: names of a row's values, and the prices of a loss at which settings are judged.
-    """
+    """Texts, verdicts and better settings of a page, each stored once: their places in it."""
 
     texts: dict[str, int] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
@@ -265,3 +243,36 @@ def _decade(nines: int) -> str:
     for long, brief in _BRIEFLY.items():
         words = words.replace(long, brief)
     return words
+
+
+_DRAWN = {LOSS_PROBABILITY: "loss", WRITES: "refused"}
+"""Measures that the pictures draw."""
+
+
+def verdict_json(
+    verdict: Verdict, better: Mapping[str, Any] | None, has_ranges: bool
+) -> dict[str, Any]:
+    """Return a verdict on one topic as JSON data; `better` is the setting after the change."""
+    (action,) = verdict.actions
+    said, choice = around(verdict), action.choice
+    return {
+        "severity": verdict.severity,
+        "known": choice.draws > 0 or not has_ranges,
+        "confidence": verdict.confidence,
+        "headline": verdict.headline,
+        "text": verdict.text,
+        "floor": said.floor,
+        "sure": said.sure,
+        "goals": [*said.goals],
+        "unreached": sorted(
+            _DRAWN[goal.goal]
+            for goal in action.goals
+            if goal.goal in _DRAWN and goal.state == OUT_OF_REACH
+        ),
+        "pays": [_end(choice.pays_from_minutes), _end(choice.pays_to_minutes)],
+        "better": None if better is None else dict(better),
+    }
+
+
+def _end(minutes: float | None) -> Any:
+    return None if minutes is None else plain(rounded(minutes))

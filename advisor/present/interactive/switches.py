@@ -21,10 +21,7 @@ MOST_TOPICS = 6
 
 
 def switchable(cluster: Cluster, first: Iterable[str] = ()) -> list[str]:
-    """Return the topics to switch to: those in `first`, then the cluster's; no internal topics.
-
-    Topics with more than `MANY_PARTITIONS` partitions take long and are left out.
-    """
+    """Return topics to switch to, those in `first` before others; none internal or huge."""
     small = {
         topic.name
         for topic in cluster.topics
@@ -39,15 +36,10 @@ def curves_elsewhere(
     topics: Sequence[str],
     cards: Sequence[str],
     versions: Sequence[str] = (),
-    acks: Sequence[str] = EVERY_ACKS,
 ) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """Return a setting of each curve of other topics, and of each of other cards and versions.
 
-    explorer_model: its initial card is combined with every topic.
-    topics: names of topics; the initial one and `NEW_TOPIC` are always there.
-    cards: names of cards.
-    versions: Kafka versions, for the initial topic and card.
-    acks: values of acks for the initial topic with each card; other topics have the initial acks.
+    The first topic has every acks with each card, the others the initial one.
     """
     start = _start(explorer_model)
     every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
@@ -55,7 +47,7 @@ def curves_elsewhere(
     topics_today = {name: {**explorer_model.of_topic(name), "topic": name} for name in every}
     topics_today[start["topic"]] = {"topic": start["topic"]}
     others = [{**values, **today} for values in first for today in topics_today.values()]
-    for values, other in product(first, acks):
+    for values, other in product(first, EVERY_ACKS):
         if other != start["acks"]:
             others.append({**values, "acks": other})
     for version in versions:
@@ -73,11 +65,7 @@ def first_of_cards(explorer_model: ExplorerModel, cards: Sequence[str]) -> list[
 
 
 class Elsewhere:
-    """Computes `curves_elsewhere`; a second process begins with other cards and versions.
-
-    explorer_model: caches what is computed.
-    topics, cards, versions, acks: as `curves_elsewhere` takes them.
-    """
+    """Computes `curves_elsewhere`; a second process begins with other cards and versions."""
 
     def __init__(
         self,
@@ -85,10 +73,9 @@ class Elsewhere:
         topics: Sequence[str],
         cards: Sequence[str],
         versions: Sequence[str] = (),
-        acks: Sequence[str] = EVERY_ACKS,
     ) -> None:
         self.explorer_model = explorer_model
-        self._topics, self._others = curves_elsewhere(explorer_model, topics, cards, versions, acks)
+        self._topics, self._others = curves_elsewhere(explorer_model, topics, cards, versions)
         asked = explorer_model.without_cache()
         with_intervals = first_of_cards(explorer_model, cards)
         by_card: dict[str, list[dict[str, str]]] = defaultdict(list)

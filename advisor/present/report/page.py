@@ -2,49 +2,80 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
+import json
+import math
 import os
-from collections.abc import Callable, Sequence
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from advisor import catalog
-from advisor.advice import Audit, Finding, Recommendation
+from advisor.advice import Audit, Finding, Recommendation, TopicAudit
+from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.audits.current_state import state_lines
 from advisor.advice.candidate import Candidate
-from advisor.advice.findings.catalogue import by_weight
+from advisor.advice.findings.catalogue import BROKEN, by_weight
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import goal_words
 from advisor.advice.migration.planned_changes import held_back_words
 from advisor.advice.phrases import first_of
 from advisor.decision import Verdict
 from advisor.decision.rows import further
+from advisor.decision.verdict import OK, SEVERITIES
 from advisor.files import replace_file
-from advisor.formatting import significant
+from advisor.formatting import significant, span
 from advisor.present import outcome as words_of
 from advisor.present.card_text import card_in_words, learned_in_words
 from advisor.present.figures import style
-from advisor.present.figures.comparison import compared, curve, has_interval, in_words, marks
-from advisor.present.figures.curves import plot_curves
-from advisor.present.figures.pareto import plot_pareto
+from advisor.present.figures.comparison import (
+    compared,
+    curve,
+    has_interval,
+    in_words,
+    marks,
+    plot_curves,
+    plot_pareto,
+)
 from advisor.present.figures.tornado import largest_swings
+from advisor.present.interactive.controls import MOST_TOPICS, NEW_TOPIC
+from advisor.present.interactive.explorer_model import ExplorerModel, worst_first
 from advisor.present.interactive.fragment import html_fragment
-from advisor.present.interactive.switches import Elsewhere
-from advisor.present.outcome import GIVEN_UP, compared_measures, compared_outcomes, outcomes
-from advisor.present.report.dependents import dependents_in_words
-from advisor.present.report.grid import elsewhere, grid
-from advisor.present.report.loss_stories import loss_stories
-from advisor.present.report.origin import made_by
-from advisor.present.report.sampled_check import sampled_check
-from advisor.present.report.topics import audited
+from advisor.present.interactive.switches import Elsewhere, switchable
+from advisor.present.labels import (
+    between,
+    interval_label,
+    once_in_years,
+    per_year,
+    time_per_year_label,
+)
+from advisor.present.outcome import (
+    BETWEEN,
+    GIVEN_UP,
+    LOST,
+    compared_measures,
+    compared_outcomes,
+    outcomes,
+    rack_words,
+    tolerance_words,
+)
 from advisor.present.second_process import SecondProcess
-from advisor.present.setting_text import rack_words, tolerance_words
 from advisor.present.verdict_page import first_screen, script
 from advisor.present.verdict_page import style as style_of_verdict
+from advisor.protocol.scenario.player import play
+from advisor.reliability import measure_table
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
-from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.results.dependents import ClientUnavailability
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.rendering import Html, html, html_page, jinja_options, markup
 
 _WIDE = {"width_inches": 8.6}
@@ -82,30 +113,11 @@ def write_report(
     cards: Sequence[str] | None = None,
     how_sure: bool = True,
 ) -> Path:
-    """Write a recommendation as one HTML file; the same inputs give the same bytes.
+    """Write a recommendation as one HTML file, whole or not at all; equal inputs, equal bytes.
 
-    recommendation: what `advisor.recommend` returned.
-    path: file to write, a regular or a new one; a symbolic link is followed. It is written
-        completely or not at all; an existing file is replaced.
-    audit: what `advisor.audit` returned for the same cluster, to add a table of its topics.
-    sampled: what `advisor.simulate` returned for the recommended setting, to compare it with the
-        exact result; or a function that returns it, which a second process calls meanwhile.
-    cards: names of other failure models that the page can switch to. Default: the shipped ones.
-    how_sure: whether the page says how sure the choice is, from draws of the card; they take
-        seconds.
-    Raises InputError if the file cannot be written.
-
-    >>> import advisor, pathlib, tempfile
-    >>> model = advisor.FailureModel.from_dict(
-    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
-    ... )
-    >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
-    >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = advisor.present.write_report(advice, pathlib.Path(folder, "report.html"))
-    ...     page = file.read_text()
-    >>> "Replication advice for 1 broker" in page
-    True
+    An `audit` of the same cluster adds a table of its topics, a sample of the recommended setting a
+    comparison; it may be a function, which a second process calls meanwhile. The page can switch to
+    `cards`, the shipped ones unless given. `how_sure` takes draws of the card, for seconds.
     """
     target = Path(path)
     names = catalog.model_names() if cards is None else cards
@@ -344,10 +356,7 @@ def _files(recommendation: Recommendation) -> list[dict[str, str]]:
 
 
 def _block(title: str, note: str, text: str, name: str = "") -> dict[str, str]:
-    """A script or file; of a long one the first lines, with how many there are.
-
-    `name` is that of a file to download; what is shown in part has none.
-    """
+    """A script or file; of a long one the first lines. Only a whole one has the name of a file."""
     lines = text.splitlines()
     if len(lines) <= _MOST_LINES and len(text) <= _MOST_CHARACTERS:
         return {"title": title, "note": note, "text": text, "name": name}
@@ -403,3 +412,295 @@ def _rack_table(recommendation: Recommendation) -> list[dict[str, Any]]:
         {"factor": factor, "share": cells[0]["share"], "cells": cells}
         for factor, cells in rows.items()
     ]
+
+
+_PACKAGES = ("numpy", "scipy")
+_DIGITS = 16
+_MOST_SECONDS_DIGITS = 11
+
+
+def made_by(recommendation: Recommendation) -> str:
+    """Return the day, or that of ``SOURCE_DATE_EPOCH``, the versions, and hashes of the inputs."""
+    packages = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+    return (
+        f"Made on {_today()} by kafka-replication-advisor "
+        f"{_version('kafka-replication-advisor')} with Python "
+        f"{platform.python_version()}, {packages}. All numbers are exact solutions except the 95 % "
+        "intervals and what is marked as sampled; their seeds are fixed. SHA-256 of the cluster "
+        f"{hashed(recommendation.cluster.to_dict())}, of the failure model "
+        f"{hashed(recommendation.model.to_dict())} (of to_dict() as JSON with sorted keys, the "
+        f"first {_DIGITS} digits)."
+    )
+
+
+def hashed(data: Mapping[str, Any]) -> str:
+    """Return the first digits of the SHA-256 of plain data as JSON with sorted keys."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _today() -> str:
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    utc = datetime.UTC
+    if given.isascii() and given.isdigit() and len(given) <= _MOST_SECONDS_DIGITS:
+        return datetime.datetime.fromtimestamp(int(given), utc).date().isoformat()
+    return datetime.datetime.now(utc).date().isoformat()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def dependents_in_words(result: Reliability) -> dict[str, Any]:
+    """Return how long clients stop that also need Kafka's internal topics; no rows before 0.8.2."""
+    dependents = result.dependents()
+    clients = (
+        ("A consumer group", dependents.consumer_group),
+        ("A transactional producer", dependents.transaction),
+    )
+    return {
+        "rows": [_client(title, stopped) for title, stopped in clients if stopped is not None],
+        "assumptions": [f"{text}." for text in dependents.assumptions],
+    }
+
+
+def _client(title: str, stopped: ClientUnavailability) -> dict[str, Any]:
+    low, high = map(time_per_year_label, stopped.bounds)
+    return {
+        "title": title,
+        "stopped": time_per_year_label(stopped.unavailability),
+        "bounds": low if low == high else span(low, high),
+        "parts": [(name, time_per_year_label(share)) for name, share in stopped.parts],
+    }
+
+
+def loss_stories(recommendation: Recommendation) -> list[dict[str, Any]]:
+    """The most likely loss and the one of fewest faults of each setting, side by side."""
+    likeliest = dict(recommendation.likeliest_losses)
+    shown: list[dict[str, Any]] = []
+    for config, fewest in recommendation.stories:
+        c = config
+        name = f"RF {c.replication_factor}, min.insync.replicas {c.min_insync_replicas}"
+        for kind, story in (("most likely", likeliest.get(config)), ("fewest faults", fewest)):
+            if story is not None:
+                title = f"{name}, acks={c.acks}: {kind}"
+                drawn = _drawn(story.scenario, title) if kind == "most likely" else None
+                shown.append(
+                    {"title": title, "said": story.said, "scenario": story.scenario, "drawn": drawn}
+                )
+    return shown
+
+
+def _drawn(scenario: str, title: str) -> Html | None:
+    """The logs after each step; None where the loss could not be replayed."""
+    if not scenario:
+        return None
+    drawn: Html = play(scenario).story(title=f"{title}, step by step").at_loss.rendered
+    return drawn
+
+
+def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
+    """Return the table that compares a sampled run of a setting with the exact result."""
+    rows = []
+    for measure in compared_measures():
+        entry = measure_table.measure(measure)
+        value, estimate = float(entry.of(exact)), sampled.estimate(measure)
+        say, say_end = _words(measure, estimate)
+        if estimate.seen:
+            ends = estimate if measure != LOST else sampled.estimate(BETWEEN)
+            text = f"{say(estimate.value)} ({interval_label(ends.low, ends.high, say_end)})"
+        else:
+            text = f"not seen; at most {say(estimate.high)}"
+        agrees = estimate.low <= value <= estimate.high
+        rows.append(
+            {
+                "title": entry.title,
+                "exact": say(value),
+                "sampled": text,
+                "agrees": agrees,
+                "words": "yes" if agrees else _how_far(value, estimate),
+            }
+        )
+    caption = (
+        f"The same setting sampled: {sampled.years:,} years of faults on the whole cluster, seed "
+        f"{sampled.seed}, replayed through the same rules. One interval in twenty misses by chance."
+    )
+    return {"caption": caption, "rows": rows}
+
+
+def _words(
+    measure: str, estimate: Estimate
+) -> tuple[Callable[[float], str], Callable[[float], str]]:
+    """Return the wording of a value and of its interval ends, with digits enough to differ."""
+    if measure == LOST:
+        return per_year, once_in_years
+    width = estimate.high / estimate.low - 1.0 if estimate.seen else 1.0
+    digits = max(2, 1 + math.ceil(-math.log10(width))) if width > 0 else 2
+    say = partial(time_per_year_label, digits=digits)
+    return say, say
+
+
+def _how_far(value: float, estimate: Estimate) -> str:
+    """Return how far a value is outside the interval of a sample.
+
+    Half an interval is about two standard errors of the logarithm: chance explains up to four.
+    """
+    if not estimate.seen or value <= 0:
+        return "no"
+    end = estimate.low if value < estimate.value else estimate.high
+    half_widths = abs(math.log(value / estimate.value)) / abs(math.log(end / estimate.value))
+    share = abs(estimate.value / value - 1.0)
+    where = "more" if estimate.value > value else "less"
+    off = f"the sample has {significant(100 * share)} % {where}"
+    return f"just outside: {off}" if half_widths <= 2.0 else f"no: {off}"
+
+
+# Controls that the report does not offer for the first topic: its plan has what matters of them.
+_AS_TODAY = ("unclean_leader_election_enable", "eligible_leader_replicas")
+
+
+def elsewhere(recommendation: Recommendation, cards: Sequence[str]) -> Elsewhere:
+    """Begin to compute the curves of other topics and cards."""
+    situation = recommendation.situation
+    topics = worst_first(recommendation.decision)
+    users = [name for name in topics if not situation.cluster.topic(name).internal]
+    first = (*users, *topics, NEW_TOPIC)[0]
+    explorer_model = ExplorerModel(
+        recommendation.cluster,
+        recommendation.model,
+        recommendation.load,
+        recommendation.goals,
+        recommendation.best.config,
+        first,
+        situation,
+        topics[:MOST_TOPICS],
+    )
+    if explorer_model.load_of_topic(explorer_model.chosen).partitions > MANY_PARTITIONS:
+        return Elsewhere(explorer_model, (), ())
+    names = [name for name in switchable(recommendation.cluster, topics) if name in topics]
+    return Elsewhere(explorer_model, names, cards)
+
+
+def grid(others: Elsewhere) -> dict[str, Any]:
+    """Return the settings as `explorer.js` draws them, with the lists to choose from.
+
+    With more than `MANY_PARTITIONS` partitions there is only the first curve.
+    """
+    explorer_model = others.explorer_model
+    start = explorer_model.chosen
+    for values in explorer_model.looked_at_first():
+        explorer_model.setting(values, intervals=True)
+    for offered in explorer_model.offered() if others.any else ():
+        first = offered[0]
+        if all(first[name] == start[name] for name in _AS_TODAY):
+            for values in offered:
+                explorer_model.setting(values)
+    return explorer_model.page(others.computed(), only_choices=True)
+
+
+MOST_ROWS, MOST_KINDS = 50, 50
+"""Topics with a row each, and rows for all others."""
+
+NO_CHANGE = "no change"
+_EXAMPLES = 3
+
+
+def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
+    """Return the topics in words, worst first; "hidden" says how many have no row of their own."""
+    planned = {
+        action.topic: str(action.set_to) if action.set_to is not None else NO_CHANGE
+        for action in recommendation.quick_verdict.actions
+    }
+    worst, rest = audit.topics[:MOST_ROWS], audit.topics[MOST_ROWS:]
+    kinds: dict[tuple[object, ...], list[TopicAudit]] = {}
+    for topic in rest:
+        kinds.setdefault(_kind(topic, planned), []).append(topic)
+    groups = list(kinds.values())
+    if len(groups) > MOST_KINDS:
+        others = [topic for kind in groups[MOST_KINDS - 1 :] for topic in kind]
+        groups[MOST_KINDS - 1 :] = [others]
+    rows = [_topic_row(topics, planned) for topics in (*([topic] for topic in worst), *groups)]
+    return {
+        "caption": f"{audit.quick_verdict.headline} Order: topics that do not work now, then "
+        "those with critical settings, then the rest by what losses and time without writes cost "
+        f"(listed by advisor audit --json). {WITHOUT_INTERVALS}",
+        "rows": rows,
+        "hidden": _hidden(audit, rest),
+    }
+
+
+def _hidden(audit: Audit, rest: Sequence[TopicAudit]) -> str:
+    if not rest:
+        return ""
+    return (
+        f"Each of the {MOST_ROWS} worst has a row of its own. The other {len(rest):,} of "
+        f"{len(audit.topics):,} are not shown one by one: the rows below them sum up those with "
+        "the same settings, plan, goals and findings, each value from its smallest to its largest. "
+        "advisor audit --json lists every topic."
+    )
+
+
+def _kind(topic: TopicAudit, planned: Mapping[str, str]) -> tuple[object, ...]:
+    setting = topic.choice.name, planned.get(topic.topic.name, NO_CHANGE)
+    return (*setting, topic.severity, topic.choice.unmet, _codes([topic]))
+
+
+def _topic_row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, Any]:
+    names = list(dict.fromkeys(topic.topic.name for topic in topics))
+    return {
+        "topic": names[0] if len(names) == 1 else f"{len(names):,} topics",
+        "worst": "" if len(names) == 1 else names[0],
+        "name": first_of(_distinct(map(setting_today, topics)), _EXAMPLES),
+        "planned": first_of(
+            _distinct(planned.get(topic.topic.name, NO_CHANGE) for topic in topics), _EXAMPLES
+        ),
+        "measures": [_range(topics, measure) for measure in compared_measures()],
+        "severity": min((topic.severity for topic in topics), key=SEVERITIES.index),
+        "trouble": any(not topic.ok or topic.severity != OK for topic in topics),
+        "unmet": _missed(topics),
+        "codes": _codes(topics),
+    }
+
+
+def setting_today(topic: TopicAudit) -> str:
+    """Return the settings of a topic, spelled as in a plan: "RF 3, min ISR 2, acks=1"."""
+    config = topic.choice.config
+    words = f"RF {config.replication_factor}, min ISR {config.min_insync_replicas}"
+    return f"{words}, acks={config.acks}"
+
+
+def _distinct(items: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(items))
+
+
+def _missed(topics: Sequence[TopicAudit]) -> str:
+    """Return what is broken and which goals are missed; with the number of topics if not all."""
+    if len(topics) == 1:
+        broken = topics[0].broken
+    else:
+        broken_findings = (f for topic in topics for f in topic.findings if f.rule.weight == BROKEN)
+        broken = tuple(_distinct(f.rule.title for f in broken_findings))
+    goals = _distinct(goal_words(goal) for topic in topics for goal in topic.choice.unmet)
+    missed = "; ".join([*broken, *goals])
+    missing = sum(bool(topic.broken or topic.choice.unmet) for topic in topics)
+    return missed if missing == len(topics) or not missed else f"{missing:,} of them: {missed}"
+
+
+def _codes(topics: Sequence[TopicAudit]) -> str:
+    return " ".join(_distinct(f.code for topic in topics for f in topic.findings))
+
+
+def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, float]:
+    """Return a measure in words, of several topics a range, and its least value to sort by."""
+    entry = measure_table.measure(BETWEEN if measure == LOST else measure)
+    by_value = sorted(topics, key=lambda topic: float(entry.of(topic.choice.reliability)))
+    # A cluster has hundreds of topics, whose intervals would take hours.
+    low, high = (
+        compared_outcomes(topic.choice.reliability, intervals=False, measures=(measure,))[0].brief
+        for topic in (by_value[0], by_value[-1])
+    )
+    least = float(entry.of(by_value[0].choice.reliability))
+    return between(low, high), min(least, sys.float_info.max)

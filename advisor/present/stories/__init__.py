@@ -4,10 +4,8 @@ In: the result of `advisor.play`, assignments, numbers. Out: SVG with its descri
 HTML fragments that work without a kernel and without network. Open `story.py` first.
 """
 
-from advisor.present.stories.bar_drawing import draw_bars
-from advisor.present.stories.path_drawing import draw_paths
+from advisor.present.stories.drawings import draw_bars, draw_paths, draw_rows
 from advisor.present.stories.placement_drawing import draw_assignment
-from advisor.present.stories.row_drawing import draw_rows
 from advisor.present.stories.story import story
 
 __all__ = ["draw_assignment", "draw_bars", "draw_paths", "draw_rows", "story"]

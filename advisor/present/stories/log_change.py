@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.protocol.log import replica_log as logs
-from advisor.protocol.log.replica_log import Log, Spans
+from advisor.protocol.log.replica_log import Log, Spans, size, spans
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.simulation.invariants import lost
 from advisor.protocol.simulation.state import (
@@ -24,14 +25,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class ReplicaRow:
-    """One replica after a step.
-
-    words: its states, such as "leader", "in ISR", "down", "fenced".
-    up: whether its process runs.
-    hw: its high watermark; None while it is down.
-    before: its log before the step.
-    gone: values that were in its log before the step and are not after it.
-    """
+    """One replica after a step, its states in words, and what was gone from its log."""
 
     broker: int
     words: tuple[str, ...]
@@ -44,10 +38,7 @@ class ReplicaRow:
 
 @dataclass(frozen=True)
 class PartitionChange:
-    """A partition after a step.
-
-    ``lost`` are the acknowledged values that no consumer will read again, as far as the step shows.
-    """
+    """A partition after a step; ``lost`` is acknowledged and will never be read again."""
 
     name: str
     leader: int | None
@@ -143,3 +134,45 @@ def spans_in_words(spans: Spans, letters: bool) -> str:
 def few_enough_for_letters(last_value: int) -> bool:
     """Whether every record can have a letter of its own."""
     return last_value <= len(_LETTERS)
+
+
+def ids(brokers: Sequence[int]) -> str:
+    """Broker ids, comma-separated; "none" for no broker."""
+    return ", ".join(map(str, brokers)) or "none"
+
+
+def headline(change: PartitionChange) -> str:
+    """Leader, epoch, ISR and ELR of a partition."""
+    leader = "no leader" if change.leader is None else f"leader {change.leader}"
+    parts = [leader, f"leader epoch {change.leader_epoch}", f"ISR {ids(change.isr)}"]
+    if change.elr:
+        parts.append(f"ELR {ids(change.elr)}")
+    return ", ".join(parts)
+
+
+def loss(change: PartitionChange, letters: bool) -> str:
+    """How many acknowledged records are lost, and which; "" if none."""
+    if not change.lost:
+        return ""
+    count, total = size(change.lost), size(change.acked)
+    which = spans_in_words(change.lost, letters)
+    return f"Lost: {count} of {total} acknowledged records ({which})."
+
+
+def description(change: PartitionChange, command: str, letters: bool) -> str:
+    """What the drawing of a step shows, for screen readers."""
+    after = f' after "{command}"' if command else ""
+    rows = " ".join(_replica_in_words(row, letters) for row in change.rows)
+    said = f"Partition {change.name}{after}: {headline(change)}. {rows}"
+    return " ".join(filter(None, [said, loss(change, letters)]))
+
+
+def _replica_in_words(row: ReplicaRow, letters: bool) -> str:
+    held = spans(row.log.runs)
+    parts = [f"records {spans_in_words(held, letters)}" if held else "no records"]
+    if row.hw is not None:
+        parts.append(f"HW {row.hw}")
+    parts.append(f"LEO {row.log.leo}")
+    if row.gone:
+        parts.append(f"gone in this step: {spans_in_words(row.gone, letters)}")
+    return f"Broker {row.broker} ({', '.join(row.words)}): {', '.join(parts)}."

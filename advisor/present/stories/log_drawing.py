@@ -33,11 +33,7 @@ MOST_CELLS = 16
 
 @dataclass(frozen=True)
 class Columns:
-    """Which offsets are drawn, and where.
-
-    offsets: offsets with a cell of their own, ascending. What lies between them is left out.
-    lines: lines of words above the cells of a replica, enough for the longest words.
-    """
+    """Which offsets have a cell, and how many lines of words stand above the cells of a replica."""
 
     offsets: tuple[int, ...]
     lines: int = 1
@@ -125,13 +121,7 @@ def _edges(row: ReplicaRow) -> set[int]:
 def draw(
     change: PartitionChange, columns: Columns, epochs: Sequence[int], letters: bool, words: str
 ) -> Html:
-    """One step of a story as an ``<svg>``.
-
-    columns: the same for all steps, so that nothing jumps.
-    epochs: all leader epochs of the story; their order gives the colours.
-    letters: whether records are named by letters.
-    words: the description.
-    """
+    """One step of a story as an ``<svg>``; columns and epochs are the same for all its steps."""
     parts = [text(_LEFT, 10, "offset", "soft small")] if not columns.offsets else []
     parts += [text(x, 10, words, "middle soft small") for x, words in _scale(columns)]
     for place, row in enumerate(change.rows):

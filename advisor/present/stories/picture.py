@@ -52,12 +52,7 @@ STYLE = markup("<style>{}{}{}</style>", markup(_COLOURS), markup(_FILLS), markup
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG drawing, its description in words, and a caption.
-
-    drawn: one ``<svg>`` element, the same bytes in every run.
-    description: what a screen reader says; made from the data that are drawn.
-    caption: text below the drawing; may be empty.
-    """
+    """An SVG drawing, its description for a screen reader, and a caption."""
 
     drawn: Html
     description: str

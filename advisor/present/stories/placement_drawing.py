@@ -24,11 +24,7 @@ _KINDS = {LEADER: "cell c0", IN_SYNC: "cell c2", BEHIND: "cell open c1", FOLLOWS
 
 @dataclass(frozen=True)
 class Placement:
-    """Partitions, their replicas in order, and who leads and is in sync.
-
-    isr: None if only an assignment is drawn.
-    brokers: whether each broker is up.
-    """
+    """Partitions, their replicas in order, who leads and is in sync, and which brokers are up."""
 
     replicas: Mapping[str, Sequence[int]]
     isr: Mapping[str, Collection[int]] | None

@@ -96,13 +96,7 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
 
 
 def fragment(title: str, steps: Sequence[tuple[str, Html]], key: str = "", first: int = 0) -> Html:
-    """Return the fragment; each step is its short title and its HTML.
-
-    title: heading, and the name of the region for screen readers.
-    steps: at least one.
-    key: what the signs of the drawings mean.
-    first: the step that is shown first.
-    """
+    """Return the steps, each a short title and its HTML, with a heading and a key of the signs."""
     listed = html_joined(
         markup('<li data-title="{}">{}</li>', html(short), step) for short, step in steps
     )

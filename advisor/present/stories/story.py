@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from advisor.errors import InputError, shown
-from advisor.present.stories import log_drawing, log_words, placement_drawing
+from advisor.present.stories import log_change, log_drawing, placement_drawing
 from advisor.present.stories.log_change import PartitionChange, change, few_enough_for_letters
 from advisor.present.stories.picture import Picture
 from advisor.present.stories.slider import fragment
@@ -28,13 +28,7 @@ _KEY_PLACEMENT = "Blue: leads. Green: follows, in the ISR. Dashed: follows, out 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a story.
-
-    commands: the command, and the looks after it that changed nothing.
-    picture: the drawing and its description.
-    headline: leader and ISR, in words.
-    loss: which acknowledged records are lost by now; "" if none.
-    """
+    """One step of a story: its command, with the looks after it that changed nothing."""
 
     commands: tuple[Moment, ...]
     picture: Picture
@@ -66,11 +60,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Story:
-    """The steps of a scenario; shows itself in a notebook.
-
-    key: what the signs of the drawings mean.
-    first: the step that is shown first.
-    """
+    """The steps of a scenario; shows itself in a notebook, the step `first` at first."""
 
     title: str
     steps: tuple[Step, ...] = field(repr=False)
@@ -102,10 +92,7 @@ class Story:
 
 
 def story(play: Play, partition: str | None = None, title: str | None = None) -> Story:
-    """Draw the steps of a scenario; see `Play.story`.
-
-    Raises InputError if there is nothing to draw: real brokers, no topic, or no such partition.
-    """
+    """Draw the steps of a scenario; see `Play.story`."""
     if not play.moments:
         raise InputError("a story is drawn from the model's state; play it with engine='model'")
     grouped = list(_grouped(play.moments))
@@ -128,10 +115,9 @@ def story(play: Play, partition: str | None = None, title: str | None = None) ->
 
 
 def _grouped(moments: Sequence[Moment]) -> Iterator[tuple[Moment, ...]]:
-    """Yield the commands of each step.
+    """Yield the commands of each step, looks with the step before them.
 
-    A look belongs to the step before it. The first records belong to the step that creates their
-    topic, so that the first drawing shows some.
+    The first records belong to the step that creates their topic, so that a drawing has some.
     """
     group: list[Moment] = []
     for moment in moments:
@@ -164,10 +150,10 @@ def _logs(groups: Sequence[tuple[Moment, ...]], topic: str, number: int) -> list
     letters = few_enough_for_letters(changes[-1][0][-1].state.next_value)
     steps = []
     for group, partition_change in changes:
-        words = log_words.description(partition_change, _command(group), letters)
+        words = log_change.description(partition_change, _command(group), letters)
         svg = log_drawing.draw(partition_change, columns, epochs, letters, words)
-        headline = log_words.headline(partition_change)
-        loss = log_words.loss(partition_change, letters)
+        headline = log_change.headline(partition_change)
+        loss = log_change.loss(partition_change, letters)
         steps.append(
             Step(group, Picture(svg, words), f"{headline[:1].upper()}{headline[1:]}.", loss)
         )

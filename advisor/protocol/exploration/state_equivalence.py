@@ -14,7 +14,6 @@ from math import lcm
 from advisor.protocol.rules.partition_registration import Registration, Replicas
 from advisor.protocol.simulation.fetch import accepts, fetch_source
 from advisor.protocol.simulation.isr_expiration import period_ms
-from advisor.protocol.simulation.scheduler import with_times_shifted
 from advisor.protocol.simulation.state import (
     LEADER,
     Broker,
@@ -54,7 +53,12 @@ def canonical_state(state: State, settings: Settings) -> State:
 
 def _broker(broker: Broker, shift_ms: int, settings: Settings) -> Broker:
     """A clean or unclean shutdown matters only to KRaft, until the broker has registered again."""
-    broker = with_times_shifted(broker, shift_ms)
+    silent_ms, stops_ms = broker.silent_since_ms, broker.stops_by_ms
+    if shift_ms and (silent_ms is not None or stops_ms is not None):
+        broker = broker._replace(
+            silent_since_ms=None if silent_ms is None else silent_ms - shift_ms,
+            stops_by_ms=None if stops_ms is None else stops_ms - shift_ms,
+        )
     irrelevant = not settings.kraft or (broker.running and broker.registered)
     clean = broker.clean or irrelevant
     if (broker.epoch, broker.clean) == (_CURRENT, clean):

@@ -112,7 +112,12 @@ def kraft_change(
     unclean_shutdowns: ids of brokers that registered after an unclean shutdown; they leave the ELR.
     Returns the same object, with its epochs, if nothing changes.
     """
-    requested = _requested_change(registration, isr, replicas, adding, removing)
+    requested = _RequestedChange(
+        registration.isr if isr is None else isr,
+        registration.replicas if replicas is None else replicas,
+        registration.adding if adding is None else adding,
+        registration.removing if removing is None else removing,
+    )
     completed = _complete_reassignment(requested, rules)
     elr = next_eligible(registration, completed.isr, min_isr, unclean_shutdowns, rules)
     reassigned = registration
@@ -185,22 +190,6 @@ class _RequestedChange(NamedTuple):
     replicas: Replicas
     adding: Replicas
     removing: Replicas
-
-
-def _requested_change(
-    registration: Registration,
-    isr: Replicas | None,
-    replicas: Replicas | None,
-    adding: Replicas | None,
-    removing: Replicas | None,
-) -> _RequestedChange:
-    """Return the requested assignment and ISR, with the record's own for None."""
-    return _RequestedChange(
-        registration.isr if isr is None else isr,
-        registration.replicas if replicas is None else replicas,
-        registration.adding if adding is None else adding,
-        registration.removing if removing is None else removing,
-    )
 
 
 def _complete_reassignment(requested: _RequestedChange, rules: Rules) -> _RequestedChange:

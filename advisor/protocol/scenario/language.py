@@ -12,42 +12,42 @@ from dataclasses import dataclass, field
 
 from advisor.errors import InputError
 
-# verb -> (usage, (fewest, most) words after it, allowed options; None: checked when it runs)
-GRAMMAR: dict[str, tuple[str, tuple[int, int], tuple[str, ...] | None]] = {
-    "cluster": ("cluster brokers=3 kafka=3.9 mode=kraft", (0, 0), None),
-    "topic": ("topic NAME replicas=1,2,3", (1, 1), None),
-    "delete": ("delete TOPIC", (1, 1), ()),
-    "alter": ("alter TOPIC key=value", (1, 1), None),
-    "produce": ("produce TOPIC-PARTITION N acks=all", (2, 2), None),
-    "consume": ("consume TOPIC-PARTITION", (1, 1), ()),
-    "kill": ("kill BROKER", (1, 1), ()),
-    "stop": ("stop BROKER", (1, 1), ()),
-    "start": ("start BROKER", (1, 1), ()),
-    "power-off": ("power-off BROKER keep=N", (1, 1), ("keep",)),
-    "destroy": ("destroy BROKER", (1, 1), ()),
-    "isolate": ("isolate BROKER", (1, 1), ()),
-    "heal": ("heal BROKER", (1, 1), ()),
-    "lag": ("lag BROKER", (1, 1), ()),
-    "catch-up": ("catch-up BROKER", (1, 1), ()),
-    "limp": ("limp BROKER", (1, 1), ()),
-    "recover": ("recover BROKER", (1, 1), ()),
-    "wipe": ("wipe BROKER,BROKER", (1, 1), ()),
-    "stop-quorum": ("stop-quorum", (0, 0), ()),
-    "start-quorum": ("start-quorum", (0, 0), ()),
-    "kill-controller": ("kill-controller", (0, 0), ()),
-    "flush": ("flush BROKER", (1, 1), ()),
-    "elect": ("elect preferred|unclean TOPIC-PARTITION", (2, 2), ()),
-    "reassign": ("reassign TOPIC-PARTITION 1,2,3 (or: cancel)", (2, 2), ("throttle",)),
-    "wait": ("wait 5s", (1, 1), ()),
-    "state": ("state TOPIC-PARTITION", (1, 1), ()),
-    "log": ("log BROKER TOPIC-PARTITION", (2, 2), ()),
-    "describe": ("describe TOPIC", (1, 1), ()),
-    "check": ("check", (0, 0), ()),
-    "fence": ("fence BROKER", (1, 1), ()),
-    "unfence": ("unfence BROKER", (1, 1), ()),
-    "register": ("register BROKER clean|unclean", (2, 2), ()),
-    "alter-isr": ("alter-isr TOPIC-PARTITION 1,2", (2, 2), ()),
-    "registration": ("registration TOPIC-PARTITION", (1, 1), ()),
+# verb -> (usage, words after it, allowed options; None: checked when it runs)
+GRAMMAR: dict[str, tuple[str, int, tuple[str, ...] | None]] = {
+    "cluster": ("cluster brokers=3 kafka=3.9 mode=kraft", 0, None),
+    "topic": ("topic NAME replicas=1,2,3", 1, None),
+    "delete": ("delete TOPIC", 1, ()),
+    "alter": ("alter TOPIC key=value", 1, None),
+    "produce": ("produce TOPIC-PARTITION N acks=all", 2, None),
+    "consume": ("consume TOPIC-PARTITION", 1, ()),
+    "kill": ("kill BROKER", 1, ()),
+    "stop": ("stop BROKER", 1, ()),
+    "start": ("start BROKER", 1, ()),
+    "power-off": ("power-off BROKER keep=N", 1, ("keep",)),
+    "destroy": ("destroy BROKER", 1, ()),
+    "isolate": ("isolate BROKER", 1, ()),
+    "heal": ("heal BROKER", 1, ()),
+    "lag": ("lag BROKER", 1, ()),
+    "catch-up": ("catch-up BROKER", 1, ()),
+    "limp": ("limp BROKER", 1, ()),
+    "recover": ("recover BROKER", 1, ()),
+    "wipe": ("wipe BROKER,BROKER", 1, ()),
+    "stop-quorum": ("stop-quorum", 0, ()),
+    "start-quorum": ("start-quorum", 0, ()),
+    "kill-controller": ("kill-controller", 0, ()),
+    "flush": ("flush BROKER", 1, ()),
+    "elect": ("elect preferred|unclean TOPIC-PARTITION", 2, ()),
+    "reassign": ("reassign TOPIC-PARTITION 1,2,3 (or: cancel)", 2, ("throttle",)),
+    "wait": ("wait 5s", 1, ()),
+    "state": ("state TOPIC-PARTITION", 1, ()),
+    "log": ("log BROKER TOPIC-PARTITION", 2, ()),
+    "describe": ("describe TOPIC", 1, ()),
+    "check": ("check", 0, ()),
+    "fence": ("fence BROKER", 1, ()),
+    "unfence": ("unfence BROKER", 1, ()),
+    "register": ("register BROKER clean|unclean", 2, ()),
+    "alter-isr": ("alter-isr TOPIC-PARTITION 1,2", 2, ()),
+    "registration": ("registration TOPIC-PARTITION", 1, ()),
 }
 
 # What each verb does, for --help.
@@ -188,9 +188,9 @@ def _command(number: int, raw: str) -> Command | None:
     verb = parts[0]
     if verb not in GRAMMAR:
         raise bad(number, f"unknown verb '{verb}'{suggestion(verb, list(GRAMMAR))}")
-    usage, (least, most), known = GRAMMAR[verb]
+    usage, count, known = GRAMMAR[verb]
     words = tuple(p for p in parts[1:] if "=" not in p)
-    if not least <= len(words) <= most:
+    if len(words) != count:
         raise bad(number, f"expected '{usage}', found '{text}'")
     options = _options(number, [p for p in parts[1:] if "=" in p], known, usage)
     return Command(number, verb, words, options, waits)

@@ -6,6 +6,7 @@ theirs, not the brokers'.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from advisor.protocol.log.replica_log import Span
@@ -73,37 +74,34 @@ class Simulation:
             on that broker's side of a network partition.
         """
         span = (self.state.next_value, self.state.next_value + count)
-        producer = _Producer(self, topic, index, span, config, via)
-        error = producer.run()
+        deadline_ms = self.state.now_ms + _delivery_timeout_ms(config)
+        error = _Producer(self, topic, index, span, config, via, deadline_ms).run()
         self.apply(events.GiveUp(topic, index, span))
         return error
 
 
+def _delivery_timeout_ms(config: Config) -> int:
+    """``delivery.timeout.ms``; before 2.1 only each attempt has a timeout."""
+    if config.delivery_timeout_ms is not None:
+        return config.delivery_timeout_ms
+    assert config.request_timeout_ms is not None
+    assert config.retry_backoff_ms is not None
+    assert config.retries is not None
+    attempt_ms = config.request_timeout_ms + config.retry_backoff_ms
+    return attempt_ms * (min(config.retries, MANY_RETRIES) + 1)
+
+
+@dataclass(frozen=True, eq=False)
 class _Producer:
     """One batch of one producer: attempts, backoff, delivery timeout."""
 
-    def __init__(
-        self,
-        cluster: Simulation,
-        topic: str,
-        index: int,
-        span: Span,
-        config: Config,
-        via: int | None,
-    ) -> None:
-        self.cluster = cluster
-        self.topic, self.index, self.span = topic, index, span
-        self.config = config
-        self.via = via
-        timeout_ms = config.delivery_timeout_ms
-        if timeout_ms is None:
-            assert config.request_timeout_ms is not None
-            assert config.retry_backoff_ms is not None
-            assert config.retries is not None
-            # Without delivery.timeout.ms (before 2.1) only each attempt has a timeout.
-            attempt_ms = config.request_timeout_ms + config.retry_backoff_ms
-            timeout_ms = attempt_ms * (min(config.retries, MANY_RETRIES) + 1)
-        self.deadline_ms = cluster.state.now_ms + timeout_ms
+    cluster: Simulation
+    topic: str
+    index: int
+    span: Span
+    config: Config
+    via: int | None
+    deadline_ms: int
 
     def run(self) -> str | None:
         """Retry until acknowledged or out of retries or time; return the last error or None."""

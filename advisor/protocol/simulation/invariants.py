@@ -81,8 +81,11 @@ def _same_below(leader: Replica, other: Replica) -> bool:
     return replica_log.records(leader.log, 0, high) == replica_log.records(other.log, 0, high)
 
 
-def _lacks_records(broker: int, leader: Replica) -> str:
-    return f"broker {broker} lacks records below hw={leader.hw} of leader {leader.broker}"
+def _lacking(partition: Partition, leader: Replica, members: tuple[int, ...]) -> Iterator[str]:
+    for broker in members:
+        other = replica_of(partition, broker)
+        if other is not None and not _same_below(leader, other):
+            yield f"broker {broker} lacks records below hw={leader.hw} of leader {leader.broker}"
 
 
 def weak_isr(state: State, partition: Partition) -> Iterator[str]:
@@ -91,10 +94,7 @@ def weak_isr(state: State, partition: Partition) -> Iterator[str]:
     May fail after a loss of page cache or disk, and before 0.11 (truncation to the HW).
     """
     for leader in _presumed_leaders(state, partition):
-        for broker in leader.isr:
-            other = replica_of(partition, broker)
-            if other is not None and not _same_below(leader, other):
-                yield _lacks_records(broker, leader)
+        yield from _lacking(partition, leader, leader.isr)
 
 
 def strong_isr(state: State, partition: Partition) -> Iterator[str]:
@@ -103,10 +103,7 @@ def strong_isr(state: State, partition: Partition) -> Iterator[str]:
     May fail as WeakIsr may, and while a leader deposed by an unclean election does not know it.
     """
     for leader in _presumed_leaders(state, partition):
-        for broker in partition.registration.isr:
-            other = replica_of(partition, broker)
-            if other is not None and not _same_below(leader, other):
-                yield _lacks_records(broker, leader)
+        yield from _lacking(partition, leader, partition.registration.isr)
 
 
 def leader_completeness(state: State, partition: Partition) -> Iterator[str]:

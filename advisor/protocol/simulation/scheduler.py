@@ -314,14 +314,3 @@ def run_for(state: State, settings: Settings, milliseconds: int) -> Outcome:
         all_effects.extend(effects)
         if now_ms == end_ms:
             return state, tuple(all_effects)
-
-
-def with_times_shifted(broker: Broker, shift_ms: int) -> Broker:
-    """Return a broker whose times are `shift_ms` earlier."""
-    silent_ms, stops_ms = broker.silent_since_ms, broker.stops_by_ms
-    if not shift_ms or (silent_ms is None and stops_ms is None):
-        return broker
-    return broker._replace(
-        silent_since_ms=None if silent_ms is None else silent_ms - shift_ms,
-        stops_by_ms=None if stops_ms is None else stops_ms - shift_ms,
-    )

@@ -19,7 +19,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.coincidence import CoincidentSets, Sites, sites_of
 from advisor.reliability.common_cause.outage_class import CLUSTER
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
-from advisor.reliability.failures.fault_environment import Exchangeable, Replicas, rack_pattern
+from advisor.reliability.failures.fault_processes import Exchangeable, Replicas, rack_pattern
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import codes_of_rows
 

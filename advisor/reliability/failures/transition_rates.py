@@ -365,27 +365,3 @@ def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
     assert config.replica_lag_time_max_ms is not None
     hung = MEAN_LAG_TIMES * config.replica_lag_time_max_ms / 3_600_000.0
     return detection_seconds(config, model) / 3600.0, hung
-
-
-__all__ = [
-    "DECISION_HOURS",
-    "HOURS_PER_YEAR",
-    "MEAN_LAG_TIMES",
-    "Failovers",
-    "Pick",
-    "Sizes",
-    "causes_of",
-    "copy_hours",
-    "death_chance",
-    "events_per_year",
-    "failovers",
-    "hours_between_turns",
-    "names",
-    "offered_rate",
-    "rate_per_hour",
-    "shares_of_destruction",
-    "spreading_factor",
-    "stall_hours",
-    "strikes_per_hour",
-    "sum_by_mechanism",
-]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability.measures import records_lost
 from advisor.reliability.measures.newest_record import GapSets, gap_sets, some_record
-from advisor.reliability.measures.records_lost import LogGaps
+from advisor.reliability.measures.records_lost import LogGaps, on_one_card
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.solver.generator import IntArray, Vector
 
@@ -80,8 +80,8 @@ def lost_gaps(chain: Any) -> LostGaps:
 class RecordsAtRisk:
     """What the losses of a solved chain would lose, in hours of writes.
 
-    losses, dropping (transitions,): probability that anything but a tail is lost, and that tails
-    are. gap_hours (states, max gaps): see :meth:`LogGaps.mean_hours`.
+    losses, dropping (transitions,): probability that anything but tails, and that tails, are lost.
+    gap_hours (states, max gaps): see :meth:`LogGaps.mean_hours`.
     flush_window_failures_per_hour, out (transitions,): power failures that would lose the last
         writes, and changes of any kind, in the state that the transition leads to.
     window_hours (transitions,): until the last writes before the transition are on disk.
@@ -134,12 +134,11 @@ class RecordsAtRisk:
         found = some_record(
             self.gaps,
             lost.sets,
-            self.pi,
+            self.pi[:, None],
             records_per_hour,
-            self.unflushed_hours,
-            self.retention_hours,
-            self.rough,
-        )
+            np.array([self.unflushed_hours]),
+            on_one_card(self.retention_hours, self.rough),
+        )[:, 0]
         there = self.pi[source]
         hours = (self.gap_hours[source] * lost.gaps).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -703,15 +703,23 @@ def _cause_lines(result: Reliability, measure: str) -> list[str]:
     causes = result.causes[measure]
     whole = sum(sorted(causes.values(), reverse=True))
     name = "data loss" if measure != STOPS else "refused writes"
-    # One failure may hit many partitions: their losses come more often than the first.
-    several = measure != STOPS and result.load.partitions > 1
-    counted = f", each partition counted ({significant(whole)} events a year)" * several
+    counted = "" if measure == STOPS else _counted_in_partitions(result)
     heading = f"Causes of {name}{counted}:"
     lines = [heading] if whole else [f"Nothing in this card causes {name}."]
     lines += shares_of_causes(causes)
     if measure != STOPS:
         lines += _flush_window_words(result)
     return lines
+
+
+def _counted_in_partitions(result: Reliability) -> str:
+    """That one loss, as the summary counts them, may be of many partitions."""
+    if result.load.partitions == 1:
+        return ""
+    of_partitions = result.loss_events_per_year
+    at_once = of_partitions * result.mean_years_to_loss
+    together = f", about {significant(at_once)} at once" if 1.5 <= at_once < math.inf else ""
+    return f", counted in partitions ({significant(of_partitions)} lose records a year{together})"
 
 
 def _flush_window_words(result: Reliability) -> list[str]:

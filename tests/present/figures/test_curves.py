@@ -15,8 +15,7 @@ from matplotlib.transforms import Bbox
 
 from advisor.errors import InputError
 from advisor.present.figures import style
-from advisor.present.figures.curves import plot_curves
-from advisor.present.figures.pareto import plot_pareto
+from advisor.present.figures.comparison import plot_curves, plot_pareto
 from advisor.present.points import Estimated, Point, dominated, dominates, slots
 
 

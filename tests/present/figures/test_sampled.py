@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import advisor
 from advisor.present.figures.chart import ShownFigure
-from advisor.present.figures.sampled import longer_than, narrowing
+from advisor.present.figures.reliability import longer_than, narrowing
 from advisor.reliability.results.sampled import Sampled
 
 CLUSTER = advisor.Cluster.uniform(brokers=2, racks=None)

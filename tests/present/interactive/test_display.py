@@ -4,7 +4,6 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from queue import Queue
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +13,7 @@ import pytest
 from advised import MODEL, described
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer
-from advisor.present.interactive.lookahead import after_one_change
-from advisor.present.interactive.worker import Task, Worker
+from advisor.present.interactive.worker import Task, Worker, after_one_change
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
 
@@ -199,19 +197,18 @@ def test_what_other_processes_computed_is_not_computed_for_the_page(
     known = set(model._settings)
     go.set()
     assert shell.complete.wait(timeout=600)
-    given: dict[str, list[Any]] = {"_settings": [], "_curve": [], "_with_intervals": []}
-    for task in asked:
-        assert isinstance(task, partial)
-        given[task.func.__name__].append(task.args[0])
-    assert {**start, "card": "two_az"} in given["_with_intervals"]
-    assert given["_settings"]
-    assert not known & {model.key(each) for every in given["_settings"] for each in every}
-    assert {**start, "card": "two_az"} not in given["_curve"]
+    given: dict[str, list[Any]] = {"answers": [], "answer": [], "with_intervals": []}
+    for method, argument in asked:
+        given[method.__name__].append(argument)
+    assert {**start, "card": "two_az"} in given["with_intervals"]
+    assert given["answers"]
+    assert not known & {model.key(values) for several in given["answers"] for values in several}
+    assert {**start, "card": "two_az"} not in given["answer"]
     assert page_of(shell.shown[1]) == page_of({"text/html": example(cards=["two_az"]).html})
     view._worker.stop()
 
 
 def test_intervals_come_before_the_rest_of_the_page() -> None:
     """Until then the badge tells only of the card's middle values."""
-    asked = [task for task in example()._missing_here() if isinstance(task, partial)]
-    assert [task.func.__name__ for task in asked[:2]] == ["_with_intervals", "_settings"]
+    asked = [method.__name__ for method, _ in example()._missing_here()]
+    assert asked[:2] == ["with_intervals", "answers"]

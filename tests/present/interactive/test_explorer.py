@@ -16,13 +16,14 @@ from advisor.cluster import Cluster, load_cluster
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import ExplorerModel
 from advisor.present.interactive.fragment import html_fragment
-from advisor.present.interactive.settings_grid import setting_key, verdict_at, words_at
+from advisor.present.interactive.settings_grid import setting_key, verdict_at
 from advisor.present.interactive.switches import switchable
 from advisor.present.second_process import SecondProcess
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.workload import Workload
+from explorer_pages import words_at
 
 EVIL = "</script><script>alert('x')</script>"
 LOAD = Workload(partitions=3)
@@ -213,7 +214,7 @@ def test_todays_setting_and_the_better_one_are_those_of_recommend() -> None:
     explorer_model = ExplorerModel(cluster, card, LOAD, goals, START, "orders")
     advice = recommend(cluster, card, LOAD, goals).quick_verdict
     (action,) = advice.actions
-    _, (today,) = explorer_model.marks(explorer_model.chosen)
+    ((today,),) = explorer_model.marked(explorer_model.chosen).marks.values()
     setting = explorer_model.setting(explorer_model.chosen)
     said = judged(setting)
     assert today["at"] == setting["at"] == [3, action.today.min_insync_replicas]

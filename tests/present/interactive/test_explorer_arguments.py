@@ -49,7 +49,7 @@ def test_it_begins_with_the_worst_topic_of_a_user_as_it_is_today() -> None:
     assert view.setting.min_insync_replicas == 3
     model = view._explorer_model
     assert model.load_of_topic(view.values).records_per_second == pytest.approx(9_000 * 3 / 45)
-    (mark,) = model.marks(view.values)[1]
+    ((mark,),) = model.marked(view.values).marks.values()
     assert (mark["mark"], mark["at"]) == ("today", [3, 3])
     assert view.page["controls"][0]["options"][1][0] == "audit"
     assert [control["key"] for control in view.page["controls"]] == list(view.page["chosen"])

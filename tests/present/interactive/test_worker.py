@@ -5,12 +5,9 @@ import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from queue import Queue
@@ -23,13 +20,7 @@ from advisor import Cluster
 from advisor.advice import Goals
 from advisor.catalog import model_names
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
-from advisor.present.interactive.lookahead import (
-    after_one_change,
-    after_several_changes,
-    combinations,
-    with_other_cards,
-)
-from advisor.present.interactive.worker import Task, Worker, marks, settings
+from advisor.present.interactive.worker import Task, Worker, _answered, after_one_change
 from advisor.protocol.rules.config import Config
 from advisor.reliability.chain.ctmc import structure
 from advisor.reliability.evaluate import forget_chains
@@ -43,11 +34,12 @@ HIGHEST_NICENESS = 19
 KERNEL = """
 import multiprocessing, time
 import advisor
-from advisor.present.interactive.worker import Worker, settings
+from advisor.present.interactive.explorer_model import ExplorerModel
+from advisor.present.interactive.worker import Worker
 model = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 2, "minutes": 5}}})
 cluster = advisor.Cluster.uniform(brokers=2, racks=None)
 explorer_model = advisor.explorer(cluster, model)._explorer_model
-for _ in Worker(explorer_model).answers([settings([explorer_model.chosen])] * 2):
+for _ in Worker(explorer_model).answers([(ExplorerModel.answer, explorer_model.chosen)] * 2):
     break
 print(*[child.pid for child in multiprocessing.active_children()], flush=True)
 time.sleep(600)
@@ -93,14 +85,14 @@ def test_a_setting_is_submitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     worker, submitted = Worker(own), dict[str, Future[Answer]]()
 
-    def submit(task: Any) -> Future[Answer]:
-        future = Future[Answer]()
-        for values in task.args[0] if task.func.__name__ == "_settings" else ():
+    def submit(task: Task) -> Future[Answer]:
+        future, (method, several) = Future[Answer](), task
+        for values in several if method is ExplorerModel.answers else ():
             assert own.key(values) not in submitted
             submitted[own.key(values)] = future
         return future
 
-    for pool in (worker._quick, worker._long, worker._idle):
+    for pool in (worker._quick, worker._long):
         monkeypatch.setattr(pool, "submit", submit)
     worker.begin(own.chosen, ("unclean_leader_election_enable", "topic"))
     (begun, *_), said = list(submitted), list[Answer]()
@@ -121,7 +113,7 @@ def test_a_task_does_not_start_processes_that_were_stopped() -> None:
     worker.begin(own.chosen, ("acks",))
     assert worker._quick._running is None
     assert found == []
-    assert list(worker.answers([marks(own.chosen)])) == []
+    assert list(worker.answers([(ExplorerModel.marked, own.chosen)])) == []
 
 
 def test_what_takes_seconds_has_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,22 +123,21 @@ def test_what_takes_seconds_has_a_process_of_its_own(monkeypatch: pytest.MonkeyP
     for pool, tasks in ((worker._quick, quick), (worker._long, long)):
 
         def submit(task: Task, tasks: list[str] = tasks) -> Future[Answer]:
-            assert isinstance(task, partial)
-            tasks.append(task.func.__name__)
+            tasks.append(task[0].__name__)
             return Future()
 
         monkeypatch.setattr(pool, "submit", submit)
     worker.compute_curve(own.chosen, lambda _: None)
     worker.compute_likely_next(own.chosen, lambda _: None)
-    assert set(quick) == {"_settings"}
-    assert long == ["_marks", "_with_intervals"]
+    assert set(quick) == {"answers"}
+    assert long == ["marked", "with_intervals"]
 
 
 def test_background_processes_give_way() -> None:
     """To the kernel by their niceness, and to the browser by that of their session."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     worker, before = Worker(own), multiprocessing.active_children()
-    assert list(worker.answers([settings([own.chosen])]))
+    assert list(worker.answers([(ExplorerModel.answers, [own.chosen])]))
     (begun,) = {child.pid for child in multiprocessing.active_children() if child not in before}
     assert begun is not None
     own_niceness = os.getpriority(os.PRIO_PROCESS, 0)
@@ -186,81 +177,6 @@ def test_background_processes_compute_the_likely_next_settings() -> None:
     worker.stop()
 
 
-def test_background_processes_compute_what_several_changes_lead_to() -> None:
-    """The kernel keeps it and answers at once; the page is sent what one change leads to."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    found: Queue[Answer] = Queue()
-    values = own.chosen
-    own.setting(values, intervals=True)
-    changed = {"acks": "1", "unclean_leader_election_enable": "true", "kafka_version": "3.0"}
-    far = [{**values, **changed}, {**values, **changed, "min_insync_replicas": "1"}]
-    worker = Worker(own)
-    worker.compute_likely_next(values, found.put)
-    sent: dict[str, dict[str, Any]] = {}
-    while any(own.key(other) not in own._settings for other in far):
-        sent |= found.get(timeout=120).settings if not found.empty() else {}
-        time.sleep(0.01)
-    worker.stop()
-    assert own.key({**values, "acks": "1"}) in sent
-    assert not {own.key(other) for other in far} & set(sent)
-    assert not any(other in group for group in after_several_changes(own, values) for other in far)
-
-
-def test_an_idle_process_goes_on_with_the_other_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When all else is done; then no change has to wait for a chain. Nothing is computed twice."""
-    tiny = replace(MODEL, name="tiny")
-    own = ExplorerModel(Cluster.uniform(brokers=2, racks=None), tiny, LOAD, Goals(), ONE)
-    values = {**own.chosen, "card": "two_az", "retries": "5"}
-    places = list(with_other_cards(own, values))
-    cards = {place["card"] for place in places}
-    assert cards == {"tiny", *model_names()} - {"two_az"}
-    assert len(places) == 3 * len(cards)
-    assert {place["retries"] for place in places} == {own.chosen["retries"]}
-    worker, begun, others = Worker(own), list[Any](), list[Future[Answer]]()
-
-    def submit(_task: Task) -> Future[Answer]:
-        others.append(Future())
-        return others[-1]
-
-    def finish() -> None:
-        while others:
-            future = others.pop()
-            if future.set_running_or_notify_cancel():
-                future.set_result(Answer({}, {}))
-
-    for pool in (worker._quick, worker._long):
-        monkeypatch.setattr(pool, "submit", submit)
-    real = worker._idle.submit
-    monkeypatch.setattr(worker._idle, "submit", lambda task: begun.append(task) or real(task))
-    worker.compute_likely_next(values, lambda _: None)
-    assert not begun
-    page = worker.answers([marks(values)])
-    threading.Timer(0.2, lambda: others[-1].set_result(Answer({}, {}))).start()
-    next(page)
-    others.pop()
-    finish()
-    assert not begun
-    page.close()
-    assert len(begun) == len(places)
-    far = {**places[0], "acks": "1", "unclean_leader_election_enable": "true"}
-    while not own.is_answered(far):
-        time.sleep(0.01)
-    worker.compute_likely_next(values, lambda _: None)
-    finish()
-    # What had not started was cancelled, and is begun again; the first place is done.
-    assert len(places) < len(begun) < 2 * len(places)
-    worker.stop()
-
-
-def test_many_replicas_or_partitions_are_not_combined() -> None:
-    """Their chains, or the first loss of all sets, take too long."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    assert list(combinations(own, own.chosen))
-    assert not list(combinations(own, {**own.chosen, "replication_factor": "4"}))
-    many = ExplorerModel(described(), MODEL, Workload(partitions=100_000), Goals(), START)
-    assert not list(after_several_changes(many, many.chosen))
-
-
 def test_cached_intervals_are_kept() -> None:
     """One process may compute a setting whose intervals came from another."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
@@ -275,7 +191,8 @@ def test_processes_that_are_stopped_or_killed_end_without_an_error() -> None:
     """The kernel goes on alone; later questions start other processes."""
     own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
     worker, before = Worker(own), multiprocessing.active_children()
-    tasks = [settings([{**own.chosen, "retries": str(n)}]) for n in range(1, 30)]
+    settings = [{**own.chosen, "retries": str(n)} for n in range(1, 30)]
+    tasks = [(ExplorerModel.answers, [values]) for values in settings]
     answers = worker.answers(tasks)
     assert next(answers).settings
     for process in multiprocessing.active_children():
@@ -305,7 +222,7 @@ def test_processes_end_with_a_kernel_that_was_killed() -> None:
 
 
 def test_a_process_keeps_the_chains_of_few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of all combinations would take a gigabyte; the numbers are the same without them."""
+    """Those of all settings would take a gigabyte; the numbers are the same without them."""
     own = ExplorerModel(Cluster.uniform(brokers=2, racks=None), MODEL, LOAD, Goals(), ONE)
     monkeypatch.setattr("advisor.present.interactive.worker._EXPLORER_MODEL", [own])
     forget_chains()
@@ -313,7 +230,8 @@ def test_a_process_keeps_the_chains_of_few_tasks(monkeypatch: pytest.MonkeyPatch
     for card, unclean, acks in product(model_names(), ("true", "false"), ("all", "1")):
         values = {**own.chosen, "card": card, "acks": acks}
         values["unclean_leader_election_enable"] = unclean
-        assert "verdicts" in settings([values])().settings[own.key(values)]
+        answer = _answered(ExplorerModel.answers, [values])
+        assert "verdicts" in answer.settings[own.key(values)]
         kept.append(structure.cache_info().currsize)
     assert 1 <= max(kept) <= 8 < len(kept)
     forget_chains()

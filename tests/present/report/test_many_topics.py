@@ -12,8 +12,7 @@ from advisor.advice.migration.plan import MigrationPlan, PlanLines
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.present.labels import between, once_in_years
 from advisor.present.report import page
-from advisor.present.report.page import render_report
-from advisor.present.report.topics import MOST_KINDS, MOST_TOPICS, audited, setting_today
+from advisor.present.report.page import MOST_KINDS, MOST_ROWS, audited, render_report, setting_today
 from advisor.rendering import json_text, shell_comment
 
 SETTINGS = ((3, 2), (3, 1), (2, 1), (1, 1))
@@ -46,15 +45,13 @@ def test_the_worst_come_first_and_the_others_by_kind(advice: Recommendation, jud
     table = audited(judged, advice)
     rows = table["rows"]
     names = [topic.topic.name for topic in judged.topics]
-    assert [row["topic"] for row in rows[:MOST_TOPICS]] == names[:MOST_TOPICS]
-    numbers = [re.match(r"([\d,]+) topics$", row["topic"]) for row in rows[MOST_TOPICS:]]
-    assert sum(int(found[1]) for found in numbers if found) == TOPICS - MOST_TOPICS
-    kinds = {(t.choice.name, t.broken, t.choice.unmet) for t in judged.topics[MOST_TOPICS:]}
-    assert len(rows) - MOST_TOPICS == len(kinds) > 1
-    assert (
-        f"The other {TOPICS - MOST_TOPICS} of {TOPICS} are not shown one by one" in table["hidden"]
-    )
-    for row in rows[MOST_TOPICS:]:
+    assert [row["topic"] for row in rows[:MOST_ROWS]] == names[:MOST_ROWS]
+    numbers = [re.match(r"([\d,]+) topics$", row["topic"]) for row in rows[MOST_ROWS:]]
+    assert sum(int(found[1]) for found in numbers if found) == TOPICS - MOST_ROWS
+    kinds = {(t.choice.name, t.broken, t.choice.unmet) for t in judged.topics[MOST_ROWS:]}
+    assert len(rows) - MOST_ROWS == len(kinds) > 1
+    assert f"The other {TOPICS - MOST_ROWS} of {TOPICS} are not shown one by one" in table["hidden"]
+    for row in rows[MOST_ROWS:]:
         one = next(t for t in judged.topics if t.topic.name == row["worst"])
         assert row["name"] == setting_today(one)
         assert row["severity"] == one.severity
@@ -64,13 +61,13 @@ def test_the_worst_come_first_and_the_others_by_kind(advice: Recommendation, jud
 def test_a_sum_tells_the_smallest_and_the_largest(advice: Recommendation, judged: Audit) -> None:
     """The ends of a row are those of its topics."""
     own = setting_today(judged.topics[-1])
-    several = [t for t in judged.topics[MOST_TOPICS:] if setting_today(t) == own]
+    several = [t for t in judged.topics[MOST_ROWS:] if setting_today(t) == own]
     soonest = min(t.choice.reliability.mean_years_to_loss for t in several)
     changed = replace(several[0].choice.reliability, mean_years_to_loss=soonest / 7.0)
     other = replace(several[0], choice=replace(several[0].choice, reliability=changed))
     topics = (*judged.topics[:-1], replace(other, topic=judged.topics[-1].topic))
     rows = audited(replace(judged, topics=topics), advice)["rows"]
-    row = next(row for row in rows[MOST_TOPICS:] if row["name"] == own)
+    row = next(row for row in rows[MOST_ROWS:] if row["name"] == own)
     latest = max(t.choice.reliability.mean_years_to_loss for t in several)
     ends = between(once_in_years(soonest / 7.0), once_in_years(latest))
     assert row["measures"][0][0] == ends
@@ -83,7 +80,7 @@ def test_kinds_beyond_the_limit_are_one_row(advice: Recommendation, judged: Audi
         for n, t in enumerate(judged.topics[::-1], 1)
     ]
     rows = audited(replace(judged, topics=tuple(topics)), advice)["rows"]
-    assert len(rows) == MOST_TOPICS + MOST_KINDS
+    assert len(rows) == MOST_ROWS + MOST_KINDS
     assert rows[-1]["topic"] == f"{TOPICS - len(rows) + 1} topics"
     assert rows[-1]["trouble"]
 

@@ -18,15 +18,14 @@ from advisor.formatting import significant
 from advisor.learning import learn
 from advisor.pipeline.simulate import simulate
 from advisor.present import plot_recommendation, plot_reliability, write_report
-from advisor.present.interactive.settings_grid import verdict_at, words_at
-from advisor.present.outcome import GIVEN_UP, compared_outcomes, outcomes, shares
-from advisor.present.report.page import render_report
-from advisor.present.report.sampled_check import sampled_check
-from advisor.present.setting_text import notes
+from advisor.present.interactive.settings_grid import verdict_at
+from advisor.present.outcome import GIVEN_UP, compared_outcomes, notes, outcomes, shares
+from advisor.present.report.page import render_report, sampled_check
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.sampled import Estimate
+from explorer_pages import words_at
 
 EVIL = "<script>alert('x')</script>"
 VOID = {"meta", "br", "link", "input", "hr", "img"}

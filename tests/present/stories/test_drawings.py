@@ -7,8 +7,7 @@ import pytest
 
 import advisor
 from advisor.errors import InputError
-from advisor.present.stories.bar_drawing import draw_bars
-from advisor.present.stories.path_drawing import draw_paths
+from advisor.present.stories.drawings import draw_bars, draw_paths
 from advisor.present.stories.placement_drawing import draw_assignment
 
 

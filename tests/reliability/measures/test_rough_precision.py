@@ -161,14 +161,15 @@ def test_the_numerical_error_is_stated(found):
 
 
 def test_losses_of_many_partitions_are_counted_per_partition(found):
-    """They are more frequent than the verdict's, which counts a failure once."""
+    """They are more frequent than the verdict's, which counts a failure once: by how many."""
     many = replace(found, load=replace(LOAD, partitions=2))
     assert "Causes of data loss:" in found.explain()
-    assert "each partition counted" not in found.explain()
+    assert "counted in partitions" not in found.explain()
     events = significant(found.loss_events_per_year)
-    assert f"Causes of data loss, each partition counted ({events} events a year):" in (
-        many.explain()
-    )
+    heading = f"Causes of data loss, counted in partitions ({events} lose records a year"
+    assert f"{heading}):" in many.explain()
+    together = replace(many, mean_years_to_loss=40.0 / many.loss_events_per_year)
+    assert f"{heading}, about 40 at once):" in together.explain()
     assert "\nBrokers you can lose: " in many.explain()
 
 
