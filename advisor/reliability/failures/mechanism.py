@@ -172,7 +172,7 @@ def per_hour(key: str) -> float:
 
 
 class Death(NamedTuple):
-    """How a broker that limps may die: in which outage it goes on, and whether its host dies, too."""
+    """How a broker that limps may die: in which outage it goes on, and whether with its host."""
 
     word: str
     outage: str
