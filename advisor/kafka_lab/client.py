@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from kafka import errors
 from kafka.protocol.admin import (
@@ -96,28 +96,24 @@ _LAST_VERSION_WITH_NAMES = 12
 Producer = tuple[int, int]
 
 
-class BrokerAccess(Protocol):
-    """The brokers of a cluster that a client can use."""
-
-    cluster: RealCluster
-
-    @property
-    def has_controller(self) -> bool:
-        """Whether the controller quorum runs."""
-
-    def reachable(self) -> Sequence[int]:
-        """Return the running brokers that are not isolated."""
-
-
 class Client:
-    """Sends requests to the reachable brokers of a cluster."""
+    """Sends requests to the reachable brokers of a cluster.
 
-    def __init__(self, access: BrokerAccess) -> None:
-        self._access = access
+    reachable: returns the running brokers that are not isolated.
+    has_controller: returns whether the controller quorum runs.
+    """
+
+    def __init__(
+        self,
+        cluster: RealCluster,
+        reachable: Callable[[], Sequence[int]],
+        has_controller: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._cluster, self._reachable, self._has_controller = cluster, reachable, has_controller
 
     def send(self, broker: int, request: Any, timeout_s: float = _RESPONSE_TIMEOUT_S) -> Any:
         """Send one request to one broker; see `requests.send_request`."""
-        cluster = self._access.cluster
+        cluster = self._cluster
         return send_request(cluster.address(broker), request, cluster.jars.release, timeout_s)
 
     def create_topic(
@@ -327,7 +323,7 @@ class Client:
         """Send a request to one broker after the other until one responds."""
         deadline = time.monotonic() + _RETRY_FOR_S
         while True:
-            for broker in self._access.reachable():
+            for broker in self._reachable():
                 try:
                     return self.send(broker, request())
                 except NoResponseError:
@@ -338,7 +334,7 @@ class Client:
 
     def _send_to_controller(self, request: Any, code: Any) -> str | None:
         """Send an admin request to the ZooKeeper controller or to any KRaft broker."""
-        if not self._access.has_controller:
+        if not self._has_controller():
             return self._send_in_vain(request, code)
         deadline = time.monotonic() + _RETRY_FOR_S
         while True:
@@ -362,9 +358,9 @@ class Client:
         return error_name(code(answer))
 
     def _admin_broker(self) -> int:
-        if self._access.cluster.spec.mode == "zookeeper":
+        if self._cluster.spec.mode == "zookeeper":
             return int(self._send_to_any(lambda: _metadata([])).controller_id)
-        reachable = self._access.reachable()
+        reachable = self._reachable()
         if not reachable:
             raise BrokersUnavailableError("no broker runs that could take a change; start one")
         return reachable[0]

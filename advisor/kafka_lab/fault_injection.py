@@ -298,18 +298,6 @@ class FaultInjector:
         self._cluster.recover(event.broker)
         self._faults = replace(self._faults, limping=self._faults.limping - {event.broker})
 
-    def _stop_quorum(self, _event: ev.StopQuorum) -> None:
-        self.quorum.stop()
-
-    def _start_quorum(self, _event: ev.StartQuorum) -> None:
-        self.quorum.start()
-
-    def _kill_controller(self, _event: ev.KillController) -> None:
-        self._cluster.kill_controller()
-
-    def _flush(self, event: ev.Flush) -> None:
-        self.flushed.note(event.broker, self._copies())
-
 
 _SESSION_ENDING_EVENTS = (ev.Kill, ev.PowerOff, ev.Destroy, ev.Isolate)
 FAULTS: Mapping[type, Callable[[FaultInjector, Any], None]] = {
@@ -325,8 +313,8 @@ FAULTS: Mapping[type, Callable[[FaultInjector, Any], None]] = {
     ev.CatchUp: FaultInjector._catch_up,
     ev.Limp: FaultInjector._limp,
     ev.Recover: FaultInjector._recover,
-    ev.StopQuorum: FaultInjector._stop_quorum,
-    ev.StartQuorum: FaultInjector._start_quorum,
-    ev.KillController: FaultInjector._kill_controller,
-    ev.Flush: FaultInjector._flush,
+    ev.StopQuorum: lambda injector, _: injector.quorum.stop(),
+    ev.StartQuorum: lambda injector, _: injector.quorum.start(),
+    ev.KillController: lambda injector, _: injector._cluster.kill_controller(),
+    ev.Flush: lambda injector, event: injector.flushed.note(event.broker, injector._copies()),
 }

@@ -13,8 +13,11 @@ from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, release_of
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER, ClusterSpec
-from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
-from advisor.kafka_lab.observation.controller_state import ControllerReader, open_controller_reader
+from advisor.kafka_lab.observation.controller_state import (
+    ControllerReader,
+    move_controller,
+    open_controller_reader,
+)
 from advisor.kafka_lab.real_simulation import RealSimulation, TooBusyError
 from advisor.kafka_lab.time_scaling import time_scale_for
 from advisor.protocol.rules.partition_registration import NO_LEADER
@@ -27,19 +30,6 @@ from advisor.protocol.simulation.cluster import Simulation
 
 _RESET_TIMEOUT_S = 120.0
 _POLL_INTERVAL_S = 0.2
-
-
-class _AllBrokers:
-    """Lets a client use every broker."""
-
-    def __init__(self, cluster: RealCluster) -> None:
-        self.cluster = cluster
-
-    has_controller = True
-
-    def reachable(self) -> tuple[int, ...]:
-        """See `BrokerAccess`."""
-        return self.cluster.brokers
 
 
 def reset_cluster(cluster: RealCluster, controller: int) -> None:
@@ -57,7 +47,7 @@ def reset_cluster(cluster: RealCluster, controller: int) -> None:
     if not cluster.running(CONTROLLER):
         cluster.start_controller()
     reader = open_controller_reader(cluster)
-    client = Client(_AllBrokers(cluster))
+    client = Client(cluster, lambda: cluster.brokers)
     deadline = time.monotonic() + _RESET_TIMEOUT_S
     deleted: set[str] = set()
     try:

@@ -25,7 +25,7 @@ from advisor.kafka_lab.fault_injection import FAULTS, FaultInjector
 from advisor.kafka_lab.formats import log_directory
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
-from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
+from advisor.kafka_lab.observation.controller_state import move_controller
 from advisor.kafka_lab.observation.quiescence import pending_work, wait_until_quiescent
 from advisor.kafka_lab.observation.snapshot import (
     ReplicaKey,
@@ -93,7 +93,7 @@ class RealSimulation(Simulation):
     def __init__(self, model: Simulation, cluster: RealCluster, time_scale: TimeScale) -> None:
         super().__init__(tuple(model.state.brokers), model.settings)
         self.cluster = cluster
-        self.client = Client(self)
+        self.client = Client(cluster, self.reachable, lambda: self.has_controller)
         self.no_wait = False
         self.record_by_record = False
         self.topic_configs: Mapping[str, str] = {}
@@ -110,7 +110,7 @@ class RealSimulation(Simulation):
 
     @property
     def has_controller(self) -> bool:
-        """See `BrokerAccess`."""
+        """Whether the controller quorum runs."""
         return self._faults.quorum.running
 
     def reachable(self) -> Sequence[int]:

@@ -25,11 +25,11 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> Any:
         )
         client = SimpleNamespace(create_topic=lambda *_: error)
         monkeypatch.setattr(real_simulation, "FaultInjector", lambda *_: faults)
-        monkeypatch.setattr(real_simulation, "Client", lambda _: client)
+        monkeypatch.setattr(real_simulation, "Client", lambda *_: client)
         brokers = tuple(Broker(b, session="active" if active else "fenced") for b in (1, 2))
         cluster: Any = SimpleNamespace(brokers=(1, 2), running=lambda _: True)
         scale: Any = SimpleNamespace()
-        return RealSimulation(Simulation(brokers, Settings.of(Config())), cluster, scale)
+        return RealSimulation(Simulation(brokers, Settings(Config())), cluster, scale)
 
     return answering
 

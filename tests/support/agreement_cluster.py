@@ -91,7 +91,7 @@ class Cluster:
         self.policy = Policy(config.effective_min_insync_replicas, unclean, config.rules)
         spare = () if apart or config.rules.mode == "kraft" else (len(self.slots),)
         self._simulation = Simulation(
-            tuple(Broker(broker) for broker in (*self.slots, *spare)), Settings.of(self.config)
+            tuple(Broker(broker) for broker in (*self.slots, *spare)), Settings(self.config)
         )
         if apart:
             self.state = self.state._replace(controller_broker=-1)

@@ -47,7 +47,7 @@ class Lab(PartitionLab):
 
     def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options: Any) -> None:
         config = Config(kafka_version=version, mode=mode, **options)
-        self.settings = Settings.of(config)
+        self.settings = Settings(config)
         self.state = State(tuple(Broker(b) for b in (1, 2, 3)))
         self.do(events.CreateTopic("t", ((1, 2, 3),), min_isr))
         self.settle()

@@ -149,14 +149,6 @@ def _ids(tags: Mapping[int, _Reader], tag: int) -> tuple[int, ...] | None:
     return tags[tag].ids() if tag in tags else None
 
 
-def _topic(source: _Reader, _version: int) -> Topic:
-    return Topic(source.text(), source.take(16))
-
-
-def _topic_removed(source: _Reader, _version: int) -> TopicRemoval:
-    return TopicRemoval(source.take(16))
-
-
 def _partition(source: _Reader, version: int) -> PartitionRecord:
     number, topic_id = source.number("i"), source.take(16)
     replicas, isr, removing, adding = (source.ids() or () for _ in range(4))
@@ -199,10 +191,6 @@ def _partition_change(source: _Reader, _version: int) -> PartitionChange:
     )
 
 
-def _clear_elr(source: _Reader, _version: int) -> ElrClear:
-    return ElrClear(source.text())
-
-
 def _register(source: _Reader, version: int) -> BrokerFencing:
     broker = source.number("i")
     if version >= 2:
@@ -220,18 +208,6 @@ def _register(source: _Reader, version: int) -> BrokerFencing:
     return BrokerFencing(broker, source.number("b") == 1)
 
 
-def _unregister(source: _Reader, _version: int) -> BrokerFencing:
-    return BrokerFencing(source.number("i"), fenced=True, gone=True)
-
-
-def _fence(source: _Reader, _version: int) -> BrokerFencing:
-    return BrokerFencing(source.number("i"), fenced=True)
-
-
-def _unfence(source: _Reader, _version: int) -> BrokerFencing:
-    return BrokerFencing(source.number("i"), fenced=False)
-
-
 def _broker_change(source: _Reader, _version: int) -> BrokerFencing | None:
     broker = source.number("i")
     source.take(8)  # Its epoch.
@@ -242,13 +218,13 @@ def _broker_change(source: _Reader, _version: int) -> BrokerFencing | None:
 
 _READERS: dict[int, Callable[[_Reader, int], Record | None]] = {
     _REGISTER_BROKER: _register,
-    _UNREGISTER_BROKER: _unregister,
-    _TOPIC: _topic,
+    _UNREGISTER_BROKER: lambda s, _: BrokerFencing(s.number("i"), fenced=True, gone=True),
+    _TOPIC: lambda s, _: Topic(s.text(), s.take(16)),
     _PARTITION: _partition,
     _PARTITION_CHANGE: _partition_change,
-    _FENCE_BROKER: _fence,
-    _UNFENCE_BROKER: _unfence,
-    _REMOVE_TOPIC: _topic_removed,
+    _FENCE_BROKER: lambda s, _: BrokerFencing(s.number("i"), fenced=True),
+    _UNFENCE_BROKER: lambda s, _: BrokerFencing(s.number("i"), fenced=False),
+    _REMOVE_TOPIC: lambda s, _: TopicRemoval(s.take(16)),
     _BROKER_CHANGE: _broker_change,
-    _CLEAR_ELR: _clear_elr,
+    _CLEAR_ELR: lambda s, _: ElrClear(s.text()),
 }

@@ -5,7 +5,9 @@ Both can be read while no broker is up, and unlike broker metadata they are neve
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from advisor.kafka_lab.formats.metadata_records import (
     decode,
 )
 from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 from advisor.protocol.rules.partition_registration import Registration
 
@@ -197,3 +200,46 @@ def open_controller_reader(cluster: RealCluster) -> ControllerReader:
     if cluster.spec.mode == "zookeeper":
         return _ZooKeeperReader(cluster.zookeeper_address)
     return MetadataLog(cluster.data(CONTROLLER) / _METADATA)
+
+
+_CONTROLLER = "/controller"
+_RETRY_FOR_S = 60.0
+_ELECTION_DELAY_S = 0.3
+
+
+def move_controller(cluster: RealCluster, broker: int) -> None:
+    """Make a broker the controller, by deleting the znode until it wins the election."""
+    try:
+        from kazoo.client import KazooClient
+    except ImportError:
+        raise MissingExtraError("moving the controller", "dev") from None
+    client: Any = KazooClient(hosts=cluster.zookeeper_address, timeout=_RESPONSE_TIMEOUT_S)
+    client.start(timeout=_RESPONSE_TIMEOUT_S)
+    deadline = time.monotonic() + _RETRY_FOR_S
+    try:
+        while (now := _controller(client)) != broker:
+            if time.monotonic() > deadline:
+                raise BrokersUnavailableError(f"broker {broker} did not become the controller")
+            if now is not None:
+                _resign(client)
+            time.sleep(_ELECTION_DELAY_S)
+    finally:
+        client.stop()
+        client.close()
+
+
+def _controller(client: Any) -> int | None:
+    from kazoo.exceptions import NoNodeError
+
+    try:
+        data, _ = client.get(_CONTROLLER)
+    except NoNodeError:
+        return None
+    return int(json.loads(data)["brokerid"])
+
+
+def _resign(client: Any) -> None:
+    from kazoo.exceptions import NoNodeError
+
+    with contextlib.suppress(NoNodeError):
+        client.delete(_CONTROLLER)

@@ -7,7 +7,7 @@ append them in the same order. All orders of arrival are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
@@ -46,16 +46,12 @@ def orders(replicas: int, one_leader: bool) -> Orders:
     """
     if not 2 <= replicas <= MAX_REPLICAS:
         raise InputError(f"replicas={replicas} must lie between 2 and {MAX_REPLICAS}")
-    logs = list(_leader_logs(replicas) if one_leader else _all_write_logs(replicas))
-    return Orders(len(logs), sum(len(set(outcome)) == 1 for outcome in logs))
-
-
-def _leader_logs(replicas: int) -> Iterator[Sequence[tuple[int, ...]]]:
-    for arrived in permutations(range(replicas)):
-        yield [arrived] * replicas
-
-
-def _all_write_logs(replicas: int) -> Iterator[Sequence[tuple[int, ...]]]:
     nodes = range(replicas)
-    choices = [[(own, *rest) for rest in permutations(set(nodes) - {own})] for own in nodes]
-    return product(*choices)
+    logs: Iterable[Sequence[tuple[int, ...]]]
+    if one_leader:
+        logs = [[arrived] * replicas for arrived in permutations(nodes)]
+    else:
+        own_first = [[(own, *rest) for rest in permutations(set(nodes) - {own})] for own in nodes]
+        logs = product(*own_first)
+    equal = [len(set(outcome)) == 1 for outcome in logs]
+    return Orders(len(equal), sum(equal))

@@ -12,7 +12,8 @@ from __future__ import annotations
 from math import lcm
 
 from advisor.protocol.rules.partition_registration import Registration, Replicas
-from advisor.protocol.simulation.fetch import accepts, fetch_source, isr_check_period_ms
+from advisor.protocol.simulation.fetch import accepts, fetch_source
+from advisor.protocol.simulation.isr_expiration import period_ms
 from advisor.protocol.simulation.state import (
     LEADER,
     Broker,
@@ -32,7 +33,7 @@ _OLDER = 0
 
 def period_of(settings: Settings) -> int:
     """Common period of all periodic work, in milliseconds."""
-    return lcm(CHECKPOINT_MS, isr_check_period_ms(settings))
+    return lcm(CHECKPOINT_MS, period_ms(settings))
 
 
 def canonical_state(state: State, settings: Settings) -> State:

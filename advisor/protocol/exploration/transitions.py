@@ -41,31 +41,19 @@ def _is_running(broker: Broker, _state: State) -> bool:
     return broker.running
 
 
-FAULT_ENABLED: dict[str, Callable[[Broker, State], bool]] = {
-    "kill": _is_running,
-    "stop": _is_running,
-    "power-off": _is_running,
-    "destroy": lambda broker, state: broker.running or _has_data(state.partitions[0], broker.id),
-    "isolate": lambda broker, _state: broker.connected,
-    "lag": lambda broker, _state: broker.running and broker.fetching,
+# verb -> (event, whether it changes anything)
+_FAULTS: dict[str, tuple[Callable[[int], Any], Callable[[Broker, State], bool]]] = {
+    "kill": (ev.Kill, _is_running),
+    "stop": (ev.Stop, _is_running),
+    "power-off": (ev.PowerOff, _is_running),
+    "destroy": (ev.Destroy, lambda b, s: b.running or _has_data(s.partitions[0], b.id)),
+    "isolate": (ev.Isolate, lambda broker, _state: broker.connected),
+    "lag": (ev.Lag, lambda broker, _state: broker.running and broker.fetching),
 }
-
-REPAIR_ENABLED: dict[str, Callable[[Broker], bool]] = {
-    "start": lambda broker: not broker.running,
-    "heal": lambda broker: not broker.connected,
-    "catch-up": lambda broker: not broker.fetching,
-}
-
-EVENTS: dict[str, Callable[[int], Any]] = {
-    "kill": ev.Kill,
-    "stop": ev.Stop,
-    "power-off": ev.PowerOff,
-    "destroy": ev.Destroy,
-    "isolate": ev.Isolate,
-    "lag": ev.Lag,
-    "start": ev.Start,
-    "heal": ev.Heal,
-    "catch-up": ev.CatchUp,
+_REPAIRS: dict[str, tuple[Callable[[int], Any], Callable[[Broker], bool]]] = {
+    "start": (ev.Start, lambda broker: not broker.running),
+    "heal": (ev.Heal, lambda broker: not broker.connected),
+    "catch-up": (ev.CatchUp, lambda broker: not broker.fetching),
 }
 
 
@@ -278,14 +266,15 @@ class Transitions:
             after = (*kinds_left[:position], kinds_left[position] - 1, *kinds_left[position + 1 :])
             remaining = faults_left - 1
             budget = (remaining, tuple(min(left, remaining) for left in after), writes_left)
+            event, has_effect = _FAULTS[kind]
             for broker in state.brokers:
-                if FAULT_ENABLED[kind](broker, state):
-                    yield f"{kind} {broker.id}", budget, self._event(EVENTS[kind](broker.id))
+                if has_effect(broker, state):
+                    yield f"{kind} {broker.id}", budget, self._event(event(broker.id))
         budget = (faults_left, kinds_left, writes_left)
-        for kind, enabled in REPAIR_ENABLED.items():
+        for kind, (event, needed) in _REPAIRS.items():
             for broker in state.brokers:
-                if enabled(broker):
-                    yield f"{kind} {broker.id}", budget, self._event(EVENTS[kind](broker.id))
+                if needed(broker):
+                    yield f"{kind} {broker.id}", budget, self._event(event(broker.id))
 
     def _event(self, event: Any) -> Callable[[State], State]:
         return lambda state: step(state, event, self.settings)[0]

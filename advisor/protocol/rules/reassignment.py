@@ -8,6 +8,7 @@ Sources: ``PartitionReassignmentReplicas``, ``PartitionReassignmentRevert``,
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from advisor.protocol.rules import election
 from advisor.protocol.rules.controller import Policy
@@ -33,14 +34,8 @@ def begin(
             removing=removing or None,
             adding=adding or None,
         )
-    started = replace(
-        registration,
-        replicas=(*target, *removing),
-        adding=adding,
-        removing=removing,
-        leader_epoch=registration.leader_epoch + 1,
-        partition_epoch=registration.partition_epoch + 1,
-    )
+    replicas = (*target, *removing)
+    started = _written(registration, replicas=replicas, adding=adding, removing=removing)
     return zookeeper_finish(started, active)
 
 
@@ -55,16 +50,8 @@ def zookeeper_finish(registration: Registration, live: frozenset[int]) -> Regist
     if leader not in target or leader not in live:
         elected = election.zookeeper_reassigned(target, registration.isr, live)
         leader = NO_LEADER if elected is None else elected
-    return replace(
-        registration,
-        replicas=target,
-        adding=(),
-        removing=(),
-        isr=tuple(r for r in registration.isr if r in target),
-        leader=leader,
-        leader_epoch=registration.leader_epoch + 1,
-        partition_epoch=registration.partition_epoch + 1,
-    )
+    isr = tuple(r for r in registration.isr if r in target)
+    return _written(registration, replicas=target, adding=(), removing=(), isr=isr, leader=leader)
 
 
 def cancel(
@@ -93,13 +80,14 @@ def cancel(
     if leader not in before:
         elected = election.zookeeper_reassigned(before, isr, active)
         leader = NO_LEADER if elected is None else elected
+    return _written(registration, replicas=before, adding=(), removing=(), isr=isr, leader=leader)
+
+
+def _written(registration: Registration, **changes: Any) -> Registration:
+    """Return the record that the ZooKeeper controller writes, with both epochs raised."""
     return replace(
         registration,
-        replicas=before,
-        adding=(),
-        removing=(),
-        isr=isr,
-        leader=leader,
+        **changes,
         leader_epoch=registration.leader_epoch + 1,
         partition_epoch=registration.partition_epoch + 1,
     )

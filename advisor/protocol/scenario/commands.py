@@ -193,24 +193,19 @@ def _wipe(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
     return []
 
 
-def _kill_controller(_run: Runner, cluster: Simulation, _command: Command) -> list[str]:
-    if not cluster.state.has_quorum:
-        raise InputError("the controller quorum is stopped; start it first")
-    cluster.apply(ev.KillController())
-    return []
+# verb -> (event, whether it needs a quorum, the error without)
+_QUORUM: dict[str, tuple[Callable[[], Any], bool, str]] = {
+    "kill-controller": (ev.KillController, True, "is stopped; start it first"),
+    "stop-quorum": (ev.StopQuorum, True, "is already stopped"),
+    "start-quorum": (ev.StartQuorum, False, "is already running"),
+}
 
 
-def _stop_quorum(_run: Runner, cluster: Simulation, _command: Command) -> list[str]:
-    if not cluster.state.has_quorum:
-        raise InputError("the controller quorum is already stopped")
-    cluster.apply(ev.StopQuorum())
-    return []
-
-
-def _start_quorum(_run: Runner, cluster: Simulation, _command: Command) -> list[str]:
-    if cluster.state.has_quorum:
-        raise InputError("the controller quorum is already running")
-    cluster.apply(ev.StartQuorum())
+def _quorum(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
+    event, needs_quorum, error = _QUORUM[command.verb]
+    if cluster.state.has_quorum != needs_quorum:
+        raise InputError(f"the controller quorum {error}")
+    cluster.apply(event())
     return []
 
 
@@ -299,9 +294,9 @@ _VERBS: dict[str, Callable[[Runner, Simulation, Command], list[str]]] = {
     "limp": _broker_event(ev.Limp),
     "recover": _broker_event(ev.Recover),
     "wipe": _wipe,
-    "kill-controller": _kill_controller,
-    "stop-quorum": _stop_quorum,
-    "start-quorum": _start_quorum,
+    "kill-controller": _quorum,
+    "stop-quorum": _quorum,
+    "start-quorum": _quorum,
     "flush": _broker_event(ev.Flush),
     "elect": _elect,
     "reassign": _reassign,

@@ -103,9 +103,9 @@ def cluster_of(command: Command) -> Simulation:
     brokers = tuple(Broker(b, rack) for b, rack in sorted(zip(ids, racks, strict=True)))
     return Simulation(
         brokers,
-        Settings.of(
+        Settings(
             Config(**settings),
-            session_timeout_ms=None
+            session_timeout_ms=0
             if timeout is None
             else whole_number(timeout, "session_timeout_ms=", 1, 2**31 - 1),
             only_controller="only" in given,

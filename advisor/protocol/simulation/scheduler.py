@@ -12,15 +12,12 @@ from typing import Any
 
 from advisor.errors import ModelError
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
-from advisor.protocol.simulation import events
+from advisor.protocol.simulation import events, isr_expiration
 from advisor.protocol.simulation.broker_lifecycle import Outcome
 from advisor.protocol.simulation.events import Effect
 from advisor.protocol.simulation.fetch import (
     fetch_has_effect,
     fetch_source,
-    isr_check_period_ms,
-    next_shrink_ms,
-    out_of_sync_replicas,
     throttled_until_ms,
     unable_to_join,
 )
@@ -169,9 +166,11 @@ def _leaders(state: State) -> Iterator[tuple[int, Partition, Replica]]:
 
 
 def _timer_events(state: State, settings: Settings) -> Iterator[Any]:
-    isr_check_due = state.now_ms % isr_check_period_ms(settings) == 0
+    isr_check_due = state.now_ms % isr_expiration.period_ms(settings) == 0
     for position, partition, leader in _leaders(state):
-        if isr_check_due and out_of_sync_replicas(state, partition, leader, settings):
+        if isr_check_due and isr_expiration.out_of_sync_replicas(
+            state, partition, leader, settings
+        ):
             yield events.ShrinkIsr(position, leader.broker)
         timed_out = any(w.deadline_ms <= state.now_ms for w in leader.waiting)
         if timed_out or _high_watermark_can_advance(state, partition, leader, settings):
@@ -201,7 +200,7 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
             if due is not None:
                 times.append(due)
     for _, partition, leader in _leaders(state):
-        shrink_ms = next_shrink_ms(state, partition, leader, settings)
+        shrink_ms = isr_expiration.next_shrink_ms(state, partition, leader, settings)
         if shrink_ms is not None:
             times.append(shrink_ms)
         times.extend([w.deadline_ms for w in leader.waiting])

@@ -155,6 +155,7 @@ class State(NamedTuple):
 class Settings:
     """Settings that stay constant while a cluster runs.
 
+    session_timeout_ms: by default that of the configuration.
     only_controller: brokers do not fetch, expire or propose on their own; tests drive the
         controller.
     preview_elr: eligible leader replicas in a version that has them only in its own tests (3.7 to
@@ -162,24 +163,13 @@ class Settings:
     """
 
     config: Config
-    session_timeout_ms: int
+    session_timeout_ms: int = 0
     only_controller: bool = False
     preview_elr: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        config: Config,
-        *,
-        session_timeout_ms: int | None = None,
-        only_controller: bool = False,
-        preview_elr: bool = False,
-    ) -> Settings:
-        """Return settings, with the session timeout of the configuration unless given."""
-        if session_timeout_ms is None:
-            assert config.session_timeout_ms is not None
-            session_timeout_ms = config.session_timeout_ms
-        return cls(config, session_timeout_ms, only_controller, preview_elr)
+    def __post_init__(self) -> None:
+        if not self.session_timeout_ms:
+            object.__setattr__(self, "session_timeout_ms", self.config.session_timeout_ms)
 
     @cached_property
     def rules(self) -> Rules:

@@ -10,7 +10,8 @@ from advisor.protocol.rules import isr as isr_rules
 from advisor.protocol.simulation import admin_requests, broker_lifecycle, events, faults
 from advisor.protocol.simulation.broker_lifecycle import Outcome
 from advisor.protocol.simulation.events import Effects
-from advisor.protocol.simulation.fetch import fetch, out_of_sync_replicas, propose, unable_to_join
+from advisor.protocol.simulation.fetch import fetch, propose, unable_to_join
+from advisor.protocol.simulation.isr_expiration import out_of_sync_replicas
 from advisor.protocol.simulation.replica import (
     NETWORK_EXCEPTION,
     NOT_LEADER,

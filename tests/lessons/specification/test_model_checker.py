@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.errors import InputError
-from advisor.lessons.specification.model_checker import check
-from advisor.lessons.specification.packed_states import (
+from advisor.lessons.specification.model_checker import (
     Space,
     State,
     _rename_control,
     _rename_replica,
+    check,
 )
 from advisor.lessons.specification.transcription import (
     VARIANTS,

@@ -65,7 +65,7 @@ def test_recorded_walks_of_the_kraft_controller(kafka):
             assert f" replicas={ids(rs)} " in printed[3 * number + 2][0]
 
 
-KRAFT = Settings.of(Config(kafka_version="3.9", mode="kraft"), only_controller=True)
+KRAFT = Settings(Config(kafka_version="3.9", mode="kraft"), only_controller=True)
 RECORD = Registration(replicas=(1, 2, 3), isr=(1, 2), leader=1, leader_epoch=5, partition_epoch=9)
 
 
@@ -105,7 +105,7 @@ def test_order_of_errors_of_alter_partition(sender, epochs, isr, broker_epochs, 
 )
 def test_fenced_brokers_may_not_join_since_3_3(version, session, error):
     """KIP-841."""
-    settings = Settings.of(Config(kafka_version=version, mode="kraft"), only_controller=True)
+    settings = Settings(Config(kafka_version=version, mode="kraft"), only_controller=True)
     state = State(tuple(Broker(b) for b in (1, 2, 3)))
     state = with_broker(state, broker_of(state, 3)._replace(session=session))
     returned = refusal(state, RECORD, 1, (5, 9), (1, 2, 3), (-1, -1, -1), settings)
@@ -114,7 +114,7 @@ def test_fenced_brokers_may_not_join_since_3_3(version, session, error):
 
 def settled(version: str, mode: str) -> tuple[State, Settings]:
     """Return a quiescent cluster of three brokers and one partition with three replicas."""
-    settings = Settings.of(Config(kafka_version=version, mode=mode))
+    settings = Settings(Config(kafka_version=version, mode=mode))
     state = State(tuple(Broker(b) for b in (1, 2, 3)))
     state, _ = step(state, events.CreateTopic("t", ((1, 2, 3),), 2), settings)
     return scheduler.settle(state, settings)[0], settings

@@ -89,7 +89,7 @@ def walk(settings: Settings, script, acks="all") -> Iterator[State]:
 
 
 def settings_of(version: str, mode: str, elr: bool) -> Settings:
-    return Settings.of(
+    return Settings(
         Config(
             kafka_version=version,
             mode=mode,

@@ -43,7 +43,7 @@ class Lab(PartitionLab):
     def __init__(self, rules: tuple[str, str, bool], min_isr: int = 1) -> None:
         version, mode, elr = rules
         config = Config(kafka_version=version, mode=mode, eligible_leader_replicas=elr)
-        self.settings = Settings.of(config)
+        self.settings = Settings(config)
         first = -1 if self.settings.kraft else 1
         brokers = tuple(Broker(b) for b in (1, *HOLDERS))
         self.state = State(brokers, controller_broker=first)

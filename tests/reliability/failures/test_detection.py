@@ -25,7 +25,7 @@ MOMENT_MS = 100
 
 def waited_ms(fault: object, phase_ms: int, config: Config = CONFIG) -> int:
     """Time that one record waits for its acknowledgement after a fault at a given moment."""
-    cluster = Simulation(tuple(Broker(b) for b in (1, 2, 3)), Settings.of(config))
+    cluster = Simulation(tuple(Broker(b) for b in (1, 2, 3)), Settings(config))
     cluster.apply(ev.CreateTopic("t", ((1, 2, 3),), 2, False))
     cluster.settle()
     assert cluster.produce("t", 0, 1, config) is None
