@@ -76,10 +76,8 @@ def names(
 ) -> tuple[str, ...]:
     """Names of all rates that the chain of a replica set can hold.
 
-    mechanisms: those that can happen, the paths of their probabilities that are not 0, those of the
-        shapes that are not 1, and the names of the rates of deaths.
-    copying: a replaced broker takes time to copy.
-    operator: an operator elects a leader at last where Kafka would wait for ever.
+    mechanisms: those that can happen, and paths of probabilities that are not 0 and shapes that are
+        not 1, and names of the rates of deaths.
     voter_racks: racks with voters of the controller quorum that may hold no replica.
     """
     return _names(mechanisms, replicas, copying, operator, voter_racks, table())
@@ -201,8 +199,7 @@ def death_chance(entry: Mechanism, death: Death, model: FailureModel) -> float:
 class Pick(NamedTuple):
     """How the events of a mechanism pick brokers by chance.
 
-    share: probability of each broker to be picked, independently of the others.
-    every: probability that an event picks all brokers instead.
+    share: of each broker, independently; every: that an event picks all brokers instead.
     """
 
     share: float

@@ -31,8 +31,12 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transitions
 from advisor.reliability.measures import ack_stalls, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses, late_moves
-from advisor.reliability.measures.loss_events import LossChances, lost_gaps, window_chance
-from advisor.reliability.measures.newest_record import some_record
+from advisor.reliability.measures.loss_events import (
+    LossChances,
+    chance_in_gaps,
+    lost_gaps,
+    window_chance,
+)
 from advisor.reliability.measures.records_lost import (
     ACCURACY,
     CHERNOFF_EXPONENT,
@@ -283,12 +287,8 @@ class DrawnChain:
         at_once = np.zeros(shape)
         at_once[moves.losing] = cached
         if len(lost.move) and records_per_hour > 0.0:
-            there = self.pi[self.chain.source[lost.move]]
-            asked = records_per_hour, self.unflushed, self._within
-            found = some_record(self.gaps, lost.sets, self.pi, *asked)[lost.number]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                mean = records_per_hour * self.lost_gap_hours / there
-                in_gaps = np.where(there > 0.0, np.minimum(found / there, -np.expm1(-mean)), 0.0)
+            asked = self.lost_gap_hours, records_per_hour, self.unflushed, self._within
+            in_gaps = chance_in_gaps(self.gaps, lost, self.pi, *asked)
             losing = self.chain.with_effect(Effect.LOSS)[lost.move]
             at_once[moves.in_gaps] = in_gaps * losing[:, None]
         total = whole_log_chance(
