@@ -258,7 +258,7 @@ def _usual(situation: Situation) -> Config:
 
 def _smallest(topic: Topic, config: Config) -> Config:
     """The settings with the smallest RF of the topic's partitions, as which a mixed one counts."""
-    factor = min(partition.replication_factor for partition in topic.partitions)
+    factor = min(topic.by_replication_factor)
     return (
         config if factor == config.replication_factor else config.changed(replication_factor=factor)
     )

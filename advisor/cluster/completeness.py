@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor.cluster.topic import Partition, Topic
+from advisor.cluster.topic import Topic
 from advisor.formatting import counted
 
 DESCRIBE = "kafka-topics.sh --bootstrap-server HOST:9092 --describe"
@@ -36,8 +36,8 @@ def part_shown(
 
 def _not_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]) -> str:
     missing = [(topic, partitions) for topic in topics if (partitions := _missing(topic))]
-    unhealthy = all(_unhealthy(p) for topic in topics for p in topic.partitions)
-    if not with_headers and unhealthy:
+    healthy = any(partition.healthy for topic in topics for partition in topic.partitions)
+    if not with_headers and not healthy:
         return "only partitions that are not in sync, as with --under-replicated-partitions"
     if missing:
         topic, partitions = missing[0]
@@ -54,7 +54,3 @@ def _missing(topic: Topic) -> int:
     """How many partitions are not shown, by the topic's stated size or gaps in their numbers."""
     numbers = {*topic.broken, *(partition.index for partition in topic.partitions)}
     return max(topic.stated_partitions or 0, max(numbers) + 1) - len(numbers)
-
-
-def _unhealthy(partition: Partition) -> bool:
-    return partition.leader is None or not set(partition.isr).issuperset(partition.held)

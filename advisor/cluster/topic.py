@@ -7,8 +7,9 @@ Impossible states (an ISR member that is not a replica) are rejected. Unusual bu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
 
@@ -171,6 +172,12 @@ class Partition:
         return bool(set(self.replicas) & {*self.adding, *self.removing})
 
     @property
+    def healthy(self) -> bool:
+        """Whether it has a leader, and all of its replicas are in sync."""
+        in_sync = len(self.isr) == len(self.replicas) or set(self.isr).issuperset(self.held)
+        return self.leader is not None and in_sync
+
+    @property
     def replication_factor(self) -> int:
         """Number of replicas without those being added, as `kafka-topics.sh` counts."""
         return len(self.held) if self.adding else len(self.replicas)
@@ -277,6 +284,14 @@ class Topic:
     def replication_factor(self) -> int:
         """Replication factor of the first partition, as `kafka-topics.sh` prints it."""
         return self.partitions[0].replication_factor
+
+    @cached_property
+    def by_replication_factor(self) -> Mapping[int, Sequence[Partition]]:
+        """The partitions with each number of replicas; of most topics all have the same."""
+        partitions: dict[int, list[Partition]] = {}
+        for partition in self.partitions:
+            partitions.setdefault(partition.replication_factor, []).append(partition)
+        return partitions
 
     @property
     def min_insync_replicas(self) -> int | None:

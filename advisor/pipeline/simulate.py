@@ -20,7 +20,7 @@ from advisor.progress import Notify, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.failures.fault_processes import Replicas
 from advisor.reliability.results.sampled import TIME_UP, Sampled
 from advisor.reliability.results.units import IMPORTANCE
 from advisor.reliability.sampler.block import Row

@@ -17,7 +17,7 @@ from advisor.protocol.rules.retry_budget import retry_budget_ms, waiting_budget_
 from advisor.reliability.common_cause.placement import Brokers, Placement, ReplicaSetClass, place
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
+from advisor.reliability.failures.fault_processes import Exchangeable, Replicas
 from advisor.reliability.failures.mechanisms import (
     COPY,
     BrokerEvent,
@@ -269,11 +269,8 @@ class Case:
     def losing_together(self, exchangeable: Exchangeable, tails: bool) -> float:
         """Mean number of partitions that lose as one, under any replication scheme.
 
-        Those on the same replicas lose at the same moments, but for three cases. A tail belongs to
-        its partition, no broker lags for what it leads, and the order of assignment may decide
-        elections.
-
-        tails: records are acknowledged that only the leader has.
+        A tail belongs to its partition, no broker lags for what it leads, and the order of
+        assignment may decide elections; else those on the same replicas lose at the same moments.
         """
         if tails:
             return 1.0

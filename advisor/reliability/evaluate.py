@@ -19,7 +19,7 @@ from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.failures.fault_processes import Replicas
 from advisor.reliability.measures.draws import (
     AVERAGED,
     FEW_REPLICAS,
@@ -40,7 +40,6 @@ from advisor.reliability.measures.first_losses import (
     first_losses_of_many,
     measure_sets,
     scaled_from_fewer,
-    solve_chains,
 )
 from advisor.reliability.measures.likeliest_loss import likeliest_loss
 from advisor.reliability.measures.replica_set import forget_chains
@@ -56,7 +55,6 @@ __all__ = [
     "evaluate",
     "forget_chains",
     "forget_draws",
-    "prepare",
     "topic_evaluator",
 ]
 
@@ -130,18 +128,6 @@ def evaluate(
     cluster, model = cluster_of(cluster), model_of(model)
     check_inputs(cluster, config, model, load, placement)
     return _answer(Case.read(cluster, config, model, load, placement), compute_first_losses)
-
-
-def prepare(
-    cluster: Brokers,
-    config: Config,
-    model: FailureModel,
-    load: Workload | None = None,
-    *,
-    placement: tuple[Replicas, ...] | None = None,
-) -> None:
-    """Solve the chains of a configuration, which other timeouts of producers share."""
-    solve_chains(Case.read(cluster, config, model, load, placement))
 
 
 def topic_evaluator() -> Callable[..., Reliability]:

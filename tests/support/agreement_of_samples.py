@@ -15,7 +15,8 @@ from advisor.reliability.results.sampled import Estimate, Sampled
 
 # With fewer events than this the sample's error is neither normal nor well known.
 _FEWEST_EVENTS = 100.0
-_CHANGE_OF_LEADER = (*detection.PATHS, "election.ms_per_leader")
+_DETECTION = (detection.OVERRIDE, *detection.IN_SESSIONS.values())
+_CHANGE_OF_LEADER = (*_DETECTION, "election.ms_per_leader")
 
 
 @dataclass(frozen=True)

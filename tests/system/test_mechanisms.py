@@ -31,7 +31,7 @@ from sampled_runs import FAR, YEAR, off_by
 ADVISOR = Path(__file__).resolve().parents[2] / "advisor"
 TABLE = ADVISOR / "reliability" / "failures" / "mechanisms.py"
 # What a table is, and how the names of rates follow from those of mechanisms.
-NAMES_OF_RATES = TABLE.with_name("mechanism_table.py")
+NAMES_OF_RATES = TABLE.with_name("mechanism.py")
 DOCUMENTED = ADVISOR.parent / "data" / "README.md"
 
 # A number of its own: conditions are numbered without gaps.

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from advisor.advice.findings.checks import missing_words
-from advisor.advice.migration.tools import Tools
+from advisor.advice.migration.tools import Tools, tools_of
 from advisor.advice.phrases import first_of, listed
 from advisor.advice.situation import Situation
 from advisor.cluster import Partition, Topic
@@ -53,6 +53,7 @@ class CurrentState:
 
     Partitions are named ``topic-number``. A partition may be in several of the lists.
 
+    tools: with the addresses of a running cluster, not the variables that a plan's scripts set.
     out_of_sync: partitions that have a leader, and a replica that is out of sync.
     under_min_isr: partitions that refuse acks=all now.
     at_min_isr: partitions with a replica out of sync that refuse acks=all after one more failure.
@@ -63,11 +64,9 @@ class CurrentState:
         in sync.
     half_done: topics whose partitions differ in their number of replicas, though none is moved now.
     sole: whether every partition without a leader has a single replica: no other can be elected.
-    bootstrap_servers, command_config: addresses and client properties that a running cluster was
-        read with; "" and None else.
     """
 
-    kafka_version: str
+    tools: Tools
     mode: str
     partitions: int
     presence: Presence = field(default_factory=Presence)
@@ -81,9 +80,6 @@ class CurrentState:
     worst_next: NextFailure | None = None
     half_done: tuple[str, ...] = ()
     sole: bool = False
-    has_observers: bool = False
-    bootstrap_servers: str = ""
-    command_config: str | None = None
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -135,17 +131,17 @@ def current_state(situation: Situation) -> CurrentState:
     cluster, observed = situation.cluster, situation.cluster.observed
     partitions = sum(len(topic.partitions) for topic in cluster.elected)
     half_done = tuple(topic.name for topic in cluster.topics if _is_half_done(topic))
-    state = CurrentState(situation.version, situation.mode, partitions, half_done=half_done)
-    if observed is not None:
-        servers, client = observed.bootstrap_servers, observed.command_config
-        state = replace(state, bootstrap_servers=servers, command_config=client)
+    tools = tools_of(cluster, situation.version)
+    if observed is not None and observed.bootstrap_servers:
+        tools = replace(tools, by_hand=True)
+    state = CurrentState(tools, situation.mode, partitions, half_done=half_done)
     reported = observed is not None and observed.down
-    if not reported and all(_healthy(p) for t in cluster.elected for p in t.partitions):
+    if not reported and all(p.healthy for t in cluster.elected for p in t.partitions):
         return state
     every = [
         row for topic in cluster.elected for row in _described(topic, situation.config_of(topic))
     ]
-    broken = [d for d in every if not _healthy(d.partition)]
+    broken = [d for d in every if not d.partition.healthy]
     up = situation.presence.in_sync
     offline = [d for d in every if d.partition.leader is None]
     led = [d for d in broken if d.partition.leader is not None]
@@ -163,14 +159,13 @@ def current_state(situation: Situation) -> CurrentState:
         start_first=_start_first(offline, under, led, up),
         worst_next=_worst_next(every, up),
         sole=bool(offline) and all(len(d.partition.held) == 1 for d in offline),
-        has_observers=cluster.has_observers,
     )
 
 
 def _is_half_done(topic: Topic) -> bool:
     """Whether a reassignment ended with some partitions on more replicas than others."""
-    factors = {partition.replication_factor for partition in topic.partitions}
-    return len(factors) > 1 and not any(p.reassigning for p in topic.partitions)
+    differ = len(topic.by_replication_factor) > 1
+    return differ and not any(partition.reassigning for partition in topic.partitions)
 
 
 def _described(topic: Topic, config: Config) -> Iterator[_Described]:
@@ -182,14 +177,6 @@ def _described(topic: Topic, config: Config) -> Iterator[_Described]:
             unclean = bool(config.unclean_leader_election_enable)
             policies[factor] = Policy(least, unclean, config.rules)
         yield _Described(topic.name, partition, policies[factor])
-
-
-def _healthy(partition: Partition) -> bool:
-    """Whether it has a leader, and all of its replicas are in sync."""
-    all_in_sync = len(partition.isr) == len(partition.replicas)
-    return partition.leader is not None and (
-        all_in_sync or set(partition.isr).issuperset(partition.held)
-    )
 
 
 def _names(partitions: list[_Described]) -> tuple[str, ...]:
@@ -361,7 +348,7 @@ def _next(worst: NextFailure | None) -> str:
 
 
 def _first(state: CurrentState) -> str:
-    tools = _tools(state)
+    tools = state.tools
     if state.not_elected:
         names = first_of([str(broker) for broker in state.not_elected])
         brokers = f"brokers {names} were" if len(state.not_elected) > 1 else f"broker {names} was"
@@ -400,10 +387,3 @@ def _first(state: CurrentState) -> str:
         f"First: {what}; restart no other broker until this prints {tools.nothing}: "
         f"{tools.unhealthy('under-replicated').text}"
     )
-
-
-def _tools(state: CurrentState) -> Tools:
-    """Return the tools, with the addresses that the cluster was read with in place of variables."""
-    servers, config = state.bootstrap_servers, state.command_config
-    tools = Tools(state.kafka_version, command_config=config, has_observers=state.has_observers)
-    return replace(tools, bootstrap_servers=servers, by_hand=True) if servers else tools

@@ -99,11 +99,8 @@ class TopicAudit:
 def audit_topic(topic: Topic, decision: Decision, goals: Goals) -> list[TopicAudit]:
     """Return the audit of a topic on the brokers that hold it, one for each replication factor."""
     config = decision.situation.config_of(topic)
-    partitions_of: dict[int, list[Partition]] = {}
-    for partition in topic.partitions:
-        partitions_of.setdefault(partition.replication_factor, []).append(partition)
     audits = []
-    for factor, partitions in partitions_of.items():
+    for factor, partitions in topic.by_replication_factor.items():
         own = config
         if factor != config.replication_factor:
             own = config.changed(replication_factor=factor)

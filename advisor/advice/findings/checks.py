@@ -59,19 +59,16 @@ def check_topic(topic: Topic, situation: Situation) -> Iterator[Finding]:
     cluster, config = situation.cluster, situation.config_of(topic)
     if config.rules.min_isr_supported and not _states_min_isr(topic, situation):
         yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", topic.name)
-    partitions_of: dict[int, list[Partition]] = {}
-    for partition in topic.partitions:
-        partitions_of.setdefault(partition.replication_factor, []).append(partition)
     if topic.broken:
         indexes = ", ".join(map(str, topic.broken))
         detail = f"partition {indexes}: the leader or the ISR is outside the replicas."
         yield finding("KRA111", detail, topic.name, topic.broken)
     owner = owner_of(topic.name, cluster.topic_names)
-    risks = _copies_of(topic, config, partitions_of, owner not in (None, MIRRORED))
+    risks = _copies_of(topic, config, owner not in (None, MIRRORED))
     if owner is not None:
         risks = _with_owner(risks, owner)
     yield from risks
-    yield from _health(topic, config, partitions_of)
+    yield from _health(topic, config)
     yield from _placement(topic, cluster)
     if config.unclean_leader_election_enable:
         stated = "unclean.leader.election.enable" in topic.configs
@@ -100,16 +97,14 @@ def _with_owner(risks: Iterator[Finding], owner: Owner) -> Iterator[Finding]:
             yield replace(risk, own_remedy=f"{remedy} {owner.advice}")
 
 
-def _copies_of(
-    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]], owned: bool
-) -> Iterator[Finding]:
+def _copies_of(topic: Topic, config: Config, owned: bool) -> Iterator[Finding]:
     """Yield findings about replication factor and min ISR, for each factor of the partitions."""
-    for factor, partitions in partitions_of.items():
+    for factor, partitions in topic.by_replication_factor.items():
         own = config
         if factor != config.replication_factor:
             own = config.changed(replication_factor=factor)
         risks = _copies(topic.name, own, topic.internal, owned)
-        if len(partitions_of) == 1:
+        if len(topic.by_replication_factor) == 1:
             yield from risks
             continue
         of = f"in {len(partitions)} of {len(topic.partitions)} partitions"
@@ -147,11 +142,9 @@ def _copies(
         yield finding("KRA102", f"min ISR and RF are both {factor}{counts}.", name)
 
 
-def _health(
-    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]]
-) -> Iterator[Finding]:
+def _health(topic: Topic, config: Config) -> Iterator[Finding]:
     """Yield findings about leaders, ISR and reassignments when the cluster was described."""
-    least = config.min_insync_replicas or 1
+    least, partitions_of = config.min_insync_replicas or 1, topic.by_replication_factor
     needed = {factor: effective_min_isr(least, factor, config.rules) for factor in partitions_of}
     unusual = []
     for factor, partitions in partitions_of.items():

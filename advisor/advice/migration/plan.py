@@ -40,7 +40,7 @@ from advisor.advice.migration.properties import (
     producer_files,
     strimzi_topics,
 )
-from advisor.advice.migration.tools import Tools
+from advisor.advice.migration.tools import Tools, tools_of
 from advisor.advice.phrases import listed
 from advisor.advice.situation import Situation
 from advisor.cluster import Cluster, Topic
@@ -185,7 +185,7 @@ def make_plan(
     topics: names of those to change; None for all and the brokers' defaults.
     planned: what changes, topic by topic; held_back: what it leaves out.
     """
-    tools = _tools(cluster, config)
+    tools = tools_of(cluster, config.kafka_version)
     there = COMMANDS.get(cluster.managed or "")
     files = _client_and_maintenance_files(tools, cluster, config, load)
     for_new = None
@@ -302,7 +302,8 @@ def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> Migrati
     defaults = files.get(SERVER_PROPERTIES)
     if isinstance(defaults, Properties):
         files[SERVER_PROPERTIES] = joined(defaults, property_comments(FLUSH_EVERY_SECOND))
-    flush_ms = _tools(cluster, config).alter_topic("my-topic", {"flush.ms": "1000"})
+    tools = tools_of(cluster, config.kafka_version)
+    flush_ms = tools.alter_topic("my-topic", {"flush.ms": "1000"})
     steps = (*plan.shell.steps, *_comments(*FLUSH_EVERY_SECOND), shell_commented(flush_ms))
     return replace(plan, shell=replace(plan.shell, steps=steps), written=files)
 
@@ -310,19 +311,6 @@ def with_flush(plan: MigrationPlan, cluster: Cluster, config: Config) -> Migrati
 def _comments(*sentences: str) -> tuple[ShellLine, ...]:
     """Return sentences as shell comments; empty ones are left out."""
     return tuple(map(shell_comment, filter(None, sentences)))
-
-
-def _tools(cluster: Cluster, config: Config) -> Tools:
-    """Return Kafka's tools, with the addresses and client settings of a live cluster."""
-    observed, has_observers = cluster.observed, cluster.has_observers
-    if observed is None or not observed.bootstrap_servers:
-        return Tools(config.kafka_version, has_observers=has_observers)
-    return Tools(
-        config.kafka_version,
-        observed.bootstrap_servers,
-        observed.command_config,
-        has_observers=has_observers,
-    )
 
 
 def _creation(

@@ -48,7 +48,7 @@ def target_of(topic: Topic, config: Config, brokers: int) -> Config:
     no partition gives one up.
     """
     target = with_usual_floor(config, brokers) if topic.internal else config
-    factors = [partition.replication_factor for partition in topic.partitions]
+    factors = topic.by_replication_factor
     if min(factors) < (target.replication_factor or 1) < max(factors):
         return target.changed(replication_factor=max(factors))
     return target
@@ -67,8 +67,7 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
     factor, wanted = target.replication_factor, target.min_insync_replicas
     assert factor is not None
     assert wanted is not None
-    most_replicas = max(partition.replication_factor for partition in topic.partitions)
-    before = min(stated_min_isr(topic, target), most_replicas)
+    before = min(stated_min_isr(topic, target), max(topic.by_replication_factor))
     if min(wanted, factor) >= before:
         return ""
     return f"topic {topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
@@ -226,7 +225,7 @@ def _changes(topic: Topic, config: Config, observed: Observed | None) -> Iterato
 
 def replicas_needed(topic: Topic) -> int:
     """Return the largest number of replicas of a topic's partitions."""
-    return max(partition.replication_factor for partition in topic.partitions)
+    return max(topic.by_replication_factor)
 
 
 def topics_after(

@@ -13,8 +13,9 @@ came with 0.9; before, `kafka-topics.sh --alter --config` did the same, with `--
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from advisor.cluster import Cluster
 from advisor.protocol.rules.versions import Version, parse_version
 from advisor.rendering import (
     ShellLine,
@@ -288,6 +289,18 @@ class Tools:
         connection = self._connect((2, 6))
         tool = shell("kafka-reassign-partitions.sh {}", connection)
         return shell("{} --reassignment-json-file {}", tool, shell_word(file))
+
+
+def tools_of(cluster: Cluster, kafka_version: str) -> Tools:
+    """Return Kafka's tools, with the addresses and client settings of a live cluster."""
+    tools, observed = Tools(kafka_version, has_observers=cluster.has_observers), cluster.observed
+    if observed is None or not observed.bootstrap_servers:
+        return tools
+    return replace(
+        tools,
+        bootstrap_servers=observed.bootstrap_servers,
+        command_config=observed.command_config,
+    )
 
 
 def _pattern(*topics: str) -> ShellWord:

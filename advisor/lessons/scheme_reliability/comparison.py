@@ -31,7 +31,7 @@ from advisor.reliability.common_cause.set_losses import (
 from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.fault_processes import Exchangeable
 from advisor.reliability.measures import records_lost, struck_alone
 from advisor.reliability.measures.first_losses import chances_along, picks
 from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
@@ -170,15 +170,16 @@ class SchemeSolution:
         gaps = records_lost.LogGaps(
             source=chain.source,
             target=chain.target,
-            rate=self.rate,
+            rate=self.rate[:, None],
             gap_map=chain.gap_map,
             count=chain.gaps,
             growing=chain.writable,
             new_gap=chain.unflushed,
-            new_gap_hours=self.flux * self.unflushed_hours,
+            new_gap_hours=(self.flux * self.unflushed_hours)[:, None],
         )
         retention_hours = self.parameters.retention_hours
-        self.gap_hours = gaps.mean_hours(self.pi, retention_hours)
+        within = records_lost.on_one_card(retention_hours)
+        self.gap_hours = gaps.mean_hours(self.pi[:, None], within)[..., 0]
         return RecordsAtRisk(
             chain=chain,
             losses=chain.losses,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
 from uuid import uuid4
@@ -28,7 +26,6 @@ from advisor.present.interactive.controls import (
     MOST_TOPICS,
     NEW_TOPIC,
     PRICE,
-    STILL,
     SWITCHED_VERSIONS,
     as_text,
     min_isr_refusal,
@@ -119,8 +116,6 @@ class Explorer(anywidget.AnyWidget):
         self._offline: dict[str, Any] | None = None
         self._completing = False
         self._updates: list[Callable[[], None]] = []
-        self._beside = ThreadPoolExecutor(1)
-        self._prepared: list[tuple[Mapping[str, str], Future[None]]] = []
         first = explorer_model.chosen
         if _cell_of_user() is None:
             explorer_model.answer(first)
@@ -250,7 +245,6 @@ class Explorer(anywidget.AnyWidget):
         explorer_model, worker = self._explorer_model, self._worker
         topics, others = curves_elsewhere(explorer_model, *self._elsewhere)
         elsewhere = [*topics, *others]
-        self._prepare(explorer_model.chosen)
         try:
             for _ in worker.answers(self._missing_here()):
                 self.page = explorer_model.live_page(explorer_model.page())
@@ -310,7 +304,6 @@ class Explorer(anywidget.AnyWidget):
             worker.give_up()
         elif content["kind"] == "ahead":
             worker.compute_likely_next(values, lambda answer: self._reply(content, answer))
-            self._prepare(values)
         elif content["kind"] == "around":
             pictured = explorer_model.same_picture(values)
             worker.compute_curve(pictured, lambda answer: self._reply(content, answer))
@@ -324,33 +317,12 @@ class Explorer(anywidget.AnyWidget):
         else:
             answer = Answer({}, {})
             try:
-                self._await_others(values)
+                if not explorer_model.is_answered(values):
+                    worker.await_setting(values)
                 answer = explorer_model.answers([values])
             finally:
                 # Also when interrupted: the page asks its next question after the reply.
                 self._reply(content, answer)
-
-    def _prepare(self, values: Mapping[str, str]) -> None:
-        """Solve a setting's chain beside the kernel's thread, for other retries and timeouts."""
-        waiting = [
-            chain for chain in self._prepared if not chain[1].cancel() and not chain[1].done()
-        ]
-        future = self._beside.submit(_in_short_turns, self._explorer_model.prepare, values)
-        self._prepared = [*waiting, (values, future)]
-
-    def _await_others(self, values: Mapping[str, str]) -> None:
-        """Wait if a setting without an answer is being computed, or its chain is being solved."""
-        if self._explorer_model.is_answered(values):
-            return
-        self._worker.await_setting(values)
-        if self._explorer_model.is_answered(values):
-            return
-        for other, future in self._prepared:
-            # `wait` returns for a cancelled one only after the one that runs now.
-            if not future.cancel() and all(
-                other[key] == values[key] for key in values if key not in STILL
-            ):
-                wait([future])
 
     def _reply(self, content: dict[str, Any], answer: Answer, more: bool = False) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)
@@ -364,21 +336,6 @@ class Explorer(anywidget.AnyWidget):
         if self._explorer_model.is_answered(self.values):
             verdicts = self._explorer_model.verdicts(self.values)
             self.set_trait("verdict", verdicts.get(self.values[PRICE]))
-
-
-_TURN_S = 0.0005
-_USUAL_TURN_S = sys.getswitchinterval()
-
-
-def _in_short_turns(
-    prepare: Callable[[Mapping[str, str]], None], values: Mapping[str, str]
-) -> None:
-    """Work on the next settings, and let the kernel's threads, which answer, interrupt it soon."""
-    sys.setswitchinterval(min(_TURN_S, _USUAL_TURN_S))
-    try:
-        prepare(values)
-    finally:
-        sys.setswitchinterval(_USUAL_TURN_S)
 
 
 def _cell_of_user() -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
@@ -28,7 +27,7 @@ from advisor.decision import (
 )
 from advisor.decision.decide import verdict_of
 from advisor.decision.evaluator import DRAWS
-from advisor.decision.settings import Placement, candidates
+from advisor.decision.settings import Placement
 from advisor.errors import AdvisorError, ConfigError
 from advisor.learning.learned import Learned
 from advisor.present.interactive import seen
@@ -62,7 +61,7 @@ from advisor.present.interactive.settings_grid import (
 )
 from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
-from advisor.reliability.evaluate import evaluate, prepare
+from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.reliability import Reliability
@@ -197,18 +196,6 @@ class ExplorerModel:
         """Return the verdicts on a setting at every price of a loss; empty if it is refused."""
         self.setting(values)
         return self._verdicts.get(self.key(values), {})
-
-    def prepare(self, values: Values) -> None:
-        """Solve a setting's chains in this process; other retries and timeouts then reuse them."""
-        with suppress(AdvisorError):
-            config = self.config(values)
-            if min_isr_refusal(config):
-                return
-            question = self.question(values, config)
-            # The verdict compares it with these.
-            for setting in (question.today, *candidates(question)):
-                asked = self.cluster, setting.config, self._card(values), question.load
-                prepare(*asked, placement=setting.placement)
 
     def question(self, values: Values, config: Config) -> TopicQuestion:
         """Return what is asked of the decision: the topic, as if it had the setting shown."""

@@ -102,14 +102,14 @@ def save(key: str, states: int, arrays: Callable[[], Arrays]) -> None:
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Integers in the fewest bytes that hold them; other arrays as they are."""
+    """Integers in the fewest bytes that hold them; other arrays as they are.
+
+    >>> narrow(np.array([0, 300])).dtype.name, narrow(np.array([-1, 9])).dtype.name
+    ('int16', 'int8')
+    """
     if array.dtype.kind != "i" or not array.size:
         return array
-    least, most = int(array.min()), int(array.max())
-    for kind in (np.int8, np.int16, np.int32):
-        if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
-            return array.astype(kind)
-    return array
+    return array.astype(np.min_scalar_type(min(int(array.min()), -int(array.max()) - 1)))
 
 
 def text_as_array(value: object) -> NDArray[np.uint8]:

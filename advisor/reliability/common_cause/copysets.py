@@ -30,10 +30,7 @@ _LARGEST_CODE = 2**62
 
 
 class Chance(NamedTuple):
-    """A probability with rigorous bounds; exact if they are equal.
-
-    value, low, high: the probability, and its lower and upper bound.
-    """
+    """A probability with rigorous bounds; exact if they are equal."""
 
     value: float
     low: float
@@ -72,12 +69,9 @@ class Copysets:
     def chance_of_loss(self, lost: int) -> Chance:
         """Probability that brokers lost at once, at random, hold every copy of some partition.
 
-        lost: how many brokers are lost.
-        The chance is exact if few enough sets of lost brokers lose a partition to enumerate them.
-            Otherwise copysets are treated as independent, clipped to the bounds of Dawson and
-            Sankoff (Proc. AMS 18, 1967) and Kwerel (J. Am. Stat. Assoc. 70, 1975), which hold for
-            any dependence.
-        Raises InputError if ``lost`` is not a whole number from 0 to the number of brokers.
+        Exact if few enough sets of lost brokers lose a partition to enumerate them. Otherwise
+        copysets are treated as independent, clipped to the bounds of Dawson and Sankoff (Proc. AMS
+        18, 1967) and Kwerel (J. Am. Stat. Assoc. 70, 1975), which hold for any dependence.
 
         >>> copysets([(1, 2), (3, 4)], brokers=4).chance_of_loss(2)
         Chance(value=0.3333333333333333, low=0.3333333333333333, high=0.3333333333333333)
@@ -147,13 +141,7 @@ class Copysets:
 
 
 def copysets(placements: Iterable[Iterable[int]], brokers: int) -> Copysets:
-    """Return the distinct copysets of a placement.
-
-    placements: broker ids of each partition's replicas, in any order.
-    brokers: number of brokers in the whole cluster.
-    Returns the copysets, with the scatter width of each broker, and the probability of a loss.
-    Raises InputError if the placement names more brokers than there are, or a partition has no
-        replicas.
+    """Return the distinct copysets of a placement: the broker ids of each partition's replicas.
 
     >>> found = copysets([(1, 2, 3), (3, 2, 1), (1, 4, 5)], brokers=6)
     >>> len(found.sets)
@@ -175,11 +163,7 @@ def copysets(placements: Iterable[Iterable[int]], brokers: int) -> Copysets:
 def chance_all_lost(replicas: int, brokers: int, lost: float) -> float:
     """Probability that brokers lost at once, at random, hold all replicas of one partition.
 
-    ``C(lost, replicas) / C(brokers, replicas)``, extended to numbers lost that are not whole, such
-    as "1 % of the brokers".
-
-    brokers: number of brokers in the whole cluster.
-    lost: how many brokers are lost.
+    ``C(lost, replicas) / C(brokers, replicas)``, extended to numbers lost that are not whole.
 
     >>> chance_all_lost(replicas=3, brokers=6, lost=3)
     0.05
@@ -210,10 +194,7 @@ def pairs_by_union(sets: Collection[Copyset]) -> dict[int, int]:
 
 
 def _shared_subsets(sets: Collection[Copyset]) -> Counter[tuple[int, int, int]]:
-    """Count ordered pairs of sets, each with itself included, once for each subset they share.
-
-    Counted by the size of one set, of the other, and of the subset.
-    """
+    """Count ordered pairs of sets, each with itself included, once for each subset they share."""
     brokers, tables = _numbered(_by_size(sets))
     shared: Counter[tuple[int, int, int]] = Counter()
     for size in range(max(tables, default=-1) + 1):

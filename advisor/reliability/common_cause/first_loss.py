@@ -32,7 +32,7 @@ from advisor.reliability.common_cause.struck_racks import (
     StrikeRates,
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.fault_processes import Exchangeable
 from advisor.reliability.failures.mechanisms import Scope
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.solver.generator import Vector

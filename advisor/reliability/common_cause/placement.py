@@ -19,7 +19,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.coincidence import CoincidentSets, Sites, sites_of
 from advisor.reliability.common_cause.outage_class import CLUSTER
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
-from advisor.reliability.failures.fault_environment import Exchangeable, Replicas, rack_pattern
+from advisor.reliability.failures.fault_processes import Exchangeable, Replicas, rack_pattern
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import codes_of_rows
 
@@ -107,10 +107,8 @@ class Placement:
     """A topic's partitions, grouped by replica list; equal only to itself.
 
     sets: replica lists in assignment order, and how many partitions have each.
-    brokers: in the whole cluster.
     rack_of: rack of each broker; a broker whose rack is unknown has one of its own.
-    voters: voters of the controller quorum by rack; empty if no outage of racks that counts can
-        take the majority, or where they stand is unknown.
+    voters: of the controller quorum by rack; empty if no outage of racks can take the majority.
     """
 
     sets: tuple[tuple[Replicas, int], ...]
@@ -317,15 +315,7 @@ def place(
 ) -> Placement:
     """Place a new topic as Kafka would, or take the placement of an existing one.
 
-    cluster: broker ids and their racks.
-    config: gives the replication factor, and with its mode the placement algorithm.
-    partitions: number of partitions; ignored if ``placement`` is given.
-    placement: replicas of each partition, preferred leader first.
     racks_at_once: how many racks one failure can strike; it matters for the controller quorum.
-    Returns partitions grouped by replica list.
-    Raises InputError if Kafka would refuse: more replicas than brokers, a replica on an unknown
-        broker, a broker with two replicas, or another number of replicas than the replication
-        factor.
 
     >>> from advisor import Cluster, Config
     >>> cluster = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "c"})
@@ -368,9 +358,6 @@ def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
 @lru_cache(maxsize=256)
 def fewest_voters(voters: tuple[int, ...]) -> tuple[int, ...]:
     """The fewest voters by rack with which the same outages of racks take the majority.
-
-    Racks with the same influence get as many, and one that never decides gets none, so that sets
-    in these racks share a chain.
 
     >>> fewest_voters((2, 1)), fewest_voters((3, 2, 2))
     ((1, 0), (1, 1, 1))

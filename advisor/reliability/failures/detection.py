@@ -12,8 +12,6 @@ IN_SESSIONS = {
 }
 """What a card may give, by controller: the mean in units of the session timeout."""
 
-PATHS = (OVERRIDE, *IN_SESSIONS.values())
-
 
 def detection_seconds(config: Config, model: FailureModel) -> float:
     """Mean seconds from the death of a broker until the controller acts on it.

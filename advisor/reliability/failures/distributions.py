@@ -41,14 +41,10 @@ class TwoStages(NamedTuple):
 def two_stages(shape: float) -> TwoStages:
     """Two exponential stages with the first three moments of a gamma distribution of mean 1.
 
-    The moments divided by their factorials, 1, (a + 1) / 2a and (a + 1)(a + 2) / 6a^2 for the
-    shape a, follow a recurrence of order two, of which the lengths of the stages are the roots
-    (A. Bobbio, A. Horvath, M. Telek, "Matching three moments with minimal acyclic phase type
-    distributions", Stochastic Models 21, 2005). Below 1 it is a mixture of quick and slow repairs;
-    2 is two equal stages, exactly. What comes sooner than a tenth of the mean is not matched:
-    17 % of all repairs instead of 25 % at shape 0.5.
-
-    shape: more than 0, up to `LARGEST_SHAPE`: two stages cannot vary less.
+    The moments over their factorials follow a recurrence of order two, of which the lengths of the
+    stages are the roots (A. Bobbio, A. Horvath, M. Telek, Stochastic Models 21, 2005). 2 is two
+    equal stages, exactly; two stages cannot vary less. What comes sooner than a tenth of the mean
+    is not matched: 17 % of all repairs instead of 25 % at shape 0.5.
 
     >>> two_stages(2.0)
     TwoStages(first=0.5, second=0.5, goes_on=1.0)

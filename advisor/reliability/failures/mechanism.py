@@ -172,12 +172,7 @@ def per_hour(key: str) -> float:
 
 
 class Death(NamedTuple):
-    """How a broker that limps may die in the end.
-
-    word: in the name of the rate.
-    outage: the mechanism in whose outage it goes on.
-    takes_host: what was not flushed is gone; else only the process dies.
-    """
+    """How a broker that limps may die: in which outage it goes on, and whether with its host."""
 
     word: str
     outage: str

@@ -76,10 +76,8 @@ def names(
 ) -> tuple[str, ...]:
     """Names of all rates that the chain of a replica set can hold.
 
-    mechanisms: those that can happen, the paths of their probabilities that are not 0, those of the
-        shapes that are not 1, and the names of the rates of deaths.
-    copying: a replaced broker takes time to copy.
-    operator: an operator elects a leader at last where Kafka would wait for ever.
+    mechanisms: those that can happen, and paths of probabilities that are not 0 and shapes that are
+        not 1, and names of the rates of deaths.
     voter_racks: racks with voters of the controller quorum that may hold no replica.
     """
     return _names(mechanisms, replicas, copying, operator, voter_racks, table())
@@ -201,8 +199,7 @@ def death_chance(entry: Mechanism, death: Death, model: FailureModel) -> float:
 class Pick(NamedTuple):
     """How the events of a mechanism pick brokers by chance.
 
-    share: probability of each broker to be picked, independently of the others.
-    every: probability that an event picks all brokers instead.
+    share: of each broker, independently; every: that an event picks all brokers instead.
     """
 
     share: float
@@ -365,27 +362,3 @@ def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
     assert config.replica_lag_time_max_ms is not None
     hung = MEAN_LAG_TIMES * config.replica_lag_time_max_ms / 3_600_000.0
     return detection_seconds(config, model) / 3600.0, hung
-
-
-__all__ = [
-    "DECISION_HOURS",
-    "HOURS_PER_YEAR",
-    "MEAN_LAG_TIMES",
-    "Failovers",
-    "Pick",
-    "Sizes",
-    "causes_of",
-    "copy_hours",
-    "death_chance",
-    "events_per_year",
-    "failovers",
-    "hours_between_turns",
-    "names",
-    "offered_rate",
-    "rate_per_hour",
-    "shares_of_destruction",
-    "spreading_factor",
-    "stall_hours",
-    "strikes_per_hour",
-    "sum_by_mechanism",
-]

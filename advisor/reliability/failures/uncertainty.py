@@ -41,11 +41,10 @@ def parameter_draws(
 def lognormal_interval(sample: Sequence[float]) -> Interval:
     """Range that holds a further draw with a probability of 95 %, from draws of the card.
 
-    A two-piece log-normal: around the median of the logarithms each side has a standard deviation
-    s of its own, the root mean square distance of its n/2 draws, and ends at
-    ``t(0.975, n/2) s sqrt(1 + 1/n)``, as the prediction interval of a normal sample does with
-    n - 1 degrees of freedom (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). Never
-    narrower than the draws. Only their extremes where a draw is 0 or infinite.
+    A two-piece log-normal: around the median of the logarithms each side has a standard deviation s
+    of its own and ends at ``t(0.975, n/2) s sqrt(1 + 1/n)``, the prediction interval of a normal
+    sample (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). Never narrower than the
+    draws.
     """
     least, most = min(sample), max(sample)
     if not 0 < least <= most < math.inf:

@@ -31,11 +31,17 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transitions
 from advisor.reliability.measures import ack_stalls, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses, late_moves
-from advisor.reliability.measures.loss_events import LossChances, lost_gaps, window_chance
+from advisor.reliability.measures.loss_events import (
+    LossChances,
+    chance_in_gaps,
+    lost_gaps,
+    window_chance,
+)
 from advisor.reliability.measures.records_lost import (
     ACCURACY,
     CHERNOFF_EXPONENT,
     ROUGH_ACCURACY,
+    LogGaps,
     hours_limited,
     whole_log_chance,
     whole_log_hours,
@@ -57,7 +63,7 @@ from advisor.reliability.statespace.lumping import lumping_error
 
 _ROUNDING = 1e-12
 # Nine tenths of the memory of a chain whose draws are solved.
-_OF_MOVES = ("rate", "flux", "lossy_rate", "lossy_flux", "all_out", "gap_hours", "windows")
+_OF_MOVES = ("rate", "flux", "lossy_rate", "lossy_flux", "gaps", "gap_hours", "windows")
 
 
 class _Moves(NamedTuple):
@@ -115,84 +121,10 @@ def moves_of(chain: Structure) -> _Moves:
     )
 
 
-class _Gaps(NamedTuple):
-    """Gaps of the states of a chain, whatever its rates.
-
-    state (gaps,): state of each gap.
-    grows, ages (gaps,): gap 0 of a state that is written; any gap of one.
-    goes_on: moves that take a gap along; order: their states.
-    opening: moves that open a gap with unflushed records; opened (gaps, opening): which gap.
-    lost (moves that lose gaps, gaps).
-    """
-
-    state: IntArray
-    grows: NDArray[np.bool_]
-    ages: NDArray[np.bool_]
-    goes_on: IntArray
-    order: Elimination
-    opening: IntArray
-    opened: sparse.csr_array
-    lost: sparse.csr_array
-
-
 @once_per_chain
-def _gaps_of(chain: Structure) -> _Gaps:
-    width = chain.gap_map.shape[1]
-    exists = np.arange(width) < chain.gaps[:, None]
-    state, gap = np.nonzero(exists)
-    index = np.full(exists.shape, -1)
-    index[exists] = np.arange(len(state))
-    source, target = chain.source, chain.target
-    moves, before = np.nonzero((index[source] >= 0) & (chain.gap_map >= 0))
-    rows = index[target[moves], chain.gap_map[moves, before]]
-    kept = rows >= 0
-    moves, before, rows = moves[kept], before[kept], rows[kept]
-    opening = np.flatnonzero(chain.with_effect(Effect.UNFLUSHED))
-    first = index[target[opening], 0]
-    opening, first = opening[first >= 0], first[first >= 0]
-    lost = lost_gaps(chain)
-    row, which = np.nonzero(lost.gaps)
-    at = index[source[lost.move][row], which]
-    row, at = row[at >= 0], at[at >= 0]
-    return _Gaps(
-        state,
-        chain.growing[state] & (gap == 0),
-        chain.growing[state],
-        moves,
-        Elimination.of(len(state), index[source[moves], before], rows),
-        opening,
-        adds_up(first, len(state)),
-        sparse.csr_array((np.ones(len(row)), (row, at)), shape=(len(lost.move), len(state))),
-    )
-
-
-class _Sets(NamedTuple):
-    """Sets of gaps that are lost, whatever the rates; see `newest_record.GapSets`.
-
-    goes_on: moves that take a set along; order: the sets.
-    replaced: rows of ``goes_on`` where a newer record may begin a gap of the set.
-    opening: moves that begin a gap of a set; opened (sets, opening): which set.
-    """
-
-    goes_on: IntArray
-    order: Elimination
-    replaced: IntArray
-    opening: IntArray
-    opened: sparse.csr_array
-
-
-@once_per_chain
-def _sets_of(chain: Structure) -> _Sets:
-    sets = lost_gaps(chain).sets
-    opens = chain.with_effect(Effect.UNFLUSHED)[sets.move] & (sets.after & 1 > 0)
-    kept = np.flatnonzero(sets.column >= 0)
-    return _Sets(
-        sets.move[kept],
-        Elimination.of(len(sets.state), sets.column[kept], sets.row[kept]),
-        np.flatnonzero(opens[kept]),
-        sets.move[opens],
-        adds_up(sets.row[opens], len(sets.state)),
-    )
+def _orders(_: Structure) -> dict[str, Elimination]:
+    """In which order the rows of gaps, and of sets of them, are eliminated; filled in when met."""
+    return {}
 
 
 @once_per_chain
@@ -288,50 +220,52 @@ class DrawnChain:
         return np.maximum(left, 0.0)
 
     @cached_property
+    def gaps(self) -> LogGaps:
+        """How log gaps begin, move and end."""
+        opening = self.chain.with_effect(Effect.UNFLUSHED)[:, None]
+        hours = np.where(opening, self.flux * self.unflushed, 0.0)
+        return LogGaps.of(self.chain, self.rate, hours, self.restarts)
+
+    @cached_property
     def gap_hours(self) -> Vector:
-        """As `LogGaps.mean_hours`, by gap: shape (gaps, draws)."""
-        gaps = _gaps_of(self.chain)
-        source = np.where(gaps.grows[:, None], self.pi[gaps.state], 0.0)
-        source += gaps.opened @ (self.flux[gaps.opening] * self.unflushed)
-        out = self.all_out[gaps.state]
-        return self._within(gaps.order, self.rate[gaps.goes_on], out, gaps.ages, source)
+        """As `LogGaps.mean_hours`."""
+        return self.gaps.mean_hours(self.pi, self._within)
 
     @cached_property
     def lost_gap_hours(self) -> Vector:
         """Hours of writes in what each move loses that loses gaps."""
-        found: Vector = _gaps_of(self.chain).lost @ self.gap_hours
-        return found
+        lost = lost_gaps(self.chain)
+        there: Vector = self.gap_hours[self.chain.source[lost.move]] * lost.gaps[..., None]
+        return np.asarray(there.sum(axis=1))
 
     @cached_property
     def has_gaps(self) -> NDArray[np.bool_]:
         """Whether any record can be in a gap."""
-        return np.asarray(self.gap_hours.any(axis=0))
+        return np.asarray(self.gap_hours.any(axis=(0, 1)))
 
     @cached_property
     def longest_gap_hours(self) -> Vector:
         """Mean hours of writes in a gap, in the state where it is longest."""
-        there = np.maximum(self.pi[_gaps_of(self.chain).state], 1e-300)
-        longest = (self.gap_hours / there).max(axis=0, initial=0.0) + self.unflushed
+        hours = self.gap_hours / np.maximum(self.pi, 1e-300)[:, None]
+        longest = hours.max(axis=(0, 1), initial=0.0) + self.unflushed
         return np.asarray(np.minimum(longest, self.retention_hours))
-
-    @cached_property
-    def all_out(self) -> Vector:
-        """Rate out of each state, moves that lead back to it included."""
-        left: Vector = adds_up(self.chain.source, self.chain.states) @ self.rate
-        return left + self.restarts
 
     def _within(
         self,
-        order: Elimination,
+        what: str,
+        ends: tuple[IntArray, IntArray],
         rates: Vector,
         out: Vector,
         ages: NDArray[np.bool_],
         source: Vector,
     ) -> Vector:
         """`records_lost.hours_within` of each draw."""
-        retention = self.retention_hours
+        retention, orders = self.retention_hours, _orders(self.chain)
         if retention <= 0.0 or not source.any():
             return np.zeros_like(source)
+        if what not in orders:
+            orders[what] = Elimination.of(len(out), *ends)
+        order = orders[what]
         unlimited = order.with_totals(rates, out)
         exits = out - CHERNOFF_EXPONENT / retention * ages[:, None]
         weighing = order.with_totals(rates, exits)
@@ -345,19 +279,6 @@ class DrawnChain:
             hours[:, draw] = hours_limited(*asked, self.rough)
         return hours
 
-    def _with_record(self, records_per_hour: float) -> Vector:
-        """`newest_record.some_record` of each draw, by gap set: shape (sets, draws)."""
-        steps, sets, growing = _sets_of(self.chain), lost_gaps(self.chain).sets, self.chain.growing
-        written = -np.expm1(-records_per_hour * self.unflushed)
-        begun = self.flux[steps.opening] * written
-        source = steps.opened @ begun
-        grows = growing[sets.state] & (sets.members & 1 > 0)
-        source += np.where(grows[:, None], records_per_hour * self.pi[sets.state], 0.0)
-        rate = self.rate[steps.goes_on]
-        rate[steps.replaced] *= 1.0 - written
-        out = self.all_out[sets.state] + (records_per_hour * grows)[:, None]
-        return self._within(steps.order, rate, out, growing[sets.state], source)
-
     def chances(self, records_per_hour: float, tail_records: float) -> LossChances:
         """`RecordsAtRisk.chances` of each draw, of the lossy moves."""
         moves, lost = self.moves, lost_gaps(self.chain)
@@ -366,11 +287,8 @@ class DrawnChain:
         at_once = np.zeros(shape)
         at_once[moves.losing] = cached
         if len(lost.move) and records_per_hour > 0.0:
-            there = self.pi[self.chain.source[lost.move]]
-            found = self._with_record(records_per_hour)[lost.number]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                mean = records_per_hour * self.lost_gap_hours / there
-                in_gaps = np.where(there > 0.0, np.minimum(found / there, -np.expm1(-mean)), 0.0)
+            asked = self.lost_gap_hours, records_per_hour, self.unflushed, self._within
+            in_gaps = chance_in_gaps(self.gaps, lost, self.pi, *asked)
             losing = self.chain.with_effect(Effect.LOSS)[lost.move]
             at_once[moves.in_gaps] = in_gaps * losing[:, None]
         total = whole_log_chance(

@@ -44,15 +44,6 @@ Guides = tuple[NominalRates, ...]
 # How the measures of replica sets are put together.
 SUMMED = measure_table.computed(EVENTS, RECORDS)
 AVERAGED = measure_table.computed(FRACTION)
-DRAWN = (
-    "loss_events_per_year",
-    "acked_records_lost_per_year",
-    "write_unavailability",
-    "read_unavailability",
-    "loss_probability_per_year",
-    "mean_years_to_loss",
-)
-"""What is computed of each draw: what a decision needs."""
 OF_PRODUCERS = ("write_stalled", "records_refused_per_year", "records_dropped_per_year")
 """What depends on how long producers wait as well: how long outages last takes longest."""
 TRUNCATED = ("loss_events_per_year", "write_unavailability")
@@ -68,9 +59,8 @@ FEW_REPLICAS = 3
 class DrawnMeasures:
     """Measures under each of several cards, all of shape (cards,).
 
-    errors: by states that are left out, rounding and inversion; that of
-    ``loss_probability_per_year``
-        does not hold what sets share and is approximated.
+    errors: by states that are left out, rounding and inversion; of ``loss_probability_per_year``
+        without what sets share and is approximated.
     """
 
     values: Mapping[str, Vector]

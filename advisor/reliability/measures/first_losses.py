@@ -21,10 +21,10 @@ from advisor.reliability.common_cause.first_loss import (
 from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses, sharing_apart
 from advisor.reliability.common_cause.struck_racks import StrikeRates
-from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.fault_processes import Exchangeable
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.failures.transition_rates import Pick
-from advisor.reliability.measures.replica_set import compute_measures, measure
+from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 
 Pattern = tuple[int, ...]
@@ -44,13 +44,6 @@ def measure_sets(case: Case) -> dict[Pattern, SetMeasures]:
         pattern: measure(pattern, case.chain, case.timeouts, case.stalls, together)
         for pattern in case.patterns
     }
-
-
-def solve_chains(case: Case) -> None:
-    """Solve the chains of a case that are not cached, for other timeouts of producers."""
-    together = case.partitions_together
-    for pattern in case.patterns:
-        compute_measures(pattern, case.chain, case.timeouts, case.stalls, together)
 
 
 def compute_first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:

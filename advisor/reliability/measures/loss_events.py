@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability.measures import records_lost
 from advisor.reliability.measures.newest_record import GapSets, gap_sets, some_record
-from advisor.reliability.measures.records_lost import LogGaps
+from advisor.reliability.measures.records_lost import LogGaps, Within, on_one_card
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.solver.generator import IntArray, Vector
 
@@ -80,8 +80,8 @@ def lost_gaps(chain: Any) -> LostGaps:
 class RecordsAtRisk:
     """What the losses of a solved chain would lose, in hours of writes.
 
-    losses, dropping (transitions,): probability that anything but a tail is lost, and that tails
-    are. gap_hours (states, max gaps): see :meth:`LogGaps.mean_hours`.
+    losses, dropping (transitions,): probability that anything but tails, and that tails, are lost.
+    gap_hours (states, max gaps): see :meth:`LogGaps.mean_hours`.
     flush_window_failures_per_hour, out (transitions,): power failures that would lose the last
         writes, and changes of any kind, in the state that the transition leads to.
     window_hours (transitions,): until the last writes before the transition are on disk.
@@ -109,7 +109,13 @@ class RecordsAtRisk:
         cached = -math.expm1(-records_per_hour * self.unflushed_hours)
         found: Vector = np.full(len(self.losses), cached)
         if len(self.lost.move) and records_per_hour > 0.0:
-            found[self.lost.move] = self._in_gaps(records_per_hour)
+            lost, source = self.lost, self.chain.source[self.lost.move]
+            hours = (self.gap_hours[source] * lost.gaps).sum(axis=1)
+            found[lost.move] = chance_in_gaps(
+                *(self.gaps, lost, self.pi[:, None], hours[:, None], records_per_hour),
+                np.array([self.unflushed_hours]),
+                on_one_card(self.retention_hours, self.rough),
+            )[:, 0]
         found[self.chain.total] = records_lost.whole_log_chance(
             records_per_hour, self.totals_per_hour, self.written, self.retention_hours
         )
@@ -128,25 +134,28 @@ class RecordsAtRisk:
         """The gaps that transitions lose."""
         return lost_gaps(self.chain)
 
-    def _in_gaps(self, records_per_hour: float) -> Vector:
-        """Probability that the lost gaps hold a retained record, by lossy transition."""
-        lost, source = self.lost, self.chain.source[self.lost.move]
-        found = some_record(
-            self.gaps,
-            lost.sets,
-            self.pi,
-            records_per_hour,
-            self.unflushed_hours,
-            self.retention_hours,
-            self.rough,
-        )
-        there = self.pi[source]
-        hours = (self.gap_hours[source] * lost.gaps).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            chance, mean = found[lost.number] / there, records_per_hour * hours / there
-        # Jensen: no mixture of Poisson variables with this mean is positive more often. So the
-        # error of an inversion never makes more losses than records.
-        return np.where(there > 0.0, np.minimum(chance, -np.expm1(-mean)), 0.0)
+
+def chance_in_gaps(
+    gaps: LogGaps,
+    lost: LostGaps,
+    pi: Vector,
+    lost_hours: Vector,
+    records_per_hour: float,
+    unflushed_hours: Vector,
+    within: Within,
+) -> Vector:
+    """Probability that the lost gaps hold a retained record, by lossy transition and draw.
+
+    lost_hours (lossy, draws): hours of writes in them, times the probability of the state before.
+    """
+    asked = pi, records_per_hour, unflushed_hours, within
+    found = some_record(gaps, lost.sets, *asked)[lost.number]
+    there = pi[gaps.source[lost.move]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance, mean = found / there, records_per_hour * lost_hours / there
+    # Jensen: no mixture of Poisson variables with this mean is positive more often. So the
+    # error of an inversion never makes more losses than records.
+    return np.where(there > 0.0, np.minimum(chance, -np.expm1(-mean)), 0.0)
 
 
 def window_chance(hours: Vector, failures: Vector, out: Vector, records_per_hour: float) -> Vector:

@@ -6,13 +6,11 @@ CTMC: a newer one replaces it where gap 0 is in the set and grows.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from advisor.reliability.measures.records_lost import LogGaps, hours_within
+from advisor.reliability.measures.records_lost import LogGaps, Within
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 
 
@@ -81,29 +79,27 @@ def some_record(
     sets: GapSets,
     pi: Vector,
     records_per_hour: float,
-    unflushed_hours: float,
-    retention_hours: float,
-    rough: bool = False,
+    unflushed_hours: Vector,
+    within: Within,
 ) -> Vector:
-    """Probability of a state and of a retained record in a set of its gaps, by number of ``sets``.
+    """Probability of a state and of a retained record in a set of its gaps: (numbers, draws).
 
     records_per_hour: arrivals while gap 0 grows.
-    unflushed_hours: hours of writes with which a gap begins after a power failure.
+    unflushed_hours (draws,): hours of writes with which a gap begins after a power failure.
     """
-    new_gap = gaps.new_gap[sets.move]
-    opens = (gaps.new_gap_hours[sets.move] > 0.0) & (new_gap >= 0)
+    new_gap, new_hours = gaps.new_gap[sets.move], gaps.new_gap_hours[sets.move]
+    opens = (new_hours > 0.0).any(axis=1) & (new_gap >= 0)
     opens &= sets.after >> np.maximum(new_gap, 0) & 1 > 0
     # Probability of a record in a new gap; per hour of writes with which it begins.
-    written = -math.expm1(-records_per_hour * unflushed_hours)
-    begun = gaps.new_gap_hours[sets.move[opens]] * (written / max(unflushed_hours, 1e-300))
-    source = sums(sets.row[opens], begun, len(sets.state))
-    grows = gaps.growing[sets.state] & (sets.members & 1 > 0)
-    source[grows] += records_per_hour * pi[sets.state[grows]]
-    # A record in the new gap is newer than those that were there.
-    rate = gaps.rate[sets.move] * np.where(opens, 1.0 - written, 1.0)
-    kept = sets.column >= 0
-    begin = np.searchsorted(sets.row[kept], np.arange(len(source) + 1))
-    into = sparse.csr_array((rate[kept], sets.column[kept], begin), shape=(len(source),) * 2)
-    out = gaps.out[sets.state] + records_per_hour * grows
+    written = -np.expm1(-records_per_hour * unflushed_hours)
+    begun = new_hours[opens] * (written / np.maximum(unflushed_hours, 1e-300))
     ages = gaps.growing[sets.state]
-    return hours_within(into, out, ages, source, retention_hours, rough)
+    grows = ages & (sets.members & 1 > 0)
+    source = np.where(grows[:, None], records_per_hour * pi[sets.state], 0.0)
+    source += sums(sets.row[opens], begun, len(sets.state))
+    kept = np.flatnonzero(sets.column >= 0)
+    # A record in the new gap is newer than those that were there.
+    rate = gaps.rate[sets.move[kept]]
+    rate[opens[kept]] *= 1.0 - written
+    out = gaps.out[sets.state] + (records_per_hour * grows)[:, None]
+    return within("sets", (sets.column[kept], sets.row[kept]), rate, out, ages, source)

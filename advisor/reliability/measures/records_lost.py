@@ -10,6 +10,7 @@ points have positive real parts, so that every entry keeps its relative accuracy
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -36,6 +37,13 @@ _SWEEPS_PER_TEST = 6
 _TOLERANCE, _ROUGH_TOLERANCE = 1e-11, 1e-4
 
 
+Within = Callable[
+    [str, tuple[IntArray, IntArray], Vector, Vector, NDArray[np.bool_], Vector], Vector
+]
+"""From what is followed, the rows between which it moves, the rate of each move, the rate out of
+each row, where it ages and where it begins: the hours in each row within the retention."""
+
+
 @dataclass(frozen=True)
 class LogGaps:
     """How gaps begin, grow, move and end in the chain of any replication scheme.
@@ -44,14 +52,14 @@ class LogGaps:
     written without the replicas that lack it, and ends when every replica has it or none does.
 
     source, target (transitions,): states.
-    rate (transitions,): per hour.
+    rate (transitions, draws): per hour.
     gap_map (transitions, max gaps): old gap to new gap; negative if it ends. A gap that the target
         does not have ends too: the chain restarts there.
     count (states,): number of gaps.
     growing (states,): where gap 0, if any, grows and the records in all gaps age.
     new_gap (transitions,): the gap that begins with unflushed records; negative if none does.
-    new_gap_hours (transitions,): hours of writes in the new gap, per hour; 0 if none begins.
-    restarts (states,): rates of transitions that start the chain anew and are not among the others.
+    new_gap_hours (transitions, draws): hours of writes in the new gap, per hour; 0 if none begins.
+    restarts (states, draws): rates of further transitions, which start the chain anew.
     """
 
     source: IntArray
@@ -66,7 +74,7 @@ class LogGaps:
 
     @cached_property
     def out(self) -> Vector:
-        """Total rate out of each state, shape (states,)."""
+        """Total rate out of each state, shape (states, draws)."""
         return sums(self.source, self.rate, len(self.count)) + self.restarts
 
     @classmethod
@@ -86,36 +94,47 @@ class LogGaps:
             restarts=restarts,
         )
 
-    def mean_hours(self, pi: Vector, retention_hours: float, rough: bool = False) -> Vector:
-        """Mean retained hours of writes in each gap, times that of its state: (states, gaps)."""
-        width = self.gap_map.shape[1]
-        exists = np.arange(width) < self.count[:, None]
-        state, _ = np.nonzero(exists)
-        hours = np.zeros(exists.shape)
+    def mean_hours(self, pi: Vector, within: Within) -> Vector:
+        """Mean retained hours of writes in each gap, times the probability of its state.
+
+        Returns (states, max gaps, draws).
+        """
+        exists = np.arange(self.gap_map.shape[1]) < self.count[:, None]
+        state, gap = np.nonzero(exists)
         index = np.full(exists.shape, -1)
         index[exists] = np.arange(len(state))
-        source = np.zeros(len(state))
-        grows = self.growing & exists[:, 0]
-        source[index[grows, 0]] = pi[grows]
-        begins = np.flatnonzero((self.new_gap >= 0) & (self.new_gap_hours > 0))
+        ages = self.growing[state]
+        source = np.where((ages & (gap == 0))[:, None], pi[state], 0.0)
+        begins = np.flatnonzero((self.new_gap >= 0) & (self.new_gap_hours > 0).any(axis=1))
         first = index[self.target[begins], self.new_gap[begins]]
         # The target has no gap if no replica with a log lacks the records.
-        opened = first >= 0
-        source += sums(first[opened], self.new_gap_hours[begins[opened]], len(state))
-        out = self.out[state]
-        ages = self.growing[state]
-        into = self._into(index)
-        hours[exists] = hours_within(into, out, ages, source, retention_hours, rough)
+        begins, first = begins[first >= 0], first[first >= 0]
+        source += sums(first, self.new_gap_hours[begins], len(state))
+        moves, before = np.nonzero((index[self.source] >= 0) & (self.gap_map >= 0))
+        rows = index[self.target[moves], self.gap_map[moves, before]]
+        moves, before, rows = moves[rows >= 0], before[rows >= 0], rows[rows >= 0]
+        ends = index[self.source[moves], before], rows
+        hours = np.zeros((*exists.shape, pi.shape[1]))
+        hours[exists] = within("gaps", ends, self.rate[moves], self.out[state], ages, source)
         return hours
 
-    def _into(self, index: IntArray) -> sparse.csr_array:
-        """Transition rates per hour between pairs of state and gap, numbered by ``index``."""
-        moves, gap = np.nonzero((index[self.source] >= 0) & (self.gap_map >= 0))
-        rows = index[self.target[moves], self.gap_map[moves, gap]]
-        kept = rows >= 0
-        where = (rows[kept], index[self.source[moves], gap][kept])
-        size = int(index.max()) + 1
-        return sparse.csr_array((self.rate[moves[kept]], where), shape=(size, size))
+
+def on_one_card(retention_hours: float, rough: bool = False) -> Within:
+    """Follow what moves through the chain of one card, whose draw is the only one."""
+
+    def within(
+        _: str,
+        ends: tuple[IntArray, IntArray],
+        rate: Vector,
+        out: Vector,
+        ages: NDArray[np.bool_],
+        source: Vector,
+    ) -> Vector:
+        into = sparse.csr_array((rate[:, 0], ends[::-1]), shape=(len(out),) * 2)
+        hours = hours_within(into, out[:, 0], ages, source[:, 0], retention_hours, rough)
+        return hours[:, None]
+
+    return within
 
 
 def _totals_per_hour_written(losses_per_hour: Vector | float, written: Vector | float) -> Vector:

@@ -26,6 +26,7 @@ from advisor.reliability.failures.mechanisms import HANGING, table, transitions
 from advisor.reliability.measures import ack_stalls, records_lost, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses
 from advisor.reliability.measures.loss_events import RecordsAtRisk
+from advisor.reliability.measures.records_lost import LogGaps, on_one_card
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import MovePattern, Vector
@@ -104,10 +105,11 @@ class SolvedChain:
         self.pi = regenerative.stationary(self.generator, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
         unflushed = self.flux * parameters.unflushed_hours * structure.with_effect(Effect.UNFLUSHED)
-        restarts = self.restarts if len(self.restarts) else 0.0
-        gaps = records_lost.LogGaps.of(structure, self.rate, unflushed, restarts)
+        restarts = self.restarts[:, None] if len(self.restarts) else 0.0
+        gaps = LogGaps.of(structure, self.rate[:, None], unflushed[:, None], restarts)
         self.rough = self.precision > generator.EXACT
-        self.gap_hours = gaps.mean_hours(self.pi, parameters.retention_hours, self.rough)
+        within = on_one_card(parameters.retention_hours, self.rough)
+        self.gap_hours = gaps.mean_hours(self.pi[:, None], within)[..., 0]
         self.tail_records = min(parameters.tail_records, parameters.retained_records)
         self.totals_per_hour = float(self.flux[structure.with_effect(Effect.TOTAL)].sum())
         self.written = float(self.pi @ structure.writable)

@@ -21,10 +21,8 @@ _ANY_RULES = rules_for("4.2")
 def decisive_rules(rules: Rules) -> Rules:
     """The same rules with every flag that no decision about a quiescent partition reads as in 4.2.
 
-    Between versions that differ in other flags only, such as 3.0 and 3.9 with ZooKeeper, the chain
-    is the same. Those flags are about offsets, epochs, fetches and reassignments, which
-    `normalised_registration` drops or which are over when a partition is quiescent. Without
-    eligible leader replicas there is no last known leader either (KIP-966).
+    Versions that differ in other flags only share a chain: those are about offsets, epochs, fetches
+    and reassignments, which are over when a partition is quiescent.
     """
     elr = rules.eligible_leader_replicas
     return replace(

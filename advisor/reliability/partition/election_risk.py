@@ -1,12 +1,8 @@
 """Whether the next clean election of a partition can lose data, and how many copies are pending.
 
-A clean election loses data when it elects a replica with an empty log while a better copy is down.
-That takes an empty replica in the ISR or among the last known leaders (a broker that returns empty
-leaves the ELR): EMPTY_ELECTABLE, or OFFLINE_EMPTY_ELECTABLE without a leader. An OFFLINE partition
-has no leader and no such replica, and its next clean election loses nothing.
-
-Without a controller no replica leaves the ISR or the ELR. One that is destroyed or
-loses what it had not flushed stays a member, and may be elected when the controller returns.
+It loses data when it elects a replica with an empty log while a better copy is down: that takes an
+empty replica in the ISR or among the last known leaders. Without a controller no replica leaves the
+ISR or the ELR, and one that lost records may be elected when the controller returns.
 """
 
 from __future__ import annotations
@@ -69,9 +65,8 @@ def members_left_behind(state: PartitionState) -> tuple[bool, bool, bool]:
 def pending_copies_bound(state: PartitionState) -> float:
     """Bound on the mean time until no copy is pending, in mean durations of one copy.
 
-    k copies in parallel take 1 + 1/2 + ... + 1/k of one. An empty replica has to copy while others
-    hold records. Without a leader, or without any record, every replica may have to copy after the
-    copies in progress.
+    k copies in parallel take 1 + 1/2 + ... + 1/k of one. Without a leader, or without any record,
+    every replica may have to copy after those in progress.
     """
     empty = [
         condition

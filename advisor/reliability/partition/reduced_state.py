@@ -351,8 +351,8 @@ class Transition:
     def _decision_order(self, slot: int) -> tuple[bool, int, int, int, bool, bool]:
         """Sort key: after an outage the controller fences the leader first, the emptiest last.
 
-        The last to be fenced stays electable, so this order is the worst case. The position of a
-        slot in the assignment must not matter: `lumping` sorts slots by what is lost.
+        The last to be fenced stays electable: the worst case. The position of a slot must not
+        matter.
         """
         on_record, level = self.registration, self.holds[slot]
         place = on_record.isr.index(slot) if slot in on_record.isr else len(self.holds)

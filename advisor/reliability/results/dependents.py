@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from advisor.formatting import time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import parse_version
-from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.failures.fault_processes import Replicas
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.workload import Workload

@@ -238,26 +238,6 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit")
     _HTML_COLUMNS = ("measure", "value", "95 % interval", "unit", "attribute")
 
-    @property
-    def latest(self) -> AnyLoss:
-        """Former name of ``first_loss_upper``, for one release."""
-        return self.first_loss_upper
-
-    @property
-    def early_cuts_per_year(self) -> float:
-        """Former name of ``flush_window_losses_per_year``, for one release."""
-        return self.flush_window_losses_per_year
-
-    @property
-    def neglected_per_year(self) -> float:
-        """Former name of ``truncated_entries_per_year``, for one release."""
-        return self.truncated_entries_per_year
-
-    @property
-    def again(self) -> Any:
-        """Former name of ``reevaluate``, for one release."""
-        return self.reevaluate
-
     def interval(self, measure: str) -> Interval:
         """Return the 95 % interval of a measure from the card's low and high values.
 

@@ -26,7 +26,18 @@ from advisor.reliability.results.fault_tolerance import never_writes, tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import Breakdown, Share, Weights
 from advisor.reliability.sampler.block import LARGEST, VARIANCE, WEIGHTS, Row, mark
-from advisor.reliability.sampler.compiled import memory_layout as layout
+from advisor.reliability.sampler.compiled.memory_layout import (
+    BINS_PER_DECADE,
+    ENTRIES,
+    FIRST_LOSSES,
+    LOSS_EVENTS,
+    RECORDS_LOST,
+    REFUSED,
+    SHORTEST_OUTAGE_S,
+    STALLED,
+    UNREADABLE,
+    UNWRITABLE,
+)
 from advisor.reliability.sampler.intervals import (
     HEAVIER,
     Ratio,
@@ -81,7 +92,7 @@ class BlockTotals:
     def __init__(
         self, ordered: Sequence[Row], plan: Plan, model: FailureModel, retention_years: float
     ) -> None:
-        shape = (len(ordered), layout.ENTRIES, -1)
+        shape = (len(ordered), ENTRIES, -1)
         self.totals = np.array([row.causes for row in ordered]).reshape(shape)
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
@@ -100,17 +111,15 @@ class BlockTotals:
 
     def _fullness(self, plan: Plan, retention_years: float) -> float:
         hours = [years * HOURS_PER_YEAR for years in self.span]
-        losses = self.estimate(
-            RateDefinition((layout.LOSS_EVENTS,), self.span, 1.0, largest=1.0)
-        ).high
-        stopped = self.estimate(RateDefinition((layout.UNWRITABLE,), hours, 1.0)).high
+        losses = self.estimate(RateDefinition((LOSS_EVENTS,), self.span, 1.0, largest=1.0)).high
+        stopped = self.estimate(RateDefinition((UNWRITABLE,), hours, 1.0)).high
         share = 1.0 if plan.bias is not None else min(1.0, retention_years / min(self.span))
         return fullness(losses * retention_years, min(stopped, 1.0), share)
 
     @property
     def first_losses(self) -> RateDefinition:
         """Losses that ended a stretch without any, while at risk."""
-        return RateDefinition((layout.FIRST_LOSSES,), self.at_risk, 1.0, largest=1.0)
+        return RateDefinition((FIRST_LOSSES,), self.at_risk, 1.0, largest=1.0)
 
     def estimate(self, measured: RateDefinition) -> Estimate:
         """Estimate a rate."""
@@ -125,7 +134,7 @@ class BlockTotals:
         estimated = rate(self.ratio(measured), self.years)
         if measured.of_outages:
             estimated = with_unseen_outages(estimated, measured.of_outages, self.outages)
-        if layout.RECORDS_LOST in measured.rows:
+        if RECORDS_LOST in measured.rows:
             estimated = with_shorter_logs(estimated, self.fullness)
         if self.missing:
             return with_a_missing_kind(estimated, self.ratio(measured).most)
@@ -142,9 +151,9 @@ class BlockTotals:
             # Fewer cycles are drawn than begin in these years, and each may weigh more.
             most *= self.largest_weight * self.years / math.fsum(self.span)
         # Outages and records lost vary, and so do the weights of paths that split.
-        varies = measured.of_outages or layout.RECORDS_LOST in measured.rows
+        varies = measured.of_outages or RECORDS_LOST in measured.rows
         heavier = HEAVIER if self.splits or (varies and self.largest_weight is None) else 1.0
-        events = self._events() if measured.rows == (layout.FIRST_LOSSES,) else None
+        events = self._events() if measured.rows == (FIRST_LOSSES,) else None
         return Ratio(amounts, measured.exposures, most, heavier, events)
 
     def _events(self) -> tuple[float, float] | None:
@@ -152,7 +161,7 @@ class BlockTotals:
         if self._dependent:
             return None
         if self.largest_weight is None:
-            return math.fsum(self.totals[:, layout.FIRST_LOSSES].ravel()), 1.0
+            return math.fsum(self.totals[:, FIRST_LOSSES].ravel()), 1.0
         variance = math.fsum(cycles[VARIANCE] for cycles in self._cycles)
         return variance, max(cycles[LARGEST] for cycles in self._cycles)
 
@@ -234,15 +243,7 @@ def merge(
         largest_weight=plan.largest_weight,
         failure_rates=plan.unforced_failures_per_year,
     )
-    if plan.strikes_per_year <= 0:
-        sampled = _where_nothing_happens(sampled)
-    elif not holds_records:
-        why = "cannot happen: no record is ever acknowledged"
-        sampled = replace(
-            sampled,
-            loss_probability_per_year=_never(years, why),
-            mean_years_to_loss=_never(years, why, math.inf),
-        )
+    sampled = _where_impossible(sampled, plan, holds_records)
     return replace(sampled, causes=_causes(sampled, counted, rates))
 
 
@@ -256,9 +257,7 @@ def _weights(rows: Sequence[Row]) -> Weights:
 def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
     """Write outages by length: from how many seconds, to how many, and their number."""
     numbers = np.array([row.outages for row in rows]).sum(axis=0)
-    edges = layout.SHORTEST_OUTAGE_S * 10.0 ** (
-        np.arange(len(numbers) + 1) / layout.BINS_PER_DECADE
-    )
+    edges = SHORTEST_OUTAGE_S * 10.0 ** (np.arange(len(numbers) + 1) / BINS_PER_DECADE)
     return tuple(
         (float(edges[place]), float(edges[place + 1]), float(numbers[place]))
         for place in np.flatnonzero(numbers)
@@ -274,28 +273,26 @@ def _rates(
     written = plan.records_per_hour * HOURS_PER_YEAR * partitions
     held = plan.retained_records * partitions
     whole_set = most_lost_at_once(plan) * max(plan.partitions)
-    lost = RateDefinition((layout.RECORDS_LOST,), counted.span, held, whole_set, whole_set)
+    lost = RateDefinition((RECORDS_LOST,), counted.span, held, whole_set, whole_set)
     dropped = RateDefinition(
-        (layout.RECORDS_LOST, layout.REFUSED), counted.span, held + written, whole_set, whole_set
+        (RECORDS_LOST, REFUSED), counted.span, held + written, whole_set, whole_set
     )
     unacknowledged = plan.constants.acks == 0
-    losses = RateDefinition((layout.LOSS_EVENTS,), counted.span, partitions, largest=partitions)
+    losses = RateDefinition((LOSS_EVENTS,), counted.span, partitions, largest=partitions)
     # Without a follower there is none to wait for.
     waits = any(plan.stall_hours) and plan.replicas > 1
     return {
         "loss_events_per_year": losses if holds_records else None,
         "acked_records_lost_per_year": lost if holds_records and not unacknowledged else None,
         "write_unavailability": RateDefinition(
-            (layout.UNWRITABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
+            (UNWRITABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
         ),
         "read_unavailability": RateDefinition(
-            (layout.UNREADABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
+            (UNREADABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
         ),
-        "write_stalled": RateDefinition((layout.STALLED,), hours, 1.0, ceiling=1.0)
-        if waits
-        else None,
+        "write_stalled": RateDefinition((STALLED,), hours, 1.0, ceiling=1.0) if waits else None,
         "records_refused_per_year": RateDefinition(
-            (layout.REFUSED,), counted.span, written, of_outages=written
+            (REFUSED,), counted.span, written, of_outages=written
         ),
         "records_dropped_per_year": dropped if unacknowledged else None,
     }
@@ -308,10 +305,15 @@ def _never(
     return Estimate(value, value, value, years, why)
 
 
-def _where_nothing_happens(sampled: Sampled) -> Sampled:
-    """If every rate of the card is 0, what was not seen cannot happen."""
-    why = "cannot happen: every rate of this card is 0"
-    unseen = [name for name in measure_table.computed() if not sampled.estimate(name).seen]
+def _where_impossible(sampled: Sampled, plan: Plan, holds_records: bool) -> Sampled:
+    """What was not seen cannot happen if every rate of the card is 0, or no record is at risk."""
+    if plan.strikes_per_year <= 0:
+        why = "cannot happen: every rate of this card is 0"
+        unseen = [name for name in measure_table.computed() if not sampled.estimate(name).seen]
+    elif not holds_records:
+        why, unseen = "cannot happen: no record is ever acknowledged", ["loss_probability_per_year"]
+    else:
+        return sampled
     impossible: dict[str, Any] = {name: _never(sampled.years, why) for name in unseen}
     impossible["mean_years_to_loss"] = _never(sampled.years, why, math.inf)
     return replace(sampled, **impossible)
@@ -349,7 +351,7 @@ def breakdown(
 
     loss_probability: in a year; it is split as the first losses are.
     """
-    totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(layout.ENTRIES, -1)
+    totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(ENTRIES, -1)
     names = (*plan.table.names, CONFIGURATION)
     destroyed = transition_rates.shares_of_destruction(model)
     shares = []
@@ -370,20 +372,17 @@ def _scales(
     hours = math.fsum(row.hours for row in rows)
     per_year = HOURS_PER_YEAR / hours
     of_time = 1.0 / (hours * sum(plan.partitions))
-    first = float(totals[layout.FIRST_LOSSES].sum())
+    first = float(totals[FIRST_LOSSES].sum())
     unacknowledged = plan.constants.acks == 0
     scales = {
-        "loss_probability_per_year": ([layout.FIRST_LOSSES], lost / first if first else 0.0),
-        "loss_events_per_year": ([layout.LOSS_EVENTS], per_year),
-        "acked_records_lost_per_year": ([layout.RECORDS_LOST], 0.0 if unacknowledged else per_year),
-        "write_unavailability": ([layout.UNWRITABLE], of_time),
-        "read_unavailability": ([layout.UNREADABLE], of_time),
-        "write_stalled": ([layout.STALLED], of_time if any(plan.stall_hours) else 0.0),
-        "records_refused_per_year": ([layout.REFUSED], per_year),
-        "records_dropped_per_year": (
-            [layout.RECORDS_LOST, layout.REFUSED],
-            per_year if unacknowledged else 0.0,
-        ),
+        "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),
+        "loss_events_per_year": ([LOSS_EVENTS], per_year),
+        "acked_records_lost_per_year": ([RECORDS_LOST], 0.0 if unacknowledged else per_year),
+        "write_unavailability": ([UNWRITABLE], of_time),
+        "read_unavailability": ([UNREADABLE], of_time),
+        "write_stalled": ([STALLED], of_time if any(plan.stall_hours) else 0.0),
+        "records_refused_per_year": ([REFUSED], per_year),
+        "records_dropped_per_year": ([RECORDS_LOST, REFUSED], per_year if unacknowledged else 0.0),
     }
     return {measure: entry for measure, entry in scales.items() if entry[1] > 0.0}
 

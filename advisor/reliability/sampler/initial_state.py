@@ -86,13 +86,13 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
     )
     sim.brokers["rack"] = housed
     sim.racks["voters"][: len(plan.voters)] = plan.voters
-    _set_weights(plan, sim, grouped)
-    sim.sets["base_records"] = plan.retained_records
-    # A partition that cannot be written even when healthy: the configuration is the cause.
-    sim.attribution[:, layout.NO_CAUSE] = 1.0
-    _set_control(plan, sim)
+    _start_sets(plan, sim, grouped)
+    for name, value in _constants(plan, sim).items():
+        sim.control[name] = value
     if plan.rolling is not None:
-        _set_rolling(plan, plan.rolling, sim)
+        order = [(b, n) for n, batch in enumerate(plan.rolling.batches) for b in batch]
+        for row, (broker, batch) in zip(sim.brokers, order, strict=False):
+            row["rolling"], row["batch"] = broker, batch
     return sim
 
 
@@ -117,8 +117,11 @@ def _beside(served: NDArray[Any], slots: NDArray[np.int64]) -> NDArray[np.int32]
     return beside
 
 
-def _set_weights(plan: Plan, sim: KernelState, grouped: bool) -> None:
-    """Store how many partitions each set and group has, and what is followed at the start."""
+def _start_sets(plan: Plan, sim: KernelState, grouped: bool) -> None:
+    """Store how each set and group starts: its logs, its partitions, and whether it is followed."""
+    sim.sets["base_records"] = plan.retained_records
+    # A partition that cannot be written even when healthy: the configuration is the cause.
+    sim.attribution[:, layout.NO_CAUSE] = 1.0
     sets = len(plan.sets)
     sim.control["sets"], sim.control["grouped"] = sets, grouped
     sim.sets["weight"][:sets] = plan.partitions
@@ -150,11 +153,10 @@ def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
     return [broker for _, broker in numbers], copy_of
 
 
-def _set_control(plan: Plan, sim: KernelState) -> None:
-    """Store the plan's constants."""
-    control = sim.control[0]
+def _constants(plan: Plan, sim: KernelState) -> dict[str, float]:
+    """The plan's constants, and what is no plain 0 at the start, for `KernelState.control`."""
     tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
-    constants = {
+    constants: dict[str, float] = {
         "replaced_condition": plan.table.replacement.condition,
         "no_disk_cause": sim.totals.shape[1] + layout.NO_DISK,
         "brokers": len(plan.racks),
@@ -184,18 +186,16 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
         "span_hours": HOURS_PER_YEAR,
         "roll_due": np.inf,
     }
-    for name, value in constants.items():
-        control[name] = value
+    return constants if plan.rolling is None else constants | _of_rolling(plan, plan.rolling)
 
 
-def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None:
-    """Store what rolling restarts do, and in which order."""
-    mechanism_table, control = plan.table, sim.control[0]
-    (entry,) = mechanism_table.with_effect(BrokerEvent.STOP)
+def _of_rolling(plan: Plan, rolling: RollingRestarts) -> dict[str, float]:
+    """What rolling restarts do, for `KernelState.control`."""
+    (entry,) = plan.table.with_effect(BrokerEvent.STOP)
     clean, hard = entry.kinds
-    constants = {
+    constants: dict[str, float] = {
         "roll_waits": rolling.waits,
-        "roll_cause": mechanism_table.names.index(entry.name),
+        "roll_cause": plan.table.names.index(entry.name),
         "roll_event": PARTITION_EVENT[clean.effect],
         "roll_condition": clean.condition,
         "roll_unclean_event": PARTITION_EVENT[hard.effect],
@@ -212,11 +212,7 @@ def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None
     }
     if rolling.alone:
         constants["span_hours"] = rolling.run_up_hours
-    for name, value in constants.items():
-        control[name] = value
-    order = [(b, n) for n, batch in enumerate(rolling.batches) for b in batch]
-    for row, (broker, batch) in zip(sim.brokers, order, strict=False):
-        row["rolling"], row["batch"] = broker, batch
+    return constants
 
 
 def _strikes(plan: Plan) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from advisor.reliability.calendar import Calendar
 from advisor.reliability.common_cause.placement import Brokers, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Replicas
+from advisor.reliability.failures.fault_processes import Replicas
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, table
 from advisor.reliability.failures.times.card_times import CREWS_PATH, DURATION, LIFETIME
 from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
@@ -81,16 +81,12 @@ def _lifetimes(model: FailureModel, brokers: int) -> dict[str, Lifetime]:
 def _mechanisms(model: FailureModel, brokers: int) -> dict[str, FailureParameters]:
     mechanisms = {}
     for kind in table().kinds:
-        rate, happens = 0.0, kind.name in model.mechanisms
-        by_calendar = model.calendar is not None and kind.name == _planned().name
-        if happens:
-            rate = (
-                0.0
-                if by_calendar
-                else transition_rates.strikes_per_hour(kind, model, brokers, brokers)
-            )
-        elif not _lasts(kind, model):
+        happens = kind.name in model.mechanisms
+        if not happens and not _lasts(kind, model):
             continue
+        rate = 0.0
+        if happens and (model.calendar is None or kind.name != _planned().name):
+            rate = transition_rates.strikes_per_hour(kind, model, brokers, brokers)
         chances = (kind.share, kind.every, kind.spreads, kind.overlaps, kind.dies)
         share, every, spreads, overlaps, dies = (model.get(kind.path(c), 0.0) for c in chances)
         hard = model.get(kind.path(kind.hard), 1.0)

@@ -205,15 +205,12 @@ class FlushWindowFailures:
 
     def early(self, events: IntArray) -> IntArray:
         """The same events with an early power failure; -1 if none of them is a power failure."""
-        found: IntArray
-        more = [self._early_of(events) for events in self._sequences.listed[len(self._early) :]]
+        more = []
+        for listed in self._sequences.listed[len(self._early) :]:
+            early = tuple((_EARLY.get(event, event), slots) for event, slots in listed)
+            more.append(-1 if early == listed else self._sequences.number(early))
         self._early = np.concatenate([self._early, np.array(more, dtype=np.int64)])
-        found = self._early[events]
-        return found
-
-    def _early_of(self, events: fault_processes.Events) -> int:
-        early = tuple((_EARLY.get(event, event), slots) for event, slots in events)
-        return -1 if early == events else self._sequences.number(early)
+        return self._early[events]
 
     def ends(
         self, partition: IntArray, events: IntArray, early: IntArray, own: IntArray, racks: IntArray

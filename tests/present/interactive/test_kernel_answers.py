@@ -1,9 +1,7 @@
 """What the explorer's kernel answers to its page."""
 
-import sys
 import threading
-import time
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from queue import Queue
@@ -14,12 +12,10 @@ import pytest
 from advised import MODEL, described
 from advisor.advice import Goals
 from advisor.cluster import Cluster
-from advisor.errors import AdvisorError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.explorer_model import Answer, ExplorerModel, Values
 from advisor.present.interactive.worker import _PROCESSES, Worker
 from advisor.protocol.rules.config import Config
-from advisor.reliability.measures.replica_set import solve
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=3)
@@ -107,54 +103,6 @@ def test_an_interrupted_question_is_replied_to(
     assert sent == [{"id": "a1", "settings": {}, "marks": {}}]
 
 
-def test_what_is_cached_is_answered_while_a_chain_is_solved(
-    view: Explorer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A user who changes two controls in a row does not wait for the first one's chain."""
-    release, order = threading.Event(), Queue[str]()
-
-    def slow(_explorer_model: ExplorerModel, _values: Values) -> None:
-        release.wait(timeout=60)
-        order.put("solved")
-
-    monkeypatch.setattr(ExplorerModel, "prepare", slow)
-    view.send = lambda content: order.put(content["id"])
-    values = {**view._explorer_model.chosen, "retries": "9"}
-    view._explorer_model.setting(values)
-    view._prepare(values)
-    view._asked(view, {"id": "cached", "values": values, "kind": "setting"}, [])
-    assert order.get_nowait() == "cached"
-    # How producers retry does not change the chain, which is being solved, nor the picture.
-    threading.Timer(0.2, release.set).start()
-    other = {**values, "retries": "10"}
-    view._asked(view, {"id": "computed", "values": other, "kind": "setting"}, [])
-    assert [order.get_nowait() for _ in range(2)] == ["solved", "computed"]
-
-
-def test_a_chosen_setting_waits_for_no_other_chain(
-    view: Explorer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Chains of settings that are not on the screen any more, and that wait, are not solved."""
-    release, solved, sent = threading.Event(), Queue[str](), list[str]()
-
-    def slow(_explorer_model: ExplorerModel, values: Values) -> None:
-        release.wait(timeout=60)
-        solved.put(values["acks"])
-
-    monkeypatch.setattr(ExplorerModel, "prepare", slow)
-    view.send = lambda content: sent.append(content["id"])
-    chosen = {**view._explorer_model.chosen, "card": "single_rack"}
-    for acks in ("all", "1", "0"):
-        view._prepare({**chosen, "kafka_version": "3.0", "acks": acks})
-        while not view._prepared[0][1].running():
-            time.sleep(0.01)
-    view._asked(view, {"id": "other chain", "values": chosen, "kind": "setting"}, [])
-    assert (sent, solved.empty()) == (["other chain"], True)
-    release.set()
-    wait([future for _, future in view._prepared], timeout=60)
-    assert (solved.get_nowait(), solved.empty()) == ("all", True)
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_setting_that_a_process_computes_is_awaited(view: Explorer, killed: bool) -> None:
     """The kernel computes it only if the process is killed."""
@@ -206,36 +154,3 @@ def test_a_process_without_processor_time_is_awaited_for_a_while(
     monkeypatch.setattr("advisor.present.interactive.worker._LONGEST_WAIT_S", 0.05)
     view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
     assert "verdicts" in sent[-1]["settings"][model.key(values)]
-
-
-@pytest.mark.parametrize("card", [MODEL.name, "three_az_cloud"])
-def test_a_chain_that_was_forgotten_is_solved_again(card: str) -> None:
-    """A known answer needs no chain; other retries do, and few chains are kept."""
-    own = ExplorerModel(described(), MODEL, LOAD, Goals(), START)
-    values = {**own.chosen, "card": card}
-    own.setting(values)
-    for retries in ("6", "7"):
-        solve.cache_clear()
-        own.prepare(values)
-        solved = solve.cache_info().misses
-        assert solved == 3  # every min ISR that the verdict compares
-        own.setting({**values, "retries": retries})
-        assert solve.cache_info().misses == solved
-
-
-def test_threads_take_short_turns_only_while_chains_are_solved(
-    view: Explorer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The kernel's threads need many turns for an answer; the user's own code keeps its setting."""
-    usual, turns = sys.getswitchinterval(), Queue[float]()
-
-    def refused(_explorer_model: ExplorerModel, _values: Values) -> None:
-        turns.put(sys.getswitchinterval())
-        raise AdvisorError("refused")
-
-    monkeypatch.setattr(ExplorerModel, "prepare", refused)
-    view._prepare(view._explorer_model.chosen)
-    with pytest.raises(AdvisorError):
-        view._prepared[-1][1].result(timeout=60)
-    assert turns.get_nowait() == pytest.approx(0.0005)
-    assert sys.getswitchinterval() == usual

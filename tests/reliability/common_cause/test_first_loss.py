@@ -15,7 +15,7 @@ from advisor.reliability.common_cause.placement import Placement, ReplicaSetClas
 from advisor.reliability.common_cause.set_losses import FirstOfSet, SetLosses, Tails
 from advisor.reliability.common_cause.struck_racks import StrikeRates
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.fault_environment import Exchangeable, Replicas
+from advisor.reliability.failures.fault_processes import Exchangeable, Replicas
 from advisor.reliability.workload import Workload
 
 HOURS = 8760.0

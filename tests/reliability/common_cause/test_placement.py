@@ -11,7 +11,7 @@ from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import fewest_voters, place
-from advisor.reliability.failures.fault_environment import Exchangeable
+from advisor.reliability.failures.fault_processes import Exchangeable
 from advisor.reliability.workload import Workload
 
 CLUSTER = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.reliability.failures.fault_environment import (
+from advisor.reliability.failures.fault_processes import (
     BACK,
     LOST,
     BrokerStates,

@@ -14,7 +14,6 @@ from advisor.reliability.chain import ctmc
 from advisor.reliability.common_cause.outage_class import Kind
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.measures.draws import (
-    DRAWN,
     OF_PRODUCERS,
     TOO_ROUGH,
     TRUNCATED,
@@ -33,6 +32,15 @@ from advisor.reliability.measures.solved_chain import SolvedChain
 from advisor.reliability.solver.generator import EXACT, ROUGH
 
 Measures = tuple[dict[str, float], dict[str, float]]
+# What is computed of each draw.
+DRAWN = (
+    "loss_events_per_year",
+    "acked_records_lost_per_year",
+    "write_unavailability",
+    "read_unavailability",
+    "loss_probability_per_year",
+    "mean_years_to_loss",
+)
 CLUSTER = advisor.Cluster.uniform(6, racks=3)
 CARD = advisor.load_model("three_az_cloud")
 LOAD = advisor.Workload(partitions=6)

@@ -185,9 +185,12 @@ def test_the_newest_record_is_followed_through_every_set_of_gaps(unflushed: floa
     sets = gap_sets(source, target, gap_map, count, lost)
     hours = np.where(opens, pi[source] * rate * unflushed, 0.0)
     gaps = records_lost.LogGaps(
-        source, target, rate, gap_map, count, growing, np.zeros(80, dtype=np.int64), hours
+        *(source, target, rate[:, None], gap_map, count, growing),
+        np.zeros(80, dtype=np.int64),
+        hours[:, None],
     )
-    found = some_record(gaps, sets, pi, per_hour, unflushed, 1e9)
+    asked = per_hour, np.array([unflushed]), records_lost.on_one_card(1e9)
+    found = some_record(gaps, sets, pi[:, None], *asked)[:, 0]
     assert len(found) > 8
     for number, (state, members) in enumerate(zip(sets.state, sets.members, strict=True)):
         there = [h for h in range(1 << count[state]) if h & members]

@@ -54,7 +54,9 @@ def test_gaps_begin_grow_and_move_with_the_chain(limit: float) -> None:
     gap_map, new_gap = rng.integers(-2, 3, (60, 3)), rng.integers(-2, 3, 60)
     rate, new_hours = rng.random(60), rng.random(60) * rng.integers(0, 2, 60)
     share = rng.random(len(count))
-    gaps = records_lost.LogGaps(source, target, rate, gap_map, count, growing, new_gap, new_hours)
+    gaps = records_lost.LogGaps(
+        *(source, target, rate[:, None], gap_map, count, growing, new_gap, new_hours[:, None])
+    )
     pairs = [(state, gap) for state, gaps_there in enumerate(count) for gap in range(gaps_there)]
     index = {pair: number for number, pair in enumerate(pairs)}
     rates, out, starts = np.zeros((len(index),) * 2), np.zeros(len(index)), np.zeros(len(index))
@@ -68,7 +70,7 @@ def test_gaps_begin_grow_and_move_with_the_chain(limit: float) -> None:
         if (first := index.get((target[move], gap))) is not None:
             starts[first] += new_hours[move]
     expanded = (rates, out, np.array([growing[state] for state, _ in index]), starts)
-    found = gaps.mean_hours(share, limit)
+    found = gaps.mean_hours(share[:, None], records_lost.on_one_card(limit))[..., 0]
     whole = np.linalg.solve(np.diag(out) - rates.T, starts)
     off = np.abs(found[tuple(zip(*index, strict=True))] - by_exponentials(*expanded, limit))
     assert (off <= records_lost.ACCURACY * whole).all()

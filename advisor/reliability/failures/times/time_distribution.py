@@ -20,8 +20,7 @@ EXPONENTIAL, WEIBULL, LOGNORMAL, GAMMA, FIXED, EMPIRICAL = range(6)
 class Kind(NamedTuple):
     """What a card writes for a kind of distribution.
 
-    number: the key of the number that it needs; "" for none.
-    least, most: of that number. Beyond, a sample of any length would not show the mean.
+    least, most: of its number. Beyond, a sample of any length would not show the mean.
     """
 
     name: str

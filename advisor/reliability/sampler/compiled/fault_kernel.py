@@ -16,25 +16,10 @@ from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL, Scope
 from advisor.reliability.failures.times import time_distribution as times
+from advisor.reliability.sampler.compiled import isolated_kernel as isolated
+from advisor.reliability.sampler.compiled import partition_kernel as partitions
 from advisor.reliability.sampler.compiled.group_kernel import mark_broker
-from advisor.reliability.sampler.compiled.isolated_kernel import (
-    NOT_DRAWN,
-    OUTLASTS,
-    STRIKES_SECOND,
-    draw_overlapping,
-    is_accounted_for,
-    may_skip,
-    skip_isolated,
-)
 from advisor.reliability.sampler.compiled.memory_layout import SCOPES, UNBIASED, KernelState
-from advisor.reliability.sampler.compiled.partition_kernel import (
-    NOTHING,
-    copies_per_hour,
-    copy_or_decide,
-    decisions_per_hour,
-    follow_quorum,
-    take_deferred,
-)
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.solver.jit import called, inlined
 
@@ -46,14 +31,14 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     """Take the next event, isolated outages aside; change the brokers, and mark the sets struck."""
     control = sim.control[0]
     if control.deferred_step != 0:
-        take_deferred(sim)
+        partitions.take_deferred(sim)
         return True
     if control.next_strike < 0.0:
         control.next_strike = control.now + wait(rng, control.strikes_per_hour)
         start_renewals(rng, sim)
     while True:
-        if may_skip(sim, until):
-            skip_isolated(rng, sim, until)
+        if isolated.may_skip(sim, until):
+            isolated.skip_isolated(rng, sim, until)
         when, clock = control.next_strike, -1
         for i in range(control.running_count):
             if sim.clocks[sim.running[i]].due < when:
@@ -62,33 +47,33 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         renewed = control.next_renewal < when
         if renewed:
             when = control.next_renewal
-        done = _memoryless_end(rng, sim)
+        done = memoryless_end(rng, sim)
         memoryless = done < when
         when = min(when, done)
         if when >= until:
             control.now = until
             return False
         control.now = when
-        control.second_event = NOTHING
+        control.second_event = partitions.NOTHING
         control.failover_hours = control.broker_failover_hours
         if memoryless:
-            copy_or_decide(rng, table, sim)
+            partitions.copy_or_decide(rng, table, sim)
             return True
         if clock >= 0 and not renewed:
             repair(rng, sim, clock)
             break
         kind = _fail(rng, sim, renewed)
-        if control.counts_isolated == 0 or not is_accounted_for(sim, kind, until):
+        if control.counts_isolated == 0 or not isolated.is_accounted_for(sim, kind, until):
             break
         b = sim.brokers[0].marked
         control.now = sim.clocks[b].due
         _leave(rng, sim, b)
-    follow_quorum(sim)
+    partitions.follow_quorum(sim)
     return True
 
 
 @inlined
-def _memoryless_end(rng: Generator, sim: KernelState) -> float:
+def memoryless_end(rng: Generator, sim: KernelState) -> float:
     """When the next copy ends, or an operator decides.
 
     Memoryless: a new draw after every event leaves the distribution unchanged.
@@ -96,7 +81,9 @@ def _memoryless_end(rng: Generator, sim: KernelState) -> float:
     control = sim.control[0]
     if control.running_copies == 0 and control.undecided_count == 0:
         return np.inf
-    return float(control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim)))
+    per_hour = control.copies_per_hour * control.running_copies
+    per_hour += control.decisions_per_hour * control.undecided_count
+    return float(control.now + wait(rng, per_hour))
 
 
 @inlined
@@ -111,9 +98,9 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> int:
         number, target = _pick(rng, sim)
     if number != NO_KIND:
         strike(rng, sim, number, target)
-    if control.drawn_as == OUTLASTS:
-        draw_overlapping(rng, sim)
-    control.drawn_as = NOT_DRAWN
+    if control.drawn_as == isolated.OUTLASTS:
+        isolated.draw_overlapping(rng, sim)
+    control.drawn_as = isolated.NOT_DRAWN
     if renewed and number != NO_KIND:
         renew(rng, sim)
     return int(number)
@@ -174,8 +161,8 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
         _begin_outage(rng, sim, target, struck.condition)
         mark_broker(sim, target, False)
         if struck.overlaps > 0.0 and control.brokers > 1:
-            second = control.drawn_as == STRIKES_SECOND
-            if control.drawn_as == NOT_DRAWN:
+            second = control.drawn_as == isolated.STRIKES_SECOND
+            if control.drawn_as == isolated.NOT_DRAWN:
                 second = _happens(rng, sim, struck.overlaps, struck.biased_overlaps)
             if second:
                 _strike_second(rng, sim, number, target)

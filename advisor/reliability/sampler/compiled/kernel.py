@@ -1,4 +1,4 @@
-"""The compiled event loop: failures and repairs of brokers, and transitions of partitions.
+"""The compiled event loop: failures and repairs of brokers, and transitions of partition_kernel.
 
 `run` returns MISSING when the transition table lacks an entry, and continues from the same point
 when it is called again with the entry filled in.
@@ -37,12 +37,6 @@ from advisor.reliability.sampler.compiled.fault_kernel import next_event, set_co
 from advisor.reliability.sampler.compiled.group_kernel import mark_broker, mark_sets, settle
 from advisor.reliability.sampler.compiled.isolated_kernel import add_isolated, go_on_with_replay
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.compiled.partition_kernel import (
-    NOTHING,
-    account_for_all,
-    all_known,
-    apply_event,
-)
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.solver import jit
 from advisor.reliability.solver.jit import called, entry, inlined
@@ -57,7 +51,7 @@ def take_turn(rng: Generator, sim: KernelState, well: bool) -> None:
     """The calendar is due: begin a rolling restart, or go on with the one that is under way."""
     control = sim.control[0]
     control.cause, control.event = control.roll_cause, control.roll_event
-    control.second_event = NOTHING
+    control.second_event = partition_kernel.NOTHING
     control.failover_hours = control.broker_failover_hours
     if control.roll_state == IDLE:
         control.roll_state, control.roll_next = GOING, 0
@@ -131,7 +125,7 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
                     return layout.FINISHED
                 take_turn(rng, sim, is_well(sim))
             control.event_pending = 1
-        if not all_known(table, sim):
+        if not partition_kernel.all_known(table, sim):
             return layout.MISSING
         apply_to_all(rng, table, sim)
         if control.replaying > 0:
@@ -153,7 +147,7 @@ def apply_to_all(rng: Generator, table: Table, sim: KernelState) -> None:
     control.event_pending = 0
     control.new_losses = 0
     for i in range(control.touched_count):
-        apply_event(rng, table, sim, sim.touched[i])
+        partition_kernel.apply_event(rng, table, sim, sim.touched[i])
     if control.grouped == 1:
         settle(sim)
     control.touched_count = 0
@@ -183,7 +177,7 @@ def _count_moment(sim: KernelState) -> None:
 def _begin_alone(rng: Generator, table: Table, sim: KernelState) -> None:
     """Begin a rolling restart that is sampled by itself, and count from here."""
     control = sim.control[0]
-    account_for_all(table, sim)
+    partition_kernel.account_for_all(table, sim)
     for row in range(sim.totals.shape[0]):
         for column in range(sim.totals.shape[1]):
             sim.totals[row, column] = 0.0
@@ -206,7 +200,7 @@ def _begin_alone(rng: Generator, table: Table, sim: KernelState) -> None:
 def _end_alone(table: Table, sim: KernelState) -> None:
     """Add what was counted of a rolling restart, weighted, to the sums."""
     control = sim.control[0]
-    account_for_all(table, sim)
+    partition_kernel.account_for_all(table, sim)
     struck = control.now >= control.first_strike
     hours = min(control.now, control.first_strike) - control.roll_begun
     weight = 1.0
@@ -257,7 +251,7 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
                 _end_alone(table, sim)
             control.phase = 0
             control.years_left -= 1
-    account_for_all(table, sim)
+    partition_kernel.account_for_all(table, sim)
     add_isolated(sim)
     if control.lost_since_healthy == 0:
         control.at_risk_hours += control.now - control.at_risk_since

@@ -16,24 +16,11 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.sampler.compiled import group_kernel as groups
 from advisor.reliability.sampler.compiled import memory_layout as layout
-from advisor.reliability.sampler.compiled.group_kernel import (
-    follow_all,
-    given_up_before,
-    given_up_hung,
-    mark_sets,
-    mean_hours,
-    split_group,
-    traffic_at,
-)
+from advisor.reliability.sampler.compiled import transition_tables as transitions
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.compiled.transition_tables import (
-    EVENTS,
-    MASK_BITS,
-    UNKNOWN,
-    Table,
-    place_of,
-)
+from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.solver.jit import called, inlined
 
 NOTHING = -1
@@ -47,7 +34,7 @@ _BROKERS_NEXT, _QUORUM_NEXT = 1, 2
 def follow_quorum(sim: KernelState) -> None:
     """Mark the sets of the brokers that were struck; all sets if the quorum changed its state."""
     control = sim.control[0]
-    mark_sets(sim)
+    groups.mark_sets(sim)
     now = _quorum_state(sim)
     if now == control.quorum_event:
         return
@@ -92,7 +79,7 @@ def rack_outage(sim: KernelState, rack: int) -> int:
 def _mark_all(sim: KernelState, event: int) -> None:
     """Mark every set; what the event of the brokers marked is deferred to the next step."""
     control = sim.control[0]
-    follow_all(sim)
+    groups.follow_all(sim)
     control.event, control.second_event = event, NOTHING
     control.touched_count = control.sets
     for s in range(control.sets):
@@ -129,23 +116,12 @@ def take_deferred(sim: KernelState) -> None:
 _E_COPIED, _E_DECIDED = red.COPIED, red.DECIDED
 
 
-@inlined
-def copies_per_hour(sim: KernelState) -> float:
-    """Rate at which one of the running copies ends."""
-    return float(sim.control[0].copies_per_hour * sim.control[0].running_copies)
-
-
-@inlined
-def decisions_per_hour(sim: KernelState) -> float:
-    """Rate at which an operator elects a leader of one of the sets that need it."""
-    return float(sim.control[0].decisions_per_hour * sim.control[0].undecided_count)
-
-
 @called
 def copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
     """End a copy, or let an operator elect a leader."""
-    decisions = decisions_per_hour(sim)
-    all_per_hour = copies_per_hour(sim) + decisions
+    control = sim.control[0]
+    decisions = control.decisions_per_hour * control.undecided_count
+    all_per_hour = control.copies_per_hour * control.running_copies + decisions
     if decisions > 0.0 and rng.random() * all_per_hour < decisions:
         _decide(rng, sim)
     else:
@@ -229,13 +205,20 @@ _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), G
 _SHORTEST_HOURS = layout.SHORTEST_OUTAGE_S / 3600.0
 # If this many records are expected, the probability of none is below the precision of a float.
 _CERTAIN = 40.0
-_place_of = inlined(place_of)
+_place_of = inlined(transitions.place_of)
 
 
 @inlined
 def _row_of(table: Table, state: int, event: int, mask: int) -> int:
     """The row of a step, or UNKNOWN."""
-    return int(table.rows[_place_of(table.keys, (state * EVENTS + event) << MASK_BITS | mask)])
+    return int(
+        table.rows[
+            _place_of(
+                table.keys,
+                (state * transitions.EVENTS + event) << transitions.MASK_BITS | mask,
+            )
+        ]
+    )
 
 
 @inlined
@@ -250,14 +233,14 @@ def all_known(table: Table, sim: KernelState) -> bool:
         if replica_set.mask != 0:
             event = _event(table, sim, s)
             row = _row_of(table, state, event, replica_set.mask)
-            if row == UNKNOWN:
+            if row == transitions.UNKNOWN:
                 control.missing_state, control.missing_event = state, event
                 control.missing_mask = replica_set.mask
                 return False
             state = table.steps[row].target
         if replica_set.second_mask != 0:
             row = _row_of(table, state, control.second_event, replica_set.second_mask)
-            if row == UNKNOWN:
+            if row == transitions.UNKNOWN:
                 control.missing_state = state
                 control.missing_event, control.missing_mask = (
                     control.second_event,
@@ -267,7 +250,7 @@ def all_known(table: Table, sim: KernelState) -> bool:
             state = table.steps[row].target
         if s >= control.sets and (table.states[state].copying or table.states[state].undecided):
             # Each set makes copies and waits for an operator by itself.
-            split_group(sim, i)
+            groups.split_group(sim, i)
         else:
             i += 1
     return True
@@ -370,7 +353,8 @@ def account(table: Table, sim: KernelState, s: int) -> None:
     state, passed = table.states[replica_set.state], control.now - replica_set.accounted_until
     if state.writable:
         records = (
-            mean_hours(sim, replica_set.accounted_until, control.now) * control.records_per_hour
+            groups.mean_hours(sim, replica_set.accounted_until, control.now)
+            * control.records_per_hour
         )
         if state.growing:
             sim.gaps[s, 0] += records
@@ -381,7 +365,7 @@ def account(table: Table, sim: KernelState, s: int) -> None:
     else:
         control.counted |= layout.TOTALS_COUNTED
         given_up = max(replica_set.stopped_at + control.budget_hours, replica_set.accounted_until)
-        beyond = mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
+        beyond = groups.mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
         for cause in range(sim.totals.shape[1]):
             share = sim.attribution[s, cause] * replica_set.weight
             if share > 0.0:
@@ -390,9 +374,11 @@ def account(table: Table, sim: KernelState, s: int) -> None:
                 if not state.readable:
                     sim.totals[layout.UNREADABLE, cause] += share * passed
         if replica_set.stall_cause:
-            since = given_up_before(sim, replica_set.accounted_until - replica_set.stopped_at)
-            more = given_up_before(sim, control.now - replica_set.stopped_at) - since
-            more *= traffic_at(sim, replica_set.stopped_at)
+            since = groups.given_up_before(
+                sim, replica_set.accounted_until - replica_set.stopped_at
+            )
+            more = groups.given_up_before(sim, control.now - replica_set.stopped_at) - since
+            more *= groups.traffic_at(sim, replica_set.stopped_at)
             sim.totals[layout.REFUSED, replica_set.stall_cause - 1] += (
                 replica_set.weight * more * control.records_per_hour
             )
@@ -494,7 +480,7 @@ def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool)
     control.counted |= layout.TOTALS_COUNTED
     sim.totals[layout.UNREADABLE, control.cause] += weight * hours
     if writable:
-        beyond = max(hours - control.budget_hours, 0.0) * traffic_at(sim, control.now)
+        beyond = max(hours - control.budget_hours, 0.0) * groups.traffic_at(sim, control.now)
         sim.totals[layout.UNWRITABLE, control.cause] += weight * hours
         sim.totals[layout.REFUSED, control.cause] += weight * beyond * control.records_per_hour
         _note_outage(sim, s, hours)
@@ -526,8 +512,8 @@ def _count_stall(sim: KernelState, s: int) -> None:
     beyond = max(hours - control.waiting_budget_hours, 0.0)
     if _hangs(control.event):
         sim.sets[s].stall_cause = control.cause + 1
-        hours, beyond = control.hung_stall_hours, given_up_hung(sim, control.delivery_hours)
-    beyond *= traffic_at(sim, control.now)
+        hours, beyond = control.hung_stall_hours, groups.given_up_hung(sim, control.delivery_hours)
+    beyond *= groups.traffic_at(sim, control.now)
     control.counted |= layout.TOTALS_COUNTED
     sim.totals[layout.STALLED, control.cause] += weight * hours
     sim.totals[layout.REFUSED, control.cause] += weight * beyond * control.records_per_hour

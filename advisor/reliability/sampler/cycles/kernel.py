@@ -24,27 +24,13 @@ from numpy.typing import NDArray
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import WELL, Scope
+from advisor.reliability.sampler.compiled import fault_kernel as faults
 from advisor.reliability.sampler.compiled import kernel
 from advisor.reliability.sampler.compiled import memory_layout as layout
-from advisor.reliability.sampler.compiled.fault_kernel import (
-    any_target,
-    draw_length_biased,
-    repair,
-    strike,
-    wait,
-)
+from advisor.reliability.sampler.compiled import partition_kernel as partitions
 from advisor.reliability.sampler.compiled.group_kernel import join_all
 from advisor.reliability.sampler.compiled.kernel import apply_to_all, is_well
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
-from advisor.reliability.sampler.compiled.partition_kernel import (
-    NOTHING,
-    all_known,
-    copies_per_hour,
-    copy_or_decide,
-    decisions_per_hour,
-    follow_quorum,
-    take_deferred,
-)
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles import memory
 from advisor.reliability.sampler.cycles.memory import Cycles
@@ -85,7 +71,7 @@ def next_failure(
             cycle.next_kind = _draw(all_cycles.biased[cycle.rarest_kind], rng.random())
         cycle.next_target = _next_target(rng, sim, all_cycles, total_weight)
     else:
-        wait_hours = wait(rng, control.strikes_per_hour)
+        wait_hours = faults.wait(rng, control.strikes_per_hour)
         if wait_hours >= hours:
             if biased:
                 control.likelihood_ratio /= 1.0 - share
@@ -93,7 +79,7 @@ def next_failure(
         if biased:
             total_weight = _set_target_weights(table, sim, all_cycles)
         cycle.next_kind = _draw(all_cycles.natural, rng.random())
-        cycle.next_target = any_target(rng, sim, cycle.next_kind)
+        cycle.next_target = faults.any_target(rng, sim, cycle.next_kind)
     if biased:
         odds = _density_ratio(sim, all_cycles, wait_hours, hours, window, total_weight)
         control.likelihood_ratio /= 1.0 - share + share * odds
@@ -178,7 +164,7 @@ def _next_target(rng: Generator, sim: KernelState, all_cycles: Cycles, total_wei
     """Draw the target of a forced failure."""
     kind = all_cycles.cycle[0].next_kind
     if not _is_targeted(sim, kind, total_weight) or rng.random() >= _TARGETED:
-        return int(any_target(rng, sim, kind))
+        return int(faults.any_target(rng, sim, kind))
     target = _draw(all_cycles.target_weights, rng.random() * total_weight)
     return int(sim.brokers[target].rack if sim.strikes[kind].scope == _RACK else target)
 
@@ -266,7 +252,7 @@ def _cycles(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) 
             code = _take_next(rng, table, sim, all_cycles)
             if code != _TAKEN:
                 return code
-        if not all_known(table, sim):
+        if not partitions.all_known(table, sim):
             return layout.MISSING
         apply_to_all(rng, table, sim)
         if control.counted != 0:
@@ -311,7 +297,7 @@ def _begin(rng: Generator, sim: KernelState, all_cycles: Cycles) -> bool:
     cycle.later_failures, cycle.lost = 0, 0
     cycle.rarest_kind = kind
     all_cycles.struck[:] = 0
-    _strike_target(rng, sim, all_cycles, kind, any_target(rng, sim, kind))
+    _strike_target(rng, sim, all_cycles, kind, faults.any_target(rng, sim, kind))
     return True
 
 
@@ -320,15 +306,15 @@ def _strike_target(
     rng: Generator, sim: KernelState, all_cycles: Cycles, kind: int, target: int
 ) -> None:
     """Let a kind strike a broker, rack or cluster."""
-    sim.control[0].second_event = NOTHING
+    sim.control[0].second_event = partitions.NOTHING
     note_struck(sim, all_cycles, kind, target)
     _choose_chances(rng, sim)
     sim.control[0].started_clock = _NONE
-    strike(rng, sim, kind, target)
+    faults.strike(rng, sim, kind, target)
     _weigh_chances(sim)
     if sim.control[0].bias_mode != layout.UNBIASED and sim.control[0].started_clock != _NONE:
         _bias_length(rng, sim)
-    follow_quorum(sim)
+    partitions.follow_quorum(sim)
 
 
 @called
@@ -348,7 +334,7 @@ def _bias_length(rng: Generator, sim: KernelState) -> None:
     if control.bias_mode == layout.BIASED and rng.random() < _LENGTH_BIASED:
         hours = 0.0
         if shape == 0.0:
-            hours = draw_length_biased(rng, sim, sim.outages[condition].distribution)
+            hours = faults.draw_length_biased(rng, sim, sim.outages[condition].distribution)
         else:
             hours = mean / shape * rng.standard_gamma(shape + 1.0)
         sim.clocks[clock].due = control.now + hours
@@ -384,19 +370,18 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
     """Take the next event of a cycle; False if it lasts for ever."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
     if control.deferred_step != 0:
-        take_deferred(sim)
+        partitions.take_deferred(sim)
         return True
     if control.now - cycle.begun_at > _LONGEST_CYCLE:
         return False
-    when, clock, memoryless = np.inf, -1, False
+    when, clock = np.inf, -1
     for i in range(control.running_count):
         if sim.clocks[sim.running[i]].due < when:
             clock = sim.running[i]
             when = sim.clocks[clock].due
-    if control.running_copies > 0 or control.undecided_count > 0:
-        done = control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim))
-        if done < when:
-            when, memoryless = done, True
+    done = faults.memoryless_end(rng, sim)
+    memoryless = done < when
+    when = min(when, done)
     failing = next_failure(rng, table, sim, all_cycles, when - control.now)
     if failing < 0.0:
         control.now = when
@@ -404,7 +389,7 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
         control.now += failing
     else:
         return False
-    control.second_event = NOTHING
+    control.second_event = partitions.NOTHING
     control.failover_hours = control.broker_failover_hours
     if failing >= 0.0:
         _strike_target(rng, sim, all_cycles, cycle.next_kind, cycle.next_target)
@@ -413,12 +398,12 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
             _weigh(sim, all_cycles)
             control.bias_mode = layout.UNBIASED
     elif memoryless:
-        copy_or_decide(rng, table, sim)
+        partitions.copy_or_decide(rng, table, sim)
     else:
         _choose_chances(rng, sim)
-        repair(rng, sim, clock)
+        faults.repair(rng, sim, clock)
         _weigh_chances(sim)
-        follow_quorum(sim)
+        partitions.follow_quorum(sim)
     return True
 
 
