@@ -89,7 +89,7 @@ def explored(scheme: Quorums, environment: fault_processes.FaultEnvironment) -> 
     while state < len(space.keys):
         space.add_moves(state, moves)
         state += 1
-    return space.chain(np.array(moves).reshape(-1, 4).T)
+    return space.chain(np.array(moves, dtype=np.int64).reshape(-1, 4).T)
 
 
 class _BrokerChange(NamedTuple):
@@ -221,7 +221,7 @@ class _Space:
 
     def chain(self, moves: IntArray) -> SchemeChain:
         """All states and transitions as arrays."""
-        source, target, rate, step = moves
+        source, target, rate, step_of = moves
         weight = np.ones(len(source))
         weight[list(self._weights)] = list(self._weights.values())
         views, steps = [self._views[number] for number in self._view_of], self._steps
@@ -235,8 +235,8 @@ class _Space:
         index = {name: number for number, name in enumerate(names)}
         odds, renamed = outages.odds(ends, index)
         gap_map = np.full((len(steps), max(self._environment.replicas - 1, 1)), GAP_CLOSED)
-        for row, followed in enumerate(steps):
-            gap_map[row, : len(followed.gap_map)] = followed.gap_map
+        for row, step in enumerate(steps):
+            gap_map[row, : len(step.gap_map)] = step.gap_map
         return SchemeChain(
             keys=tuple(self.keys),
             writable=writable,
@@ -245,15 +245,15 @@ class _Space:
             target=target,
             rate=rate,
             weight=weight,
-            losses=np.array([each.losses for each in steps])[step],
-            failed=np.array([each.failed for each in steps])[step],
-            moved=np.array([each.moved for each in steps])[step],
-            total=np.array([each.total for each in steps])[step],
+            losses=np.array([step.losses for step in steps])[step_of],
+            failed=np.array([step.failed for step in steps])[step_of],
+            moved=np.array([step.moved for step in steps])[step_of],
+            total=np.array([step.total for step in steps])[step_of],
             gaps=np.array([gaps_between(view.levels) for view in views]),
-            gap_map=gap_map[step],
-            unflushed=np.array([each.unflushed for each in steps])[step],
-            writes=np.array([each.view.writable for each in steps])[step],
-            reads=np.array([each.view.readable for each in steps])[step],
+            gap_map=gap_map[step_of],
+            unflushed=np.array([step.unflushed for step in steps])[step_of],
+            writes=np.array([step.view.writable for step in steps])[step_of],
+            reads=np.array([step.view.readable for step in steps])[step_of],
             rate_names=tuple(names),
             flush_window=FlushWindowLosses(
                 np.array([state for state, _, _ in early], dtype=np.int64),

@@ -21,6 +21,7 @@ from advisor.protocol.rules.versions import parse_version
 _MASK = 0xFFFFFFFF
 _LARGEST_UNHASHED = 4
 _BITS_PER_LEVEL = 5
+_HASH_BITS = 32
 _CHILDREN_EXPECTED = 8
 
 
@@ -70,6 +71,8 @@ def scala_map_order(keys: list[str], scala_2_13: bool) -> list[str]:
 
 
 def _trie_order(keys: list[str], level: int, own_first: bool) -> list[str]:
+    if level * _BITS_PER_LEVEL >= _HASH_BITS:
+        return keys  # Their hashes are equal.
     slots: dict[int, list[str]] = {}
     for key in keys:
         slot = (_improved(string_hash(key)) >> (_BITS_PER_LEVEL * level)) & 31
