@@ -36,6 +36,7 @@ TRUSTING = {
 ESCAPES = {"html", "shlex", "markupsafe"}
 DUMPS = {
     "advisor.cluster.live.sasl": "a token, in base64",
+    "advisor.learning.prometheus_api": "a server's answers, packed, to be read here again",
     "advisor.reliability.chain.structure_store": "what an array on disk is made of",
     "advisor.lessons.zookeeper.znodes": "the data of a simulated znode",
     "advisor.present.report.page": "what a digest is made of",
