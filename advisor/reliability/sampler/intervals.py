@@ -362,6 +362,9 @@ def _of_cycles(history: Sequence[tuple[float, ...]], years: int, largest_weight:
     return Estimate(value, low, high, years, method)
 
 
+_NEARLY_SURE = 0.99
+
+
 def first_year_hazard(
     losses: float, at_risk: float, to_loss: float, at_risk_squared: float
 ) -> float:
@@ -386,7 +389,12 @@ def first_year_hazard(
     if long - short < 1e-6 * mean:
         return 1.0 / long - math.log1p(1.0 / long)
     lost = -long * math.expm1(-1.0 / long) + short * math.expm1(-1.0 / short)
-    return -math.log1p(-lost / (long - short))
+    probability = lost / (long - short)
+    if probability < _NEARLY_SURE:
+        return -math.log1p(-probability)
+    # What is left of 1 has no digits then.
+    gone = short * math.exp(1.0 / long - 1.0 / short)
+    return 1.0 / long - math.log((long - gone) / (long - short))
 
 
 def by_hazard(estimate: Estimate) -> Estimate:

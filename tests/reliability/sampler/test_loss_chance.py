@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -54,6 +55,20 @@ def test_losses_without_a_memory_come_at_their_rate() -> None:
     steady = first_year_hazard(1.0, 0.7, 0.7, 0.7**2)
     wild = first_year_hazard(1.0, 0.7, 0.7, 3.0 * 0.7**2)
     assert -math.expm1(-wild) < -math.expm1(-1.0 / 0.7) < -math.expm1(-steady) < 1.0
+
+
+@pytest.mark.parametrize("mean_years", [0.5, 0.1, 0.05, 0.02, 0.001])
+def test_a_loss_that_is_nearly_sure_has_a_hazard(mean_years: float) -> None:
+    """The two phases solved with sixty digits; in floats their chance rounds to 1 in the end."""
+    excess = 0.2
+    squared = 2.0 * mean_years**2 * (1.0 - excess)
+    hazard = first_year_hazard(1.0, mean_years, mean_years, squared)
+    with localcontext() as context:
+        context.prec = 60
+        mean, root = Decimal(mean_years), (1 - 4 * Decimal(excess)).sqrt()
+        long, short = mean * (1 + root) / 2, mean * (1 - root) / 2
+        survival = (long * (-1 / long).exp() - short * (-1 / short).exp()) / (long - short)
+        assert hazard == pytest.approx(float(-survival.ln()), rel=1e-9)
 
 
 @pytest.mark.parametrize(("per_year", "hours"), [(4.0, 1000.0), (1.5, 300.0)])
