@@ -270,7 +270,8 @@ def _overlaid(pieces: Sequence[Runs], where: str) -> _Held:
         given, before = np.repeat(row.values, np.diff(places)), values[inside]
         is_both = ~np.isnan(given) & ~np.isnan(before) & (given != before)
         # A pod's old address may be scraped still, or repeated, when its new one is already there.
-        is_both &= edges[1:][inside] > row.edges[0] + _HANDOVER_S + step
+        if row.edges[0] > edges[0] + step:
+            is_both &= edges[1:][inside] > row.edges[0] + _HANDOVER_S + step
         # Two that are scraped at different moments differ for less than a step at each change.
         if (is_both & (seconds[inside] >= step)).any():
             raise InputError(
