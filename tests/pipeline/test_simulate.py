@@ -20,7 +20,7 @@ from advisor.pipeline import simulate as simulate_module
 from advisor.pipeline.parcels import Job, Runner, rows_of
 from advisor.progress import progress_bar
 from advisor.reliability import measure_table
-from advisor.reliability.sampler.block import CYCLES, Row, run_block
+from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.plan import (
     Block,
     Plan,
@@ -81,7 +81,7 @@ def test_partitioning_changes_no_retrials(spark: "SparkSession", partitions: int
     here = sampling.sample_locally(plan, BLOCKS, None, nothing)
     found = sampling.sample_in_session(spark, plan, BLOCKS, None, nothing, partitions=partitions)
     assert found == here
-    assert sum(row.cycles[CYCLES] for row in here) > 0.0
+    assert sum(row.cycles[0] for row in here) > 0.0
 
 
 def test_workers_leave_their_imports_out_of_garbage_collections(spark: "SparkSession") -> None:
