@@ -289,11 +289,11 @@ def read_server(work: str, server: Server, since: float | None, until: float) ->
     for runs in answered:
         by_cluster.setdefault(runs.cluster, []).append(runs)
     for cluster, own in by_cluster.items():
-        _write(Path(work, RUNS, _folder(cluster), name), _table(*_numbered(*_rows_of_runs(own))))
+        _write(Path(work, RUNS, _folder(cluster), name), _table(*_numbered(*rows_of_runs(own))))
     return ""
 
 
-def _rows_of_runs(all_runs: Sequence[Runs]) -> tuple[list[SeriesKey], Rows]:
+def rows_of_runs(all_runs: Sequence[Runs]) -> tuple[list[SeriesKey], Rows]:
     """Cut runs at midnight."""
     numbers: dict[SeriesKey, int] = {}
     pieces = []

@@ -13,7 +13,10 @@ from advisor.__main__ import main
 from advisor.errors import InputError
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory
+from advisor.learning.metric_names import Metric
 from advisor.learning.prometheus_api import AnsweredServer, server_at
+from advisor.learning.stages import DAY_MS, rows_of_runs
+from advisor.learning.transitions import Runs
 from advisor.learning.typed_events import moment
 from certificates import authority
 from command_line import one_sentence
@@ -304,6 +307,29 @@ def test_what_goes_to_a_folder_says_the_same(step_s: float, tmp_path: Path) -> N
     assert direct.seen == staged.seen
     assert [gap.broker for gap in direct.gaps] == [gap.broker for gap in staged.gaps]
     assert direct.years == pytest.approx(staged.years, rel=1e-6)
+
+
+def test_runs_of_a_server_end_at_midnight() -> None:
+    """Each sample is in one row, on its day; a day of none has no row."""
+    step, first = 30.0, BEGIN + DAY - 75.0
+    lengths = np.array([1, 2, 2 * round(DAY / step) + 6, 3])
+    firsts = np.array([first - 600.0, first - 60.0, first + 15.0, BEGIN + 5.0 * DAY - 30.0])
+    lasts = firsts + step * (lengths - 1)
+    values = np.arange(4.0)
+    runs = Runs("", "b1", Metric.LEADERS, step, firsts, lasts, lengths, values)
+    keys, rows = rows_of_runs([runs])
+    assert [(key.target, key.metric) for key in keys] == [("b1", Metric.LEADERS.value)]
+    samples = [
+        round(1000.0 * (start + step * number))
+        for start, length in zip(firsts, lengths, strict=True)
+        for number in range(length)
+    ]
+    days, counts = np.unique(np.array(samples) // DAY_MS, return_counts=True)
+    assert (rows.firsts // DAY_MS == rows.lasts // DAY_MS).all()
+    for day, count in zip(days, counts, strict=True):
+        assert rows.counts[rows.firsts // DAY_MS == day].sum() == count
+    assert set(rows.firsts) | set(rows.lasts) <= set(samples)
+    assert rows.counts.sum() == len(samples)
 
 
 @pytest.mark.parametrize("after", [1, 7, 23, 40])
