@@ -70,10 +70,10 @@ def error_name(code: int) -> str | None:
 def _receive(connection: socket.socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
+        received = connection.recv(size - len(data))
+        if not received:
             raise ConnectionError("the broker closed the connection")
-        data += part
+        data += received
     return bytes(data)
 
 

@@ -74,8 +74,8 @@ class Quorum:
         """
         waiting, self.waiting = self.waiting, frozenset()
         if self._is_kraft:
-            known = self._reader.fencings()
-            self._fenced_before = {broker: known.count(broker) for broker in waiting}
+            fencings = self._reader.fencings()
+            self._fenced_before = {broker: fencings.count(broker) for broker in waiting}
         else:
             for broker in waiting:
                 self._cluster.kill(broker)
@@ -89,9 +89,9 @@ class Quorum:
 
     def rejoining(self) -> frozenset[int]:
         """Return brokers of KRaft whose last life the controller has not fenced yet."""
-        known = self._reader.fencings() if self._fenced_before and self.running else ()
+        fencings = self._reader.fencings() if self._fenced_before and self.running else ()
         for broker, times in list(self._fenced_before.items()):
-            if known.count(broker) > times:
+            if fencings.count(broker) > times:
                 del self._fenced_before[broker]
         return frozenset(self._fenced_before)
 
@@ -117,8 +117,8 @@ class FlushedOffsets:
     def clamp(self, copies: Mapping[ReplicaKey, Log]) -> None:
         """Drop records truncated since; if rewritten, they are unflushed."""
         for name, runs in self._parts.items():
-            kept = common_prefix_length(runs, copies.get(name, EMPTY).runs)
-            self._parts[name] = logs.records(Log(runs), 0, kept)
+            length = common_prefix_length(runs, copies.get(name, EMPTY).runs)
+            self._parts[name] = logs.records(Log(runs), 0, length)
 
     def records(self, name: ReplicaKey) -> int:
         """Return the number of records of a replica that a power failure preserves."""

@@ -132,10 +132,10 @@ def run_in_session(
         most_tasks = _MOST_TASKS_PER_CORE * cores if by_block else len(wave)
         tasks = partitions or min(len(wave), most_tasks)
         with in_one_sentence(session, checkpoint), cancelled_if_interrupted(context):
-            found = _run_wave(session, jobs, wave, checkpoint, tasks, runner, by_block)
-        done += found
+            records = _run_wave(session, jobs, wave, checkpoint, tasks, runner, by_block)
+        done += records
         left -= sum(parcel.seconds for parcel in wave)
-        on_records(found, left)
+        on_records(records, left)
     return done
 
 
@@ -170,15 +170,18 @@ def _run_wave(
     context = session.sparkContext
     here = writes_files_itself(context, checkpoint)
     runs = {span.run for parcel in wave for span in parcel.spans}
-    some = [job for job in jobs if job.run in runs]
-    shared = context.broadcast(({job.run: packed_plan(job.plan) for job in some}, wave))
+    jobs_of_wave = [job for job in jobs if job.run in runs]
+    shared = context.broadcast(({job.run: packed_plan(job.plan) for job in jobs_of_wave}, wave))
     frame = _frame(session, shared, checkpoint if here else None, tasks, runner, by_block)
     if here or checkpoint is None:
-        found = [Record(run, first, n, bytes(rows)) for run, first, n, rows, _ in frame.collect()]
+        rows = frame.collect()
+        records = [
+            Record(run, first, count, bytes(packed)) for run, first, count, packed, _ in rows
+        ]
     else:
-        found = _through_spark(session, frame, checkpoint, some, wave)
+        records = _through_spark(session, frame, checkpoint, jobs_of_wave, wave)
     shared.destroy()
-    return found
+    return records
 
 
 def _through_spark(
@@ -189,14 +192,14 @@ def _through_spark(
     wave: Sequence[Parcel],
 ) -> list[Record]:
     checkpoints.append_with_spark(frame, checkpoint)
-    found = checkpoints.read_records_with_spark(session, checkpoint, jobs, ignore)
+    records = checkpoints.read_records_with_spark(session, checkpoint, jobs, ignore)
     wanted = {
         (span.run, block.index) for parcel in wave for span in parcel.spans for block in span.blocks
     }
-    kept = [record for record in found if not wanted.isdisjoint(_named(record))]
-    if not wanted.issubset(block for record in kept for block in _named(record)):
+    of_wave = [record for record in records if not wanted.isdisjoint(_named(record))]
+    if not wanted.issubset(block for record in of_wave for block in _named(record)):
         raise AdvisorError(f"blocks written to {checkpoint} cannot be read; name another place")
-    return kept
+    return of_wave
 
 
 def _named(record: Record) -> list[tuple[str, int]]:
@@ -286,10 +289,10 @@ def in_one_sentence(session: SparkSession, checkpoint: str | None) -> Iterator[N
             raise AdvisorError(message[1]) from error
         if not has_ended(session.sparkContext):
             raise
-        kept = "" if checkpoint is None else f", and {checkpoint} keeps the finished blocks"
+        keeps = "" if checkpoint is None else f", and {checkpoint} keeps the finished blocks"
         raise AdvisorError(
             f"Spark's Java process ended while it sampled{log_words()}; repeat the call: it starts "
-            f"a new one{kept}"
+            f"a new one{keeps}"
         ) from error
 
 

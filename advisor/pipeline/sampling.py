@@ -43,9 +43,9 @@ class _Run:
 
     def add(self, records: Sequence[Record], _left: float) -> None:
         """Take the rows of finished blocks."""
-        found = rows_of(self.job, records)
-        self._rows |= found
-        self._on_rows([*found.values()])
+        rows = rows_of(self.job, records)
+        self._rows |= rows
+        self._on_rows([*rows.values()])
 
     def _is_enough(self) -> bool:
         return self._should_stop(len(self.unbroken()))
