@@ -62,23 +62,26 @@ def too_busy(seen: str) -> TooBusyError:
     )
 
 
-class ExpectedServing:
-    """The brokers that must still be serving: no fault was injected since they last served."""
+class ExpectedSessions:
+    """Sessions that must go on: no fault was injected since their brokers were seen serving."""
 
     def __init__(self) -> None:
-        self._brokers: frozenset[int] = frozenset()
+        self._sessions: dict[int, int] = {}
 
     def disturb(self, broker: int) -> None:
-        """Stop expecting a broker to serve; a fault is injected."""
-        self._brokers -= {broker}
+        """Stop expecting a broker's session to go on; a fault is injected."""
+        self._sessions.pop(broker, None)
 
-    def check(self, serving: Collection[int], live: Collection[int]) -> None:
-        """Compare with the brokers that are unfenced, and those that run and are not isolated."""
-        lost = self._brokers - set(serving)
+    def check(self, sessions: Mapping[int, int], live: Collection[int]) -> None:
+        """Compare with the sessions of brokers now; those that run and are reached are ``live``.
+
+        A broker that lost its session and has another has left its ISRs in between.
+        """
+        lost = [b for b, number in self._sessions.items() if sessions.get(b) != number]
         if lost:
             names = ", ".join(map(str, sorted(lost)))
             raise too_busy(f"broker {names} was fenced and nothing had been done to it")
-        self._brokers |= frozenset(serving) & frozenset(live)
+        self._sessions |= {b: number for b, number in sessions.items() if b in live}
 
 
 class RealSimulation(Simulation):
@@ -101,7 +104,7 @@ class RealSimulation(Simulation):
         self._faults = FaultInjector(cluster, time_scale, self._replica_logs)
         self._quiescent = False
         self._next_value = 0
-        self._expected_serving = ExpectedServing()
+        self._expected_sessions = ExpectedSessions()
 
     def close(self) -> None:
         """Close connections; the brokers keep running."""
@@ -127,7 +130,7 @@ class RealSimulation(Simulation):
         running = frozenset(b for b in self.cluster.brokers if self.cluster.running(b))
         faults = self._faults.open_faults()
         healthy = running - faults.isolated - faults.waiting - faults.stopping
-        self._expected_serving.check(controller.serving, healthy)
+        self._expected_sessions.check(controller.sessions, healthy)
         known = [(p.topic, p.number) for p in self.state.partitions]
         registrations = {
             name: controller.registrations[name]
@@ -165,7 +168,7 @@ class RealSimulation(Simulation):
             raise InputError(f"real brokers cannot be told to {type(event).__name__}")
         self._quiescent = False
         for broker in self._struck(event):
-            self._expected_serving.disturb(broker)
+            self._expected_sessions.disturb(broker)
         error = None
         if handler is None:
             self._inject(event)
@@ -186,6 +189,8 @@ class RealSimulation(Simulation):
 
     def _struck(self, event: Any) -> Sequence[int]:
         """Return the brokers whose sessions an event may end."""
+        if isinstance(event, ev.StopQuorum | ev.StartQuorum) and not self.settings.kraft:
+            return ()  # ZooKeeper gives every session its full time when it starts.
         if isinstance(event, ev.KillController | ev.StopQuorum | ev.StartQuorum):
             return self.cluster.brokers
         if isinstance(event, ev.Wipe):

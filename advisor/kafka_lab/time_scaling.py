@@ -16,6 +16,9 @@ from advisor.protocol.simulation.state import Settings
 
 # Enough to separate producer timeouts from the lag timeout even on a loaded machine.
 _LONG_LAG_MS = 6_000
+# A broker is back within a second or two of ZooKeeper's start on an idle machine; a session that
+# ends meanwhile is another story.
+_SESSION_OVER_ZOOKEEPER_RESTART_MS = 9_000
 _MIN_REQUEST_TIMEOUT_MS = 500
 # Default unclean.leader.election.interval.ms of KRaft.
 _UNCLEAN_INTERVAL_MS = 300_000
@@ -73,7 +76,8 @@ def time_scale_for(scenario: Scenario, settings: Settings) -> TimeScale:
     """Return the time scale that a scenario needs.
 
     A scenario with ``!wait`` depends on Kafka's real timeouts and gets them. If it sets producer
-    timeouts, the lag timeout is long enough to distinguish them.
+    timeouts, the lag timeout is long enough to distinguish them. If it stops ZooKeeper, sessions
+    are long enough to outlive its restart.
     """
     verbs = {(command.verb, command.waits) for command in scenario.commands}
     sets_timeouts = any(
@@ -89,6 +93,8 @@ def time_scale_for(scenario: Scenario, settings: Settings) -> TimeScale:
         timeouts = ClusterTimeouts(settings.session_timeout_ms, settings.lag_ms)
     elif sets_timeouts:
         timeouts = ClusterTimeouts(replica_lag_time_max_ms=_LONG_LAG_MS)
+    elif not settings.kraft and ("stop-quorum", True) in verbs:
+        timeouts = ClusterTimeouts(_SESSION_OVER_ZOOKEEPER_RESTART_MS)
     else:
         timeouts = ClusterTimeouts()
     return TimeScale(timeouts, settings.lag_ms, unclean_interval_ms)

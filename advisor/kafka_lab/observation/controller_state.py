@@ -38,10 +38,18 @@ _CONNECTION_ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class ControllerState:
-    """Registrations of all partitions, and the brokers that are unfenced or have a session."""
+    """Registrations of all partitions, and the brokers that are unfenced or have a session.
+
+    sessions: number of the session of each broker that has one; each of a broker has another.
+    """
 
     registrations: Mapping[PartitionKey, Registration]
-    serving: frozenset[int]
+    sessions: Mapping[int, int]
+
+    @property
+    def serving(self) -> frozenset[int]:
+        """The brokers that are unfenced or have a session."""
+        return frozenset(self.sessions)
 
 
 class MetadataLog:
@@ -58,7 +66,7 @@ class MetadataLog:
         self._next_byte: dict[Path, int] = {}
         self._names: dict[bytes, str] = {}
         self._partitions: dict[PartitionKey, Registration] = {}
-        self._serving: set[int] = set()
+        self._sessions: dict[int, int] = {}
         self.history: list[tuple[int, Record]] = []
 
     def read(self) -> ControllerState:
@@ -71,7 +79,7 @@ class MetadataLog:
                     if record is not None:
                         self.history.append((batch.timestamp_ms, record))
                         self._apply(record)
-        return ControllerState(dict(self._partitions), frozenset(self._serving))
+        return ControllerState(dict(self._partitions), dict(self._sessions))
 
     def fencings(self) -> Sequence[int]:
         """Return every broker that was fenced, in order."""
@@ -101,9 +109,9 @@ class MetadataLog:
         elif isinstance(record, ElrClear):
             self._clear_elr(record.name)
         elif record.fenced:
-            self._serving.discard(record.broker)
+            self._sessions.pop(record.broker, None)
         else:
-            self._serving.add(record.broker)
+            self._sessions.setdefault(record.broker, len(self.history))
 
     def _clear_elr(self, name: str) -> None:
         """Apply ``ReplicationControlManager.removeTopicElrs``: partitions with an ELR only."""
@@ -138,10 +146,10 @@ class _ZooKeeperReader:
 
     def read(self) -> ControllerState:
         """Return the current state."""
-        found = {}
+        registrations = {}
         for topic in self._children("/brokers/topics"):
-            found.update(self._topic(topic))
-        return ControllerState(found, frozenset(int(b) for b in self._children("/brokers/ids")))
+            registrations.update(self._topic(topic))
+        return ControllerState(registrations, self._sessions())
 
     def fencings(self) -> Sequence[int]:
         """ZooKeeper does not record them."""
@@ -151,6 +159,11 @@ class _ZooKeeperReader:
         """Close the connection."""
         self._client.stop()
         self._client.close()
+
+    def _sessions(self) -> dict[int, int]:
+        brokers = self._children("/brokers/ids")
+        stats = {broker: self._client.exists(f"/brokers/ids/{broker}") for broker in brokers}
+        return {int(broker): stat.czxid for broker, stat in stats.items() if stat is not None}
 
     def _topic(self, topic: str) -> dict[PartitionKey, Registration]:
         assigned, _ = self._read(f"/brokers/topics/{topic}")

@@ -10,7 +10,7 @@ from advisor.kafka_lab.observation import quiescence
 from advisor.kafka_lab.observation.controller_state import ControllerState
 from advisor.kafka_lab.observation.quiescence import OpenFaults, pending_work, wait_until_quiescent
 from advisor.kafka_lab.observation.snapshot import Snapshot, state_from_snapshot
-from advisor.kafka_lab.real_simulation import ExpectedServing, TooBusyError
+from advisor.kafka_lab.real_simulation import ExpectedSessions, TooBusyError
 from advisor.protocol.log.leader_epoch_cache import EpochStart
 from advisor.protocol.log.replica_log import Log, Run
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
@@ -28,7 +28,7 @@ RECORD = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=1)
 def reading(record=RECORD, logs=None, hw: int | None = 10, running=ALL, serving=ALL) -> Snapshot:
     copies = {1: FULL, 2: FULL, 3: FULL} | (logs or {})
     return Snapshot(
-        ControllerState({("t", 0): record}, serving),
+        ControllerState({("t", 0): record}, dict.fromkeys(serving, 1)),
         {(broker, "t", 0): log for broker, log in copies.items()},
         {("t", 0): hw},
         running,
@@ -215,19 +215,27 @@ def test_unresponsive_leader_has_no_high_watermark():
 
 def test_fencing_without_a_fault_is_an_error():
     """A broker that is fenced without an injected fault invalidates the run."""
-    steady = ExpectedServing()
-    steady.check({1, 2}, {1, 2})
+    expected = ExpectedSessions()
+    expected.check({1: 11, 2: 12}, {1, 2})
     with pytest.raises(TooBusyError, match="broker 2"):
-        steady.check({1}, {1, 2})
+        expected.check({1: 11}, {1, 2})
+
+
+def test_another_session_without_a_fault_is_an_error():
+    """A broker that was fenced and serves again has another session, which is as bad."""
+    expected = ExpectedSessions()
+    expected.check({1: 11, 2: 12}, {1, 2})
+    with pytest.raises(TooBusyError, match="broker 2"):
+        expected.check({1: 11, 2: 13}, {1, 2})
 
 
 def test_fencing_after_a_fault_is_expected():
     """After a fault a broker may be fenced; once it serves again it must keep serving."""
-    steady = ExpectedServing()
-    steady.check({1, 2}, {1, 2})
-    steady.disturb(2)
-    steady.check({1, 2}, {1})
-    steady.check({1}, {1})
-    steady.check({1, 2}, {1, 2})
+    expected = ExpectedSessions()
+    expected.check({1: 11, 2: 12}, {1, 2})
+    expected.disturb(2)
+    expected.check({1: 11, 2: 12}, {1})
+    expected.check({1: 11}, {1})
+    expected.check({1: 11, 2: 13}, {1, 2})
     with pytest.raises(TooBusyError):
-        steady.check({1}, {1, 2})
+        expected.check({1: 11}, {1, 2})
