@@ -89,3 +89,14 @@ def test_narrowing_is_the_share_of_the_variance() -> None:
     assert narrowing(narrow, cost) == pytest.approx(0.2, abs=0.05)
     assert narrowing(generator.normal(size=4_096), cost) < 0.01
     assert narrowing(wide, np.ones(4_096)) == 0.0
+
+
+def test_a_number_that_explains_nothing_narrows_nothing_in_most_draws() -> None:
+    """What the parabola fits of pure chance is subtracted: few draws seem to explain a share."""
+    generator = np.random.default_rng(6)
+    shares = [
+        narrowing(generator.normal(size=128), np.exp(generator.normal(size=128)))
+        for _ in range(200)
+    ]
+    assert sum(share == 0.0 for share in shares) > 100
+    assert np.median(shares) == 0.0

@@ -56,7 +56,8 @@ def parse_confluent_cli(text: str, source: str) -> Cluster:
                 rows.stated[name] = number_of(count, "the count of partitions")
         elif cells.keys() >= _REPLICA:
             replicas.setdefault((name, cells["partition"]), []).append(line)
-        elif topic:
+        # Lines of the summary, such as "Internal", where another output runs into this one.
+        elif topic and cells["name"][:1].islower():
             rows.configs.setdefault(topic, {})[cells["name"]] = cells["value"]
     rows.rows += _of_replicas(replicas, rows)
     return rows.cluster(source)

@@ -283,6 +283,9 @@ def test_goals_are_judged_at_their_limit() -> None:
         "loss_probability_per_year": True
     }
     assert decades_short(goals, {"loss_probability_per_year": 1e-4}) == pytest.approx(2.0)
+    none_refused = Goals(records_refused_per_year=0.0)
+    assert decades_short(none_refused, {"records_refused_per_year": 1e-9}) == 20.0
+    assert decades_short(none_refused, {"records_refused_per_year": 0.0}) == 0.0
     both = judge(Goals(survive="rack"), {}, Survival(1, False, True, True))
     assert both == {"survive_without_loss": False, "survive_writable": True}
 

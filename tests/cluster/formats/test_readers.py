@@ -104,6 +104,14 @@ def test_a_text_that_ends_in_a_line_says_what_may_be_cut(file, end, words):
     assert words is None or words in notes
 
 
+def test_a_line_of_the_summary_is_no_setting():
+    """Where another output of the Confluent CLI runs into a table of settings."""
+    text = text_of("ccloud-2019.txt").rstrip("\n")
+    (topic,) = load_cluster(f"{text}\n| Internal | false |\n").topics
+    assert topic.configs["min.insync.replicas"] == "2"
+    assert "Internal" not in topic.configs
+
+
 def test_resources_are_the_same_as_json_and_as_yaml():
     """Numbers and truth values are texts in both, as Kafka has them."""
     as_json = load_cluster(FOLDER / "strimzi-node-ids.json")

@@ -121,3 +121,35 @@ def test_an_eligible_replica_leads_only_if_the_isr_is_empty(
     rules = rules_for("4.1", "kraft", True)
     chosen = election.choose(without, isr, elr, {2, 3}, election.ONLINE, rules)
     assert chosen == (leader, False)
+
+
+ZOOKEEPER = Policy(min_isr=1, unclean=False, rules=rules_for("3.9", "zookeeper", False))
+
+
+def test_before_a_broker_stops_only_a_replica_in_sync_takes_over() -> None:
+    """Under ZooKeeper: a live follower outside the ISR never does; the leader then stays."""
+    behind = Registration(replicas=(1, 2, 3), isr=(1, 3), leader=1)
+    stopping = controller.broker_stopping(behind, 1, frozenset({2, 3}), ZOOKEEPER)
+    assert (stopping.leader, stopping.isr) == (3, (3,))
+    alone = Registration(replicas=(1, 2, 3), isr=(1,), leader=1)
+    assert controller.broker_stopping(alone, 1, frozenset({2, 3}), ZOOKEEPER) is alone
+
+
+@pytest.mark.parametrize(("order", "last"), [(None, 3), ((3, 2), 2), ((2, 9, 3), 3)])
+def test_a_new_zookeeper_controller_keeps_the_last_dead_member_that_it_comes_to(
+    order: tuple[int, ...] | None, last: int
+) -> None:
+    """Dead members leave the ISR by id, or in the order that is given; the last one stays."""
+    dead = Registration(replicas=(1, 2, 3), isr=(2, 3), leader=2)
+    started = controller.controller_started(dead, frozenset({1}), ZOOKEEPER, order)
+    assert (started.leader, started.isr) == (NO_LEADER, (last,))
+
+
+@pytest.mark.parametrize(("live", "leader"), [({1, 4}, 1), ({4}, 4), (set(), NO_LEADER)])
+def test_a_reassignment_under_zookeeper_ends_with_a_leader_that_is_alive(
+    live: set[int], leader: int
+) -> None:
+    """A leader of the target stays unless it is dead; then the next one in sync leads, if any."""
+    moving = Registration((1, 4, 3), isr=(1, 3, 4), leader=1, adding=(4,), removing=(3,))
+    ended = reassignment.zookeeper_finish(moving, frozenset(live))
+    assert (ended.replicas, ended.isr, ended.leader) == ((1, 4), (1, 4), leader)
