@@ -157,6 +157,13 @@ def test_a_tick_keeps_away_from_the_lane_of_zero() -> None:
     assert lane - max(others) >= 0.15 * (axis.top - axis.bottom)
 
 
+def test_an_axis_has_no_room_for_more_than_certainty() -> None:
+    """Below a probability of 1 there is the padding of the axis and no part of a decade."""
+    axis = nines_axis([Estimated(1.0, 1.0, 1.0)], loss_label)
+    assert -0.05 <= axis.bottom <= 0.0
+    assert axis.at(1.0) == 0.0
+
+
 def test_an_interval_widens_the_axis() -> None:
     """The axis covers the ends of an interval, not only the value."""
     axis = nines_axis([Estimated(1e-6, 1e-9, 1e-3)], loss_label)

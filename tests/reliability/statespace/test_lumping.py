@@ -60,6 +60,16 @@ def test_only_the_last_two_change_places_if_their_racks_are_alike(racks, last):
     assert not any(lumping.slot_classes(*ask(racks, Config(replication_factor=len(racks)), model)))
 
 
+@pytest.mark.parametrize(("racks", "next_leader"), [((0, 1, 2), False), ((0, 1, 1, 2), True)])
+def test_followers_that_lag_have_an_error_of_their_own(racks, next_leader):
+    """Under clean elections it is added to that of the next leader's rack."""
+    config = Config(replication_factor=len(racks))
+    without = lumping._NEXT_LEADER if next_leader else 0.0
+    for kept, lags in ((("broker.crash",), 0.0), (("broker.crash", "broker.lag"), 1.0)):
+        stated = lumping.lumping_error(*ask(racks, config, only("single_rack", kept)))
+        assert stated == without + lags * lumping._LAGGING_LEADER
+
+
 @pytest.mark.parametrize("factor", [1.0, 50.0])
 @pytest.mark.parametrize(
     ("card", "kept"),
