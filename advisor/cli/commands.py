@@ -13,6 +13,7 @@ import click
 from advisor import __version__
 from advisor.cli import play, text
 from advisor.cli.options import (
+    CARD,
     CHECKPOINT,
     CLUSTER,
     CONFIG,
@@ -294,7 +295,9 @@ def report(
 
 @advisor.command(short_help="Narrow a card by what your cluster has seen.")
 @click.argument("sources", nargs=-1)
-@click.option("--prior", required=True, help="Failure-model card to begin with: a name or a path.")
+@click.option(
+    "--prior", type=CARD, required=True, help="Failure-model card to begin with: a name or a path."
+)
 @click.option("--output", help="Write the card to this TOML file, for --model of other commands.")
 @with_options(COUNTS)
 @click.option("--cluster", multiple=True, help="What to judge, as for audit; repeatable.")

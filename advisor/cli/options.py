@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from advisor.catalog import model_names
 from advisor.errors import InputError
 from advisor.reliability import measure_table
 
@@ -16,13 +17,33 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class _CardName(click.ParamType):
+    """A shipped failure-model card or a path; who names none is told which there are."""
+
+    name = "text"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
+        """See `click.ParamType`."""
+        del param, ctx
+        *others, last = model_names()
+        return (
+            "Name the failure-model card that is nearest to your cluster: "
+            f"{', '.join(others)} or {last} (advisor cards tells them apart)"
+        )
+
+
+CARD = _CardName()
 CLUSTER = (
     # Several files describe one cluster together.
     click.argument("cluster", nargs=-1, required=True),
     click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
     click.option("--controllers", help="Racks of the controllers, in the same forms."),
     click.option(
-        "--model", required=True, help="Card of what breaks and how often: a name or a path."
+        "--model",
+        type=CARD,
+        required=True,
+        help="Card of what breaks and how often: a name or a path.",
     ),
     click.option("--kafka-version", help='Such as "4.1"; overrides what the cluster says.'),
     click.option("--mode", help="kraft or zookeeper, where the cluster does not say it."),
