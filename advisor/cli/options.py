@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _CardName(click.ParamType):
+class _CardName(click.types.StringParamType):
     """A shipped failure-model card or a path; who names none is told which there are."""
-
-    name = "text"
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
         """See `click.ParamType`."""
