@@ -27,6 +27,7 @@ from advisor.cli.options import (
     PRODUCER,
     with_controller,
     with_options,
+    with_settings_given,
 )
 from advisor.cli.terminal import emit, say
 from advisor.cli.verdict_text import columns_of_terminal
@@ -162,6 +163,7 @@ def recommend(
     from advisor.advice.recommendations.recommendation import rendered_files
 
     described, model = _cluster_and_model(cluster, options)
+    described = _with_settings_given(described, options)
     recommendation = run_recommend(
         described,
         model,
@@ -273,6 +275,7 @@ def report(
     if checkpoint is not None and not sampled_years:
         raise InputError("--checkpoint is for --sampled-years; give both, or neither.")
     described, model = _cluster_and_model(cluster, options)
+    described = _with_settings_given(described, options)
     goals, load, version = _goals(options), _workload(options, described), options["kafka_version"]
     current = _config(described, options) if _settings(options) else None
     recommendation = run_recommend(
@@ -457,6 +460,14 @@ def _print_notes_of_live_cluster(described: Cluster) -> None:
     if described.observed is not None:
         for note in described.notes:
             say(note)
+
+
+def _with_settings_given(described: Cluster, options: dict[str, Any]) -> Cluster:
+    """The cluster with what options say of its topics; what they cannot say goes to stderr."""
+    described, unused = with_settings_given(described, options)
+    for sentence in unused:
+        say(sentence)
+    return described
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

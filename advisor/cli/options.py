@@ -10,6 +10,7 @@ import click
 
 from advisor.catalog import model_names
 from advisor.errors import InputError
+from advisor.formatting import counted
 from advisor.reliability import measure_table
 
 if TYPE_CHECKING:
@@ -167,3 +168,40 @@ def with_controller(cluster: Cluster, options: dict[str, Any]) -> Cluster:
             raise InputError(f"--elr {elr}: write on or off.")
         stated["eligible_leader_replicas"] = elr == "on"
     return replace(cluster, **stated)
+
+
+# Options that say what topics have where a description does not.
+_OF_TOPICS = {"min_isr": "min.insync.replicas", "unclean": "unclean.leader.election.enable"}
+
+
+def with_settings_given(
+    cluster: Cluster, options: dict[str, Any]
+) -> tuple[Cluster, tuple[str, ...]]:
+    """Give topics that state none the settings of the options; say which options are not used."""
+    if not cluster.topics:
+        return cluster, ()
+    unused = []
+    if options.get("rf") is not None:
+        unused.append(f"--rf {options['rf']} is not used: every topic has the replicas described.")
+    for option, key in _OF_TOPICS.items():
+        value = options.get(option)
+        if value is None:
+            continue
+        written = str(value).lower()
+        without = [topic for topic in cluster.topics if key not in topic.configs]
+        if not without:
+            unused.append(f"{key}={written} is not used: every topic states its own.")
+            continue
+        names = {topic.name for topic in without}
+        topics = tuple(
+            replace(topic, configs={**topic.configs, key: written})
+            if topic.name in names
+            else topic
+            for topic in cluster.topics
+        )
+        note = (
+            f"{key}={written}, as the option says, was taken for {counted(len(without), 'topic')} "
+            "without a value in the description."
+        )
+        cluster = replace(cluster, topics=topics, notes=(*cluster.notes, note))
+    return cluster, tuple(unused)

@@ -67,6 +67,25 @@ def test_evaluate_says_whose_settings_it_used(
     assert "are those of topic" not in capsys.readouterr().out
 
 
+def test_options_say_what_topics_have_where_the_description_does_not(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A min ISR that is given holds for topics without one; one that cannot be used is said."""
+    bare = LINE.format(leader=1, isr="1,2,3", replicas="1,2,3")
+    options = ["--model", card, "--no-how-sure", "--min-isr"]
+    assert main(["recommend", describe(tmp_path, bare), *options, "3", "--json"]) == 0
+    (action,) = json.loads(capsys.readouterr().out)["verdict"]["actions"]
+    assert action["today"] == "RF 3, min ISR 3, acks=all"
+    assert main(["recommend", good(tmp_path), *options, "3", "--rf", "5", "--json"]) == 0
+    told = capsys.readouterr()
+    (action,) = json.loads(told.out)["verdict"]["actions"]
+    assert action["today"] == "RF 3, min ISR 2, acks=all"
+    assert told.err.splitlines() == [
+        "--rf 5 is not used: every topic has the replicas described.",
+        "min.insync.replicas=3 is not used: every topic states its own.",
+    ]
+
+
 def test_recommend_prints_the_verdict_and_on_demand_the_rest(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
