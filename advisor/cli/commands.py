@@ -77,7 +77,9 @@ def evaluate(cluster: tuple[str, ...], as_json: bool, **options: Any) -> None:
     load, notes = _load_and_notes(options, described)
     result = run_evaluate(described, config, model, load)
     if as_json:
-        emit(text.json({**result.to_dict(), "dependents": result.dependents().to_dict()}))
+        verdict = text.verdict_of(result).to_dict()
+        dependents = result.dependents().to_dict()
+        emit(text.json({"verdict": verdict, **result.to_dict(), "dependents": dependents}))
     else:
         emit(text.evaluation(result, notes, columns_of_terminal()))
 

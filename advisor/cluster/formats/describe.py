@@ -60,6 +60,8 @@ _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 # Bold or code in Markdown, around a setting that its author points at; `*` is a value of some.
 _EMPHASIS = re.compile(r"\*{2,}|`")
 _EMPHASISED = re.compile(r"(^|,)\s*\*([A-Za-z][\w.-]*=[^,*]*)\*(?=,|$)")
+# What an author writes behind a line: `Isr: 1,2  <-- 3 is down`, `# 3 is down`.
+_COMMENT = re.compile(r"\s(?:#|//|<[-=]|[\u2190\u21d0]).*")
 # What decides about records is never a part of the value of another setting.
 _HIDDEN = re.compile(r"(min\.insync\.replicas|unclean\.leader\.election\.enable)\s*[=:]")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
@@ -252,6 +254,8 @@ def _plain_ids(text: str) -> tuple[int, ...]:
 def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | None:
     """Parse the labels of one line; None if it is prose, a prompt or a comment."""
     where = f"{source}:{number}"
+    if _LAST.search(line):  # it is a partition's
+        line = _COMMENT.sub("", _EMPHASIS.sub("", line))
     matches = list(_LABEL.finditer(line))
     configs = next((match for match in matches if match[1].lower() == "configs"), None)
     if configs is not None:

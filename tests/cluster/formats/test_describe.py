@@ -203,6 +203,24 @@ def test_several_topics_and_any_order_are_read():
 
 
 @pytest.mark.parametrize(
+    ("written", "behind"),
+    [
+        ("1,2", "  <-- broker 3 is down"),
+        ("1,2", " # 3, which is down"),
+        ("1,2", " \u2190 3"),
+        ("**1,2**", ""),
+        ("`1,2`", ""),
+    ],
+)
+def test_what_an_author_adds_to_a_line_is_no_part_of_it(written, behind):
+    """Comments behind a partition's line and emphasis in it are not read as brokers."""
+    line = "Topic: t\tPartition: {}\tLeader: 1\tReplicas: 1,2,3\tIsr: {}{}\n"
+    text = line.format(0, written, behind) + line.format(1, "1,2", "")
+    first, second = load_cluster(text).topics[0].partitions
+    assert first.isr == second.isr == (1, 2)
+
+
+@pytest.mark.parametrize(
     ("text", "configs"),
     [
         ("", {}),
