@@ -6,7 +6,15 @@ import pytest
 
 from advisor.cluster import load_cluster
 from advisor.errors import AdvisorError
-from corpus import FOLDER, Entry, brokers_in_short, entries, topics_in_short, try_mutations
+from corpus import (
+    FOLDER,
+    Entry,
+    brokers_in_short,
+    entries,
+    refusal,
+    topics_in_short,
+    try_mutations,
+)
 
 ENTRIES = entries()
 
@@ -25,6 +33,16 @@ def test_a_public_output_is_read_as_stated_or_refused(entry: Entry) -> None:
     assert cluster.kafka_version == entry.kafka_version
     said = " ".join((*cluster.remarks, *cluster.notes))
     assert [words for words in entry.says if words not in said] == []
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.file)
+def test_a_number_of_thousands_of_digits_is_refused_anywhere(entry: Entry) -> None:
+    """Read or refused in one short sentence, whichever number of the output it stands for."""
+    numbers = [*re.finditer(r"\d+", entry.text)]
+    for number in numbers[:: max(1, len(numbers) // 30)]:
+        for digits in ("9" * 5_000, "0" * 5_000):
+            changed = f"{entry.text[: number.start()]}{digits}{entry.text[number.end() :]}"
+            assert len(refusal(changed)) < 600
 
 
 def test_every_file_of_the_corpus_has_its_source_and_every_entry_its_file() -> None:

@@ -78,16 +78,26 @@ def _ids(brokers: tuple[int, ...]) -> str:
     return ",".join(map(str, brokers))
 
 
+def refusal(text: str) -> str:
+    """Return the one sentence with which a text is refused; "" if it is read."""
+    read = _read(text)
+    return read if isinstance(read, str) else ""
+
+
 def read_or_refused(text: str) -> Cluster | None:
     """Return the cluster of a text; None if it is refused, which must be in one sentence."""
-    sentence = ""
+    read = _read(text)
+    return None if isinstance(read, str) else read
+
+
+def _read(text: str) -> Cluster | str:
     try:
         return load_cluster(text + "\n" if "\n" not in text else text)
     except AdvisorError as error:
         sentence = str(error)
     assert sentence.strip()
     assert "\n" not in sentence
-    return None
+    return sentence
 
 
 # Sentences that say that something may be missing.

@@ -24,7 +24,7 @@ from advisor.errors import InputError
 from advisor.formatting import counted
 from advisor.parsing import read_json, whole_number
 
-_API = re.compile(r"\b([A-Za-z]+)\(\d+\): (?:\d+ to )?(\d+)\b")
+_API = re.compile(r"\b([A-Za-z]+)\(\d+\): (?:\d+ to )?(\d{1,5})\b", re.ASCII)
 # The first release that takes a request in a version: `clients/src/main/resources/common/message`
 # of Apache Kafka, by release. LeaderAndIsr is not listed under KRaft, where 3.4 looks like 3.3.
 _FIRST_WITH = (
@@ -200,8 +200,9 @@ def read_api_versions(text: str, source: str) -> Addition:
     apis: list[list[str]] = []
     for line in text.splitlines():
         match = _BROKER.match(line)
-        if match is not None and match[4] == "(" and whole_number(match[1], MAX_ID) is not None:
-            racks[int(match[1])] = None if match[2] == "null" else match[2]
+        broker = None if match is None else whole_number(match[1], MAX_ID)
+        if match is not None and match[4] == "(" and broker is not None:
+            racks[broker] = None if match[2] == "null" else match[2]
             apis.append([])
         if apis:
             apis[-1].append(line)

@@ -139,7 +139,7 @@ def _of_replicas(replicas: Mapping[tuple[str, str], Sequence[_Line]], rows: Rows
         leaders = [line.cells["broker"] for line in lines if line.cells["leader"] == "true"]
         if len(leaders) != 1:
             raise InputError(
-                f"{where}: partition {index} of topic {shown(topic)} has "
+                f"{where}: partition {index[:20]} of topic {shown(topic)} has "
                 f"{'no leader' if not leaders else 'two leaders'} in this table; lines may be "
                 "missing: run kafka-topics.sh --describe"
             )

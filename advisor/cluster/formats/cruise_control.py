@@ -115,7 +115,8 @@ def _from_text(text: str, source: str) -> tuple[Iterator[tuple[Any, ...]], dict[
             ids = [(text or "").strip("[]") for text in (replicas, isr, offline)]
             partitions.append((topic, index, leader, *ids, min_isr, where))
         elif match := _BROKER.match(line):
-            counts[int(match[1])] = int(match[3])
+            broker, replicas = match[1], match[3]
+            counts[number_of(broker, "broker")] = number_of(replicas, "the count of replicas")
         elif line.strip() == "Other Partitions:":
             verbose = True
         elif in_table and line.strip() and not _SECTION.match(line):

@@ -386,7 +386,7 @@ def _outside(line: _Line, observers: int) -> str:
         if broker not in replicas:
             return (
                 f"{line.where}: partition {_number(line, 'Partition')} has broker {broker} as "
-                f"{label} but not in its Replicas {line.values['Replicas']}; {_DAMAGED}"
+                f"{label} but not in its Replicas {','.join(map(str, replicas))}; {_DAMAGED}"
             )
     return ""
 

@@ -43,8 +43,9 @@ def parse_kcat(text: str, source: str) -> Cluster:
     """Return the cluster that `kcat -L` prints."""
     rows = Rows("kcat -L", brokers={})
     said: dict[str, int] = {}
-    topic, topics = "", 0
-    for where, line in _lines(text, source):
+    topic, topics, is_wrapped = "", 0, False
+    for where, line, pieces in _lines(text, source):
+        is_wrapped = is_wrapped or pieces > 1
         if match := _PARTITION.search(line):
             index, leader, replicas, isr = match.groups()
             if not topic:
@@ -72,9 +73,15 @@ def parse_kcat(text: str, source: str) -> Cluster:
             rows.brokers[number_of(match[1] or match[2], "broker")] = None
         elif re.search(r'\bpartition\s+\d+|topic\s+"', line):
             raise InputError(f"{where}: the line is cut; save the whole output of kcat -L again")
-    if text[-1:] not in ("\n", "\r") and rows.rows:
-        rows.notes += may_be_cut(rows.rows[-1])
+    if rows.rows:
+        rows.notes += _cut_notes(rows.rows[-1], text, is_wrapped)
     return _checked(rows, said, topics, source)
+
+
+def _cut_notes(last: Row, text: str, is_wrapped: bool) -> list[str]:
+    if text[-1:] not in ("\n", "\r"):
+        return may_be_cut(last, "The text ends without a line end")
+    return may_be_cut(last, "Lines are wrapped in this text") if is_wrapped else []
 
 
 def _checked(rows: Rows, said: dict[str, int], topics: int, source: str) -> Cluster:
@@ -95,19 +102,20 @@ def _checked(rows: Rows, said: dict[str, int], topics: int, source: str) -> Clus
     return rows.cluster(source)
 
 
-def _lines(text: str, source: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the tool, each joined with what was wrapped from it, and its place."""
-    current, where = "", ""
+def _lines(text: str, source: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the place of each line of the tool, the line joined, and from how many pieces."""
+    current, where, pieces = "", "", 0
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
         plain = re.sub("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff|^(\\s*>)+", "", line).rstrip()
         if _STARTS.search(plain):
             if current:
-                yield where, current
-            current, where = plain.strip(), f"{source}:{number}"
+                yield where, current, pieces
+            current, where, pieces = plain.strip(), f"{source}:{number}", 1
         elif current and _continues(current, plain):
             current += plain.lstrip() if current.endswith((",", " ")) else plain
+            pieces += 1
     if current:
-        yield where, current
+        yield where, current, pieces
 
 
 def _continues(current: str, line: str) -> bool:

@@ -103,8 +103,8 @@ def _java_nodes_as_ids(text: str, rows: Rows, source: str) -> str:
 
     def node(match: re.Match[str]) -> str:
         number, rack, _ = match.groups()
-        if int(number) >= 0 and rack != "null":
-            rows.racks[int(number)] = rack
+        if not number.startswith("-") and rack != "null":
+            rows.racks[number_of(number, "broker")] = rack
         return number
 
     def partition(match: re.Match[str]) -> str:

@@ -147,12 +147,12 @@ def partition_of(
     return partition
 
 
-def may_be_cut(row: Row) -> list[str]:
-    """Say that the ISR of a last line without a line end may have been longer."""
+def may_be_cut(row: Row, why: str) -> list[str]:
+    """Say that the ISR of the last line may have been longer, unless it has all replicas."""
     if set(row.partition.isr) == set(row.partition.replicas):
         return []
     last = f"{row.topic}-{row.partition.index}"
-    return [f"The text ends without a line end: the ISR of {last} may be cut."]
+    return [f"{why}: the ISR of {last} may be cut."]
 
 
 def number_of(value: object, what: str) -> int:

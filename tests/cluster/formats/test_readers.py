@@ -86,6 +86,7 @@ def test_another_line_in_the_settings_of_a_header_is_refused():
     [
         ("describe-strimzi-6275.txt", "Isr: 2,1", "the ISR of hm-topic-2 may be cut"),
         ("kcat-one-behind.txt", "isrs: 1,2,3", None),
+        ("kcat-wrapped.txt", "isrs: 1002\n", "-that-is-rather-long-1 may be cut"),
         ("kcat-one-behind.txt", "isrs: 1,2", "refused"),
         ("strimzi-list.yaml", "partitions: 3", "its last resource may be cut"),
     ],
