@@ -13,6 +13,7 @@ import click
 from advisor import __version__
 from advisor.cli import play, text
 from advisor.cli.options import (
+    CARD,
     CHECKPOINT,
     CLUSTER,
     CONFIG,
@@ -26,6 +27,7 @@ from advisor.cli.options import (
     PRODUCER,
     with_controller,
     with_options,
+    with_settings_given,
 )
 from advisor.cli.terminal import emit, say
 from advisor.cli.verdict_text import columns_of_terminal
@@ -75,7 +77,9 @@ def evaluate(cluster: tuple[str, ...], as_json: bool, **options: Any) -> None:
     load, notes = _load_and_notes(options, described)
     result = run_evaluate(described, config, model, load)
     if as_json:
-        emit(text.json({**result.to_dict(), "dependents": result.dependents().to_dict()}))
+        verdict = text.verdict_of(result).to_dict()
+        dependents = result.dependents().to_dict()
+        emit(text.json({"verdict": verdict, **result.to_dict(), "dependents": dependents}))
     else:
         emit(text.evaluation(result, notes, columns_of_terminal()))
 
@@ -161,6 +165,7 @@ def recommend(
     from advisor.advice.recommendations.recommendation import rendered_files
 
     described, model = _cluster_and_model(cluster, options)
+    described = _with_settings_given(described, options)
     recommendation = run_recommend(
         described,
         model,
@@ -272,6 +277,7 @@ def report(
     if checkpoint is not None and not sampled_years:
         raise InputError("--checkpoint is for --sampled-years; give both, or neither.")
     described, model = _cluster_and_model(cluster, options)
+    described = _with_settings_given(described, options)
     goals, load, version = _goals(options), _workload(options, described), options["kafka_version"]
     current = _config(described, options) if _settings(options) else None
     recommendation = run_recommend(
@@ -294,7 +300,9 @@ def report(
 
 @advisor.command(short_help="Narrow a card by what your cluster has seen.")
 @click.argument("sources", nargs=-1)
-@click.option("--prior", required=True, help="Failure-model card to begin with: a name or a path.")
+@click.option(
+    "--prior", type=CARD, required=True, help="Failure-model card to begin with: a name or a path."
+)
 @click.option("--output", help="Write the card to this TOML file, for --model of other commands.")
 @with_options(COUNTS)
 @click.option("--cluster", multiple=True, help="What to judge, as for audit; repeatable.")
@@ -454,6 +462,14 @@ def _print_notes_of_live_cluster(described: Cluster) -> None:
     if described.observed is not None:
         for note in described.notes:
             say(note)
+
+
+def _with_settings_given(described: Cluster, options: dict[str, Any]) -> Cluster:
+    """The cluster with what options say of its topics; what they cannot say goes to stderr."""
+    described, unused = with_settings_given(described, options)
+    for sentence in unused:
+        say(sentence)
+    return described
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

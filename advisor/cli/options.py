@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from advisor.catalog import model_names
 from advisor.errors import InputError
+from advisor.formatting import counted
 from advisor.reliability import measure_table
 
 if TYPE_CHECKING:
@@ -16,13 +18,31 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class _CardName(click.types.StringParamType):
+    """A shipped failure-model card or a path; who names none is told which there are."""
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
+        """See `click.ParamType`."""
+        del param, ctx
+        *others, last = model_names()
+        return (
+            "Name the failure-model card that is nearest to your cluster: "
+            f"{', '.join(others)} or {last} (advisor cards tells them apart)"
+        )
+
+
+CARD = _CardName()
 CLUSTER = (
     # Several files describe one cluster together.
     click.argument("cluster", nargs=-1, required=True),
     click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
     click.option("--controllers", help="Racks of the controllers, in the same forms."),
     click.option(
-        "--model", required=True, help="Card of what breaks and how often: a name or a path."
+        "--model",
+        type=CARD,
+        required=True,
+        help="Card of what breaks and how often: a name or a path.",
     ),
     click.option("--kafka-version", help='Such as "4.1"; overrides what the cluster says.'),
     click.option("--mode", help="kraft or zookeeper, where the cluster does not say it."),
@@ -148,3 +168,40 @@ def with_controller(cluster: Cluster, options: dict[str, Any]) -> Cluster:
             raise InputError(f"--elr {elr}: write on or off.")
         stated["eligible_leader_replicas"] = elr == "on"
     return replace(cluster, **stated)
+
+
+# Options that say what topics have where a description does not.
+_OF_TOPICS = {"min_isr": "min.insync.replicas", "unclean": "unclean.leader.election.enable"}
+
+
+def with_settings_given(
+    cluster: Cluster, options: dict[str, Any]
+) -> tuple[Cluster, tuple[str, ...]]:
+    """Give topics that state none the settings of the options; say which options are not used."""
+    if not cluster.topics:
+        return cluster, ()
+    unused = []
+    if options.get("rf") is not None:
+        unused.append(f"--rf {options['rf']} is not used: every topic has the replicas described.")
+    for option, key in _OF_TOPICS.items():
+        value = options.get(option)
+        if value is None:
+            continue
+        written = str(value).lower()
+        without = [topic for topic in cluster.topics if key not in topic.configs]
+        if not without:
+            unused.append(f"{key}={written} is not used: every topic states its own.")
+            continue
+        names = {topic.name for topic in without}
+        topics = tuple(
+            replace(topic, configs={**topic.configs, key: written})
+            if topic.name in names
+            else topic
+            for topic in cluster.topics
+        )
+        note = (
+            f"{key}={written}, as the option says, was taken for {counted(len(without), 'topic')} "
+            "without a value in the description."
+        )
+        cluster = replace(cluster, topics=topics, notes=(*cluster.notes, note))
+    return cluster, tuple(unused)

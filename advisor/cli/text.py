@@ -36,14 +36,19 @@ _REST_OF_PLAN = ("Commands: --commands, --files DIR. Why: --explain.",)
 _REST_OF_AUDIT = ("Commands: advisor recommend. Why: --explain.",)
 
 
+def verdict_of(result: Reliability) -> Verdict:
+    """The verdict on an evaluated setting at the middle values of its card."""
+    from advisor.decision import Depth, verdict_of_reliability
+
+    quick = Depth(draws=False, sensitivity=False, others=False)
+    return verdict_of_reliability(result, draws=0, depth=quick)
+
+
 def evaluation(
     result: Reliability, notes: Sequence[str] = (), columns: int = MOST_COLUMNS
 ) -> Terminal:
     """Format an evaluation: verdict, explanation, dependents on internal topics, assumptions."""
-    from advisor.decision import Depth, verdict_of_reliability
-
-    quick = Depth(draws=False, sensitivity=False, others=False)
-    verdict = verdict_of_reliability(result, draws=0, depth=quick)
+    verdict = verdict_of(result)
     main, dependents = result.explain().split("\n"), result.dependents().explain().split("\n")
     lines = [*main, "", *dependents, _failed_sends(result)]
     assumed = [line for line in lines if line.startswith(_ASSUMPTION_PREFIX)]

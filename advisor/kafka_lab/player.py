@@ -164,9 +164,9 @@ class RealRunner(Runner):
             raise BrokersUnavailableError(f"kafka-topics.sh failed: {result.errors.strip()}")
         model_id = rendering.topic_id(name, list(self.topics).index(name))
         lines = result.output.rstrip("\n").split("\n")
-        head, found, rest = lines[0].partition(_TOPIC_ID)
-        if found:
-            lines[0] = head + found + model_id + rest[len(model_id) :]
+        head, label, rest = lines[0].partition(_TOPIC_ID)
+        if label:
+            lines[0] = head + label + model_id + rest[len(model_id) :]
         return lines
 
     def _consume(self, real: RealSimulation, command: Command) -> list[str]:

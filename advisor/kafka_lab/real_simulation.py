@@ -55,10 +55,10 @@ class TooBusyError(BrokersUnavailableError):
     """A healthy broker was fenced; the run is invalid and can be repeated."""
 
 
-def too_busy(seen: str) -> TooBusyError:
+def too_busy(sign: str) -> TooBusyError:
     """Return the error, which begins with what shows it."""
     return TooBusyError(
-        f"{seen}: this machine is too busy for sessions this short; run again when it is not"
+        f"{sign}: this machine is too busy for sessions this short; run again when it is not"
     )
 
 
@@ -131,10 +131,10 @@ class RealSimulation(Simulation):
         faults = self._faults.open_faults()
         healthy = running - faults.isolated - faults.waiting - faults.stopping
         self._expected_sessions.check(controller.sessions, healthy)
-        known = [(p.topic, p.number) for p in self.state.partitions]
+        names = [(p.topic, p.number) for p in self.state.partitions]
         registrations = {
             name: controller.registrations[name]
-            for name in known
+            for name in names
             if name in controller.registrations
         }
         hws: dict[tuple[str, int], int | None] = {}
@@ -224,11 +224,11 @@ class RealSimulation(Simulation):
         size = 1 if self.record_by_record else count
         error = None
         for first in range(*span, size):
-            part = (first, first + size)
-            error = self._send(topic, index, part, config, via)
+            values = (first, first + size)
+            error = self._send(topic, index, values, config, via)
             if error is not None:
                 break
-            self._record_acknowledged(topic, index, part, config.acks == "all")
+            self._record_acknowledged(topic, index, values, config.acks == "all")
         return error
 
     def _send(
@@ -335,7 +335,7 @@ class RealSimulation(Simulation):
         state, effects = admin_requests.create_topic(self.state, event)
         if error is None:
             self.state = state
-        elif self.has_controller and not any(isinstance(each, Refused) for each in effects):
+        elif self.has_controller and not any(isinstance(effect, Refused) for effect in effects):
             # Its brokers were fenced, or a request that timed out was carried out all the same.
             raise too_busy(f"topic {event.topic} was refused ({error}) while its brokers ran")
         return error

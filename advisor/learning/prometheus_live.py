@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -74,7 +75,7 @@ class _Asked:
 
     matchers: by the name of a metric in Prometheus: which of its series are read.
     names: the names that a metric has.
-    begin: seconds since 1970.
+    begin, seen_last: from when on, and when last, they were seen, in seconds since 1970.
     clusters: by host: the cluster of the broker on it.
     """
 
@@ -82,6 +83,7 @@ class _Asked:
     matchers: Mapping[str, str]
     names: Mapping[Metric, frozenset[str]]
     begin: float
+    seen_last: float
     clusters: Mapping[str, str]
 
     def selector(self, name: str) -> str:
@@ -115,7 +117,7 @@ def runs_at(server: Server, since: float | None, until: float) -> list[Runs]:
     begin = asked.begin if since is None else max(since, asked.begin)
     marks = np.arange(np.ceil(begin / _HOUR), np.floor(until / _HOUR) + 1) * _HOUR
     runs: list[Runs] = []
-    step = _step_at(asked, until if len(marks) < 2 else float(marks[-1]))
+    step = _step_at(asked)
     if step is None or len(marks) < 2:
         return _in_full(asked, begin, until, step)
     for hours in _blocks(marks):
@@ -140,8 +142,30 @@ def _blocks(marks: Array) -> Iterator[Array]:
 
 
 def _discovered(server: Server, since: float | None, until: float) -> _Asked:
-    """Find the series of Kafka by their names, and the jobs that have them."""
+    """Find the series of Kafka by their names, and the jobs that have them.
+
+    Metrics of some hours, that ended long ago, lie between all moments at which it is looked: then
+    it is looked for samples between these moments, and there once more.
+    """
     begin = until - _LONGEST_YEARS * 365.0 * _DAY if since is None else since
+    asked = _looked_for(server, begin, until)
+    if asked is None:
+        around = None
+        # A server that is older than the question says that it does not know it.
+        with suppress(TooMuchError):
+            around = _looked_for(server, begin, until, between=True)
+        closer = around and _looked_for(server, around.begin, around.seen_last)
+        asked = closer or around
+    if asked is None:
+        raise InputError(
+            f"{server.where}: no series of a Kafka broker, such as "
+            "kafka_server_replicamanager_underminisrpartitioncount, in that time."
+        )
+    return asked
+
+
+def _looked_for(server: Server, begin: float, until: float, between: bool = False) -> _Asked | None:
+    """The series that are there at some moments, or between them; None if there are none."""
     step = float(np.ceil(max(60.0, min((until - begin) / _LOOKS, _DAY))))
     own = "".join(f",{key}={_quoted(value)}" for key, value in server.labels.items())
     patterns = (
@@ -152,8 +176,9 @@ def _discovered(server: Server, since: float | None, until: float) -> _Asked:
     names: dict[Metric, set[str]] = {}
     jobs: set[str] = set()
     clusters: dict[str, str] = {}
-    first = np.inf
-    for query in patterns:
+    first, last = np.inf, -np.inf
+    for pattern in patterns:
+        query = f"last_over_time({pattern}[{step:.0f}s])" if between else pattern
         for labels, times in _labels_and_times(server, query, begin, until, step):
             key = key_of(labels)
             if key is None or not len(times):
@@ -164,12 +189,9 @@ def _discovered(server: Server, since: float | None, until: float) -> _Asked:
             names.setdefault(key[2], set()).add(name)
             jobs.add(str(labels.get("job", "")))
             clusters[host_of(str(labels.get("instance", "")))] = key[0]
-            first = min(first, times[0])
+            first, last = min(first, times[0]), max(last, times[-1])
     if not beans:
-        raise InputError(
-            f"{server.where}: no series of a Kafka broker, such as "
-            "kafka_server_replicamanager_underminisrpartitioncount, in that time."
-        )
+        return None
     for row in SPELLINGS:
         if row.metric in (Metric.UP, Metric.START, Metric.SCRAPE_SECONDS):
             beans[row.end], names[row.metric] = "", {row.end}
@@ -185,6 +207,7 @@ def _discovered(server: Server, since: float | None, until: float) -> _Asked:
         matchers,
         {metric: frozenset(spelled) for metric, spelled in names.items()},
         max(begin, float(first) - step),
+        float(last),
         clusters,
     )
 
@@ -232,11 +255,11 @@ def _answer(asked: _Asked, query: str, start: float, end: float, step: float) ->
 # By the hour
 
 
-def _step_at(asked: _Asked, moment: float) -> float | None:
+def _step_at(asked: _Asked) -> float | None:
     """Seconds between two scrapes, by the times of the last ones; None if they are not said."""
     query = f"timestamp({asked.selector('up')})"
     for back in (0.0, _DAY, 7.0 * _DAY):
-        end = moment - back
+        end = asked.seen_last - back
         try:
             rows = list(_pieces(asked.server, query, end - _STEP_LOOK, end, 1.0))
         except TooMuchError:

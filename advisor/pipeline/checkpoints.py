@@ -108,15 +108,15 @@ def _read_with_spark(
         names = {row.path for row in files.select("path").collect()}
         reader = session.read.schema(RECORD_SCHEMA).option("ignoreCorruptFiles", "true")
         frame = reader.option("pathGlobFilter", _FILES).parquet(directory)
-        found = [row.asDict() for row in frame.select("*", "_metadata.file_path").collect()]
+        rows = [row.asDict() for row in frame.select("*", "_metadata.file_path").collect()]
     except PySparkException as error:
         if "PATH_NOT_FOUND" in str(error):
             return [], []
         raise InputError(_NOT_A_CHECKPOINT.format(directory)) from error
-    damaged = sorted(names - {row["file_path"] for row in found})
+    damaged = sorted(names - {row["file_path"] for row in rows})
     if not all(_OURS.fullmatch(name.rsplit("/", 1)[-1]) for name in damaged):
         raise InputError(_NOT_A_CHECKPOINT.format(directory))
-    return found, damaged
+    return rows, damaged
 
 
 def append_with_spark(frame: DataFrame, directory: str) -> None:
@@ -131,19 +131,19 @@ def read_records(directory: str, jobs: Sequence[Job], notify: Notify) -> list[Re
 
     notify: called with a warning that names the torn or corrupt files.
     """
-    found: list[Record] = []
+    sound: list[Record] = []
     damaged: list[Path] = []
     for path in sorted(Path(directory).glob(_FILES)):
         table = _table(read_input(path, MOST_FILE_BYTES))
         records = None if table is None else _sound_records(table.to_pylist(), directory, jobs)
         if records is not None:
-            found += records
+            sound += records
         elif _OURS.fullmatch(path.name):
             damaged.append(path)
         else:
             raise InputError(_NOT_A_CHECKPOINT.format(directory))
     _report_damaged(damaged, notify)
-    return found
+    return sound
 
 
 def read_records_with_spark(
@@ -151,16 +151,16 @@ def read_records_with_spark(
 ) -> list[Record]:
     """Read a checkpoint as `read_records`, through Spark, from any of its file systems."""
     fields, unread = _read_with_spark(session, directory)
-    found, damaged = [], list(unread)
+    sound, damaged = [], list(unread)
     for one in fields:
         name = one.pop("file_path")
         records = _sound_records([one], directory, jobs)
         if records is None:
             damaged.append(name)
         else:
-            found += records
+            sound += records
     _report_damaged(damaged, notify)
-    return found
+    return sound
 
 
 def _sound_records(
@@ -168,7 +168,7 @@ def _sound_records(
 ) -> list[Record] | None:
     """Return records with all of their rows; None if one is damaged or has no digest."""
     years_of = {job.run: {block.index: block.years for block in job.blocks} for job in jobs}
-    found = []
+    sound = []
     whole = True
     for one in fields:
         digest = one.pop("digest", None)
@@ -179,20 +179,22 @@ def _sound_records(
         if digest not in (None, _digest(record)):
             return None
         try:
-            kept = blocks_and_years(record)
+            blocks = blocks_and_years(record)
         except InputError:
             return None
         wanted = years_of.get(record.run)
-        numbered = [index for index, _ in kept] == [*range(record.first, record.first + len(kept))]
+        numbered = [index for index, _ in blocks] == [
+            *range(record.first, record.first + len(blocks))
+        ]
         if (
             wanted is None
             or not numbered
-            or any(wanted.get(index, years) != years for index, years in kept)
+            or any(wanted.get(index, years) != years for index, years in blocks)
         ):
             raise InputError(_OF_ANOTHER_RUN.format(directory))
         whole &= digest is not None
-        found.append(record)
-    return found if whole else None
+        sound.append(record)
+    return sound if whole else None
 
 
 def _parquet() -> Any:

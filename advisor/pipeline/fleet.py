@@ -71,12 +71,12 @@ def run_locally(
     for parcel in parcels:
         if should_stop is not None and should_stop():
             break
-        found = run_parcel(parcel, plans, runner)
+        sampled = run_parcel(parcel, plans, runner)
         if checkpoint is not None:
-            checkpoints.write_records(checkpoint, found, by_block)
-        done += found
+            checkpoints.write_records(checkpoint, sampled, by_block)
+        done += sampled
         left -= parcel.seconds
-        on_records(found, left)
+        on_records(sampled, left)
     return done
 
 
@@ -223,10 +223,10 @@ def _frame(
         plans, wave = shared.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                found = run_parcel(wave[number], plans, runner)
+                sampled = run_parcel(wave[number], plans, runner)
                 if folder is not None:
-                    checkpoints.write_records(folder, found, by_block)
-                yield arrow.RecordBatch.from_pylist([checkpoints.with_digest(r) for r in found])
+                    checkpoints.write_records(folder, sampled, by_block)
+                yield arrow.RecordBatch.from_pylist([checkpoints.with_digest(r) for r in sampled])
         freeze_imports()
 
     parcels = len(shared.value[1])

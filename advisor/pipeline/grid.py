@@ -160,19 +160,19 @@ class _Named:
     @classmethod
     def read(cls, clusters: Any, configs: Any, models: Any, load: Workload) -> _Named:
         """Name the arguments and check their types."""
-        found = cls(
+        arguments = cls(
             _by_name("clusters", clusters, cluster_of, cluster_name),
             _by_name("configs", configs, lambda config: config, config_name),
             _by_name("models", models, model_of, lambda model: model.name),
         )
-        for cluster in found.clusters.values():
-            for config in found.configs.values():
-                for model in found.models.values():
+        for cluster in arguments.clusters.values():
+            for config in arguments.configs.values():
+                for model in arguments.models.values():
                     check_inputs(cluster, config, model, load)
-        cells = len(found.clusters) * len(found.configs) * len(found.models)
+        cells = len(arguments.clusters) * len(arguments.configs) * len(arguments.models)
         if cells > MOST_CELLS:
             raise InputError(f"{cells:,} cells are too many; give at most {MOST_CELLS:,}")
-        return found
+        return arguments
 
 
 def _by_name(
@@ -204,9 +204,9 @@ def _unused(wanted: str, named: Mapping[str, object]) -> str:
     if wanted and wanted not in named:
         return wanted
     number = len(named) + 1
-    while (found := f"{wanted} {number}".strip()) in named:
+    while (name := f"{wanted} {number}".strip()) in named:
         number += 1
-    return found
+    return name
 
 
 def _cells(

@@ -98,41 +98,41 @@ def cut_into_parcels(
         spans: list[Span] = []
         cost = 0.0
         for job in group:
-            each, missing = job.seconds_per_block, done.get(job.run, set())
-            part: list[Block] = []
+            block_seconds, missing = job.seconds_per_block, done.get(job.run, set())
+            span: list[Block] = []
             for block in job.blocks:
                 if block.index in missing:
-                    _add(spans, job, part)
+                    _add(spans, job, span)
                     continue
-                part.append(block)
-                cost += each
+                span.append(block)
+                cost += block_seconds
                 if cost >= seconds:
-                    _add(spans, job, part)
+                    _add(spans, job, span)
                     parcels.append(Parcel(cost, tuple(spans)))
                     spans, cost = [], 0.0
-            _add(spans, job, part)
+            _add(spans, job, span)
         if spans:
             parcels.append(Parcel(cost, tuple(spans)))
     return sorted(parcels, key=lambda parcel: -max(parcel.seconds, 2.0 * seconds))
 
 
-def _add(spans: list[Span], job: Job, part: list[Block]) -> None:
+def _add(spans: list[Span], job: Job, blocks: list[Block]) -> None:
     """Close a span of blocks, if there are any."""
-    if part:
-        spans.append(Span(job.run, tuple(part)))
-        part.clear()
+    if blocks:
+        spans.append(Span(job.run, tuple(blocks)))
+        blocks.clear()
 
 
 def run_parcel(
     parcel: Parcel, plans: Mapping[str, bytes], runner: Runner = run_block
 ) -> list[Record]:
     """Sample the blocks of a parcel, with plans as `packed_plan` makes them, by run."""
-    found = []
+    records = []
     for run, blocks in parcel.spans:
         plan = _unpacked_plan(plans[run])
         rows = [runner(plan, block) for block in blocks]
-        found.append(Record(run, blocks[0].index, len(blocks), packed(rows)))
-    return found
+        records.append(Record(run, blocks[0].index, len(blocks), packed(rows)))
+    return records
 
 
 def packed_plan(plan: Plan) -> bytes:
@@ -159,7 +159,7 @@ def packed(rows: Sequence[Row]) -> bytes:
     ]
     head = np.array([len(rows), *lengths], dtype="<i8")
     content = (head, np.array(whole, dtype="<i8"), np.array(real, dtype="<f8"))
-    return zlib.compress(b"".join(part.tobytes() for part in content), 6)
+    return zlib.compress(b"".join(column.tobytes() for column in content), 6)
 
 
 def unpacked(record: Record) -> list[Row]:

@@ -96,9 +96,9 @@ class Stop:
         if not any(row.lost_years for row in rows):
             return math.inf
         years = sum(row.years for row in rows)
-        known = self.clumping, self.largest_weight, self.failure_rates
-        found = loss_chance(history_of(rows), years, *known)
-        return (found.high - found.low) / found.value
+        sampling = self.clumping, self.largest_weight, self.failure_rates
+        chance = loss_chance(history_of(rows), years, *sampling)
+        return (chance.high - chance.low) / chance.value
 
 
 def sample_in_rounds(
@@ -143,17 +143,17 @@ class _Rounds:
     def short_rounds(self) -> str:
         """Sample runs with smaller blocks; return why to stop, or "" to go on with whole blocks."""
         years = max(1, years_per_block(self._plan) // _FIRST_SHARE)
-        most = sum(block.years for block in self._whole[:FEWEST_BLOCKS]) // FEWEST_BLOCKS
-        while years < most:
+        block_years = sum(block.years for block in self._whole[:FEWEST_BLOCKS]) // FEWEST_BLOCKS
+        while years < block_years:
             blocks = cut_into_blocks(self._plan, FEWEST_BLOCKS * years, self._whole[0].seed)
             begun = time.monotonic()
-            found = self._sample(blocks, False, self._is_late_with(blocks))
-            self._keep(found, blocks)
-            if len(found) < len(blocks):
+            rows = self._sample(blocks, False, self._is_late_with(blocks))
+            self._keep(rows, blocks)
+            if len(rows) < len(blocks):
                 return TIME_UP
             if self._stop.is_narrow(self.rows):
                 return NARROW
-            wanted = min(_LONGER * years, most)
+            wanted = min(_LONGER * years, block_years)
             spent = max(time.monotonic() - begun, 1e-9)
             fitting = _SURELY * self._stop.seconds_left / spent * years
             if fitting < min(_WORTHWHILE * years, wanted):
@@ -163,17 +163,17 @@ class _Rounds:
 
     def whole_rounds(self) -> str:
         """Sample the blocks of the whole run, twice as many in each round; return why to stop."""
-        found: list[Row] = []
+        rows: list[Row] = []
         size = FEWEST_BLOCKS
         while True:
-            part = self._whole[len(found) : size]
-            found += self._sample(part, True, self._is_late_with(part))
-            self._keep(found, self._whole)
-            if len(found) < min(size, len(self._whole)):
+            fresh = self._whole[len(rows) : size]
+            rows += self._sample(fresh, True, self._is_late_with(fresh))
+            self._keep(rows, self._whole)
+            if len(rows) < min(size, len(self._whole)):
                 return TIME_UP
             if self._stop.is_narrow(self.rows):
                 return NARROW
-            if len(found) == len(self._whole):
+            if len(rows) == len(self._whole):
                 return ALL_DONE
             size *= 2
 
@@ -186,12 +186,12 @@ class _Rounds:
         few = blocks[0].years == 1
         return lambda done: self._stop.seconds_left <= 0.0 and bool(self.rows or (few and done))
 
-    def _keep(self, found: list[Row], blocks: tuple[Block, ...]) -> None:
+    def _keep(self, rows: list[Row], blocks: tuple[Block, ...]) -> None:
         """Keep the rows of the first blocks if a run of as many years has these blocks."""
-        part = blocks[: len(found)]
-        years = sum(block.years for block in part)
-        if part and cut_into_blocks(self._plan, years, part[0].seed) == part:
-            self.rows, self.blocks = list(found), part
+        sampled = blocks[: len(rows)]
+        years = sum(block.years for block in sampled)
+        if sampled and cut_into_blocks(self._plan, years, sampled[0].seed) == sampled:
+            self.rows, self.blocks = list(rows), sampled
 
 
 def _check(name: str, value: Any, such_as: str) -> None:

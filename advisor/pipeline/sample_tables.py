@@ -125,18 +125,18 @@ def write_samples(result: Sampled | SampledGrid, path: str | os.PathLike[str]) -
     target = Path(path).absolute()
     if os.path.lexists(target):
         raise InputError(f"{target} is there already and is not overwritten; name a new folder")
-    part = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.part"
+    unfinished = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.part"
     try:
-        with _Tables(part) as tables:
+        with _Tables(unfinished) as tables:
             for table, row in _rows(result):
                 tables.add(table, row)
-        part.rename(target)
+        unfinished.rename(target)
     except OSError as error:
         why = error.strerror or "it cannot be used"
         raise InputError(f"{target}: this cannot be written ({why}); name another place") from None
     finally:
         with suppress(OSError):
-            shutil.rmtree(part)
+            shutil.rmtree(unfinished)
     return target
 
 
@@ -206,22 +206,22 @@ def _named(key: Key, config: Config) -> dict[str, object]:
     return dict(zip((name for name, _ in _CELL), (*key, *settings), strict=True))
 
 
-def _rows_of(cell: dict[str, object], found: Sampled) -> Iterator[tuple[str, dict[str, object]]]:
-    split = found.breakdown
+def _rows_of(cell: dict[str, object], sampled: Sampled) -> Iterator[tuple[str, dict[str, object]]]:
+    split = sampled.breakdown
     assert split is not None
     yield (
         "cells",
         {
             **cell,
-            "brokers": len(found.cluster.brokers),
-            "partitions": found.load.partitions,
-            "years": found.years,
+            "brokers": len(sampled.cluster.brokers),
+            "partitions": sampled.load.partitions,
+            "years": sampled.years,
             # Seeds go up to 2**64 - 1, which few engines of SQL have a number for.
-            "seed": str(found.seed),
+            "seed": str(sampled.seed),
         },
     )
     for entry in measure_table.entries():
-        estimate = found.estimate(entry.name)
+        estimate = sampled.estimate(entry.name)
         numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
         about = {"unit": entry.unit, "years": estimate.n, "method": estimate.method}
         row = {**cell, "measure": entry.name, **numbers, "seen": estimate.seen, **about}
@@ -229,7 +229,7 @@ def _rows_of(cell: dict[str, object], found: Sampled) -> Iterator[tuple[str, dic
     for share in split.shares:
         about = {"racks": split.racks, "unit": measure_table.measure(share.measure).unit}
         yield "mechanisms", {**cell, **about, **share._asdict()}
-    for start, end, number in found.outages:
+    for start, end, number in sampled.outages:
         lengths = {"from_seconds": start, "to_seconds": end}
         counts = {"outages": number, "outages_per_year": number / split.span_years}
         yield "outages", {**cell, "racks": split.racks, **lengths, **counts}

@@ -151,10 +151,10 @@ class SampledGrid:
         if not isinstance(key, tuple) or len(key) != 3:
             return f"{shown(key)}: give the names of a cluster, a configuration and a card"
         named = (("cluster", self.clusters), ("configuration", self.configs), ("card", self.models))
-        for name, (kind, known) in zip(key, named, strict=True):
-            if name not in known:
-                meant = suggestion(str(name), known)
-                hint = f". Did you mean {meant}?" if meant else f"; there are {', '.join(known)}"
+        for name, (kind, names) in zip(key, named, strict=True):
+            if name not in names:
+                meant = suggestion(str(name), names)
+                hint = f". Did you mean {meant}?" if meant else f"; there are {', '.join(names)}"
                 return f"no {kind} is called {shown(name)}{hint}"
         raise AssertionError(key)
 
@@ -169,9 +169,9 @@ class SampledGrid:
         sides = ((self.clusters, "cluster"), (self.configs, "configuration"), (self.models, "card"))
         whole = ", ".join(counted(len(side), noun) for side, noun in sides)
         years = next(iter(self._cells.values())).job.blocks if self._cells else ()
-        each = f", {sum(block.years for block in years):,} years each" if years else ""
+        years_of_each = f", {sum(block.years for block in years):,} years each" if years else ""
         placed = f"; Kafka cannot place {len(self.refused):,}" if self.refused else ""
-        return f"{counted(len(self._cells), 'cell')} sampled{each}: {whole}{placed}."
+        return f"{counted(len(self._cells), 'cell')} sampled{years_of_each}: {whole}{placed}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per cell and measure; a cell that was refused has one line.
@@ -209,8 +209,8 @@ class SampledGrid:
             if key in self.refused:
                 rows.append({**names, "refused": self.refused[key]})
                 continue
-            for found in self[key].to_frame().reset_index().to_dict("records"):
-                rows.append({**names, **{str(k): v for k, v in found.items()}, "refused": ""})
+            for line in self[key].to_frame().reset_index().to_dict("records"):
+                rows.append({**names, **{str(k): v for k, v in line.items()}, "refused": ""})
         columns = ("cluster", "config", "model", "measure", "value", "low", "high")
         more = ("seen", "unit", "years", "method", "refused")
         frame = data_frame(rows)
@@ -283,5 +283,5 @@ def grid_of(
         models=MappingProxyType(dict(models)),
         refused=MappingProxyType(dict(refused)),
         _cells=cells,
-        _records={run: tuple(found) for run, found in by_run.items()},
+        _records={run: tuple(records_of_run) for run, records_of_run in by_run.items()},
     )

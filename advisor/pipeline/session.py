@@ -170,8 +170,8 @@ def _start(master: str | None) -> "SparkSession":
 
 def _given_settings(gateway: Any) -> dict[str, str]:
     """Return the settings that Spark's launcher took from its configuration."""
-    found = gateway.jvm.org.apache.spark.SparkConf(True).getAll()
-    return {pair._1(): pair._2() for pair in found}
+    pairs = gateway.jvm.org.apache.spark.SparkConf(True).getAll()
+    return {pair._1(): pair._2() for pair in pairs}
 
 
 def _settings_beside(given: Mapping[str, str], directory: Path) -> dict[str, str]:
@@ -179,9 +179,9 @@ def _settings_beside(given: Mapping[str, str], directory: Path) -> dict[str, str
     master = given.get("spark.master", _SPARKS_OWN_MASTER)
     # With plain local[*] one failed task fails the job.
     master = LOCAL_MASTER if master == _SPARKS_OWN_MASTER else master
-    ours = session_settings(master, directory)
-    kept = {name: value for name, value in ours.items() if name not in given}
-    return {**kept, "spark.master": master}
+    wanted = session_settings(master, directory)
+    settings = {name: value for name, value in wanted.items() if name not in given}
+    return {**settings, "spark.master": master}
 
 
 def session_settings(master: str, directory: Path) -> dict[str, str]:

@@ -208,10 +208,10 @@ def simulate(
     if progress is not None and expected > ANNOUNCE_FROM_S:
         progress(_announcement(years, expected, stop))
     rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
-    found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
+    merged = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
     if pilot_was_late and why.startswith(TIME_UP):
         why = f"{why}; the pilot took all of it"
-    return replace(found, why=why, why_method=why_method)
+    return replace(merged, why=why, why_method=why_method)
 
 
 def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
@@ -271,8 +271,8 @@ def interrupts_explained(directory: str | None) -> Iterator[None]:
 
 
 def _announcement(years: float, core_seconds: float, stop: Stop) -> str:
-    most = "at most " if stop.given else ""
-    return f"Sampling {most}{int(years):,} years takes about {duration(core_seconds)} of one core."
+    limit = "at most " if stop.given else ""
+    return f"Sampling {limit}{int(years):,} years takes about {duration(core_seconds)} of one core."
 
 
 def is_quick_here(
@@ -292,9 +292,9 @@ def core_seconds(plan: Plan, years: float) -> float:
         return 0.0
     years_per_second = years_per_block(plan) / SECONDS_PER_BLOCK
     if years > MAX_CORE_SECONDS * years_per_second:
-        most = int(float(f"{MAX_CORE_SECONDS * years_per_second:.0e}"))
+        most_years = int(float(f"{MAX_CORE_SECONDS * years_per_second:.0e}"))
         raise InputError(
             f"years={years!r} is more than can be sampled; give a whole number, of this cluster "
-            f"at most about {most:,}, which take one core {duration(MAX_CORE_SECONDS)}"
+            f"at most about {most_years:,}, which take one core {duration(MAX_CORE_SECONDS)}"
         )
     return years / years_per_second

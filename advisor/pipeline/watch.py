@@ -66,8 +66,8 @@ class Watch:
         if lost == 0:
             words = "no loss seen yet"
         else:
-            seen = "1 year with a loss" if lost == 1 else f"{lost:,} years with a loss"
-            words = f"{seen}, 95 % interval {significant(100 * width)} % of the value wide"
+            losses = "1 year with a loss" if lost == 1 else f"{lost:,} years with a loss"
+            words = f"{losses}, 95 % interval {significant(100 * width)} % of the value wide"
         left = self._seconds_left(done, width)
         return words if math.isinf(left) else f"{words}, about {duration(max(left, 1.0))} left"
 

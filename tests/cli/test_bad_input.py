@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from advisor.__main__ import main
+from advisor.catalog import model_names
 from advisor.cli import commands
 from command_line import (
     CARD,
@@ -204,3 +205,15 @@ def test_an_audit_says_that_it_has_no_intervals(tmp_path: Path, capsys) -> None:
     """The table of an audit says that it has no intervals, and how to get them."""
     main(["audit", good(tmp_path), "--model", "single_rack", "--explain"])
     assert "advisor evaluate gives 95 % intervals" in capsys.readouterr().out
+
+
+def test_who_names_no_card_is_told_which_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence with the name of every shipped card, by every command that needs one."""
+    path = good(tmp_path)
+    for line in (["audit", path], ["recommend", path], ["learn", "--years", "3"]):
+        assert main(line) == 2
+        said = one_sentence(capsys)
+        assert f"{line[0]} --help" in said
+        assert [name for name in model_names() if name not in said] == []

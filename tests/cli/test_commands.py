@@ -38,6 +38,7 @@ def test_evaluate_prints_the_verdict(
     assert re.search(r"Failed sends: [\d.,]+ a year .*delivery.timeout.ms=120000\.", said)
     assert main(["evaluate", cluster, "--model", card, "--rf", "2", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
+    assert data["verdict"]["headline"].startswith("Set RF 3")
     assert data["config"]["replication_factor"] == 2
     assert data["measures"]["loss_probability_per_year"] > 0
     assert 0 < data["dependents"]["transaction"]["unavailability"] < 1
@@ -65,6 +66,25 @@ def test_evaluate_says_whose_settings_it_used(
     assert "Assumed: Settings that no option gives are those of topic orders, the most" in out
     assert main([*line, "--rf", "3", "--min-isr", "1"]) == 0
     assert "are those of topic" not in capsys.readouterr().out
+
+
+def test_options_say_what_topics_have_where_the_description_does_not(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A min ISR that is given holds for topics without one; one that cannot be used is said."""
+    bare = LINE.format(leader=1, isr="1,2,3", replicas="1,2,3")
+    options = ["--model", card, "--no-how-sure", "--min-isr"]
+    assert main(["recommend", describe(tmp_path, bare), *options, "3", "--json"]) == 0
+    (action,) = json.loads(capsys.readouterr().out)["verdict"]["actions"]
+    assert action["today"] == "RF 3, min ISR 3, acks=all"
+    assert main(["recommend", good(tmp_path), *options, "3", "--rf", "2", "--json"]) == 0
+    told = capsys.readouterr()
+    (action,) = json.loads(told.out)["verdict"]["actions"]
+    assert action["today"] == "RF 3, min ISR 2, acks=all"
+    assert told.err.splitlines() == [
+        "--rf 2 is not used: every topic has the replicas described.",
+        "min.insync.replicas=3 is not used: every topic states its own.",
+    ]
 
 
 def test_recommend_prints_the_verdict_and_on_demand_the_rest(

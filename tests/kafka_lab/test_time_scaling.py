@@ -26,6 +26,16 @@ def test_timeouts_are_short_unless_the_scenario_depends_on_them():
     assert time_scale("!kill 1\n!wait 5s")[0].timeouts == ClusterTimeouts(9_000, 30_000)
 
 
+def test_sessions_outlive_a_restart_of_zookeeper():
+    """Brokers need a second or two to find ZooKeeper again: their sessions must not end meanwhile.
+
+    A KRaft controller that restarts gives every session its full time, however short.
+    """
+    assert time_scale("stop-quorum\nstart-quorum")[0].timeouts == ClusterTimeouts()
+    scenario = parse(CLUSTER.replace("mode=kraft", "mode=zookeeper") + "stop-quorum\nstart-quorum")
+    assert spec_for(scenario).timeouts.session_timeout_ms > ClusterTimeouts().session_timeout_ms
+
+
 def test_producer_timeouts_scale_with_the_lag_timeout():
     """Producer timeouts keep their ratio to the lag timeout."""
     found, config = time_scale("produce t-0 1 acks=all request_timeout_ms=10000")

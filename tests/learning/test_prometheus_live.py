@@ -11,6 +11,7 @@ import pytest
 import advisor
 from advisor.__main__ import main
 from advisor.errors import InputError
+from advisor.formatting import HOURS_PER_YEAR
 from advisor.learning.counts import Window, read_histories
 from advisor.learning.evidence import ClusterHistory
 from advisor.learning.metric_names import Metric
@@ -98,6 +99,24 @@ def test_three_days_say_what_happened() -> None:
     assert exposure == pytest.approx(3 * DAY - 240.0, abs=3 * STEP)
     seen = sum((g.end - g.start).total_seconds() for g in history.gaps)
     assert seen == pytest.approx(asleep, abs=10 * STEP)
+
+
+@pytest.mark.parametrize("hours_later", [0.0, 0.5, 30.0, 2000.0])
+@pytest.mark.parametrize("hours", [0.4, 1.7])
+def test_short_metrics_are_found_whenever_they_ended(hours: float, hours_later: float) -> None:
+    """Also between two looks, and at the interval at which they were scraped, not the usual one."""
+    metrics = healthy(hours / 24.0, 5.0)
+    restarted(metrics, BROKERS[1], metrics.begin + 900.0, metrics.begin + 922.0)
+    until = _date(metrics.end + 3600.0 * hours_later)
+    window = Window(until=moment(np.datetime_as_string(until, unit="s"), ""))
+    with serving(replying(metrics)) as served:
+        (history,) = read_histories([served.address], window)
+    (outage,) = history.outages
+    assert outage.brokers == (BROKERS[1],)
+    assert outage.start.timestamp() == pytest.approx(metrics.begin + 900.0, abs=6.0)
+    assert outage.end is not None
+    assert outage.end.timestamp() == pytest.approx(metrics.begin + 922.0, abs=6.0)
+    assert history.years * HOURS_PER_YEAR == pytest.approx(hours, abs=0.05)
 
 
 def test_months_are_few_questions() -> None:

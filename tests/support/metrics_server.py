@@ -20,9 +20,9 @@ import numpy as np
 
 LOOK_BACK_S = 300.0
 MOST_POINTS = 11_000
-_QUERY = re.compile(r"(?:(\w+)\()?\{(.*)\}(?:\[(\d+)([mh])\])?\)?")
+_QUERY = re.compile(r"(?:(\w+)\()?\{(.*)\}(?:\[(\d+)([smh])\])?\)?")
 _MATCHER = re.compile(r'(\w+)(=~|=)"((?:[^"\\]|\\.)*)"')
-_SECONDS = {"m": 60.0, "h": 3600.0}
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass
@@ -78,10 +78,9 @@ class Metrics:
                 [float(t), repr(float(v))] for t, v in zip(times, values, strict=True) if v == v
             ]
             if points:
-                kept = labels if function is None else {**labels}
-                if function is not None:
-                    kept.pop("__name__")
-                rows.append({"metric": kept, "values": points})
+                if function not in (None, "last_over_time"):
+                    labels.pop("__name__")
+                rows.append({"metric": labels, "values": points})
         return rows
 
     def _evaluated(
@@ -91,6 +90,8 @@ class Metrics:
             scrapes = self._last_scrape(target, times)
             values = _at(changes, scrapes)
             return values if function is None else np.where(np.isnan(values), np.nan, scrapes)
+        if function == "last_over_time":
+            return _at(changes, self._last_scrape(target, times, window))
         if function == "count_over_time":
             count = self._scrapes_until(target, times) - self._scrapes_until(target, times - window)
             return np.where(count > 0, count, np.nan)
@@ -109,7 +110,9 @@ class Metrics:
     def _moment(self, target: str) -> float:
         return self.begin + 1.0 + 0.37 * (sum(map(ord, target)) % 7)
 
-    def _last_scrape(self, target: str, times: np.ndarray) -> np.ndarray:
+    def _last_scrape(
+        self, target: str, times: np.ndarray, look_back_s: float = LOOK_BACK_S
+    ) -> np.ndarray:
         moment = self._moment(target)
         last = np.minimum(times, self.end)
         scrapes = moment + np.floor((last - moment) / self.step) * self.step
@@ -117,7 +120,7 @@ class Metrics:
             is_in = (scrapes >= first) & (scrapes < until)
             before = moment + (np.ceil((first - moment) / self.step) - 1.0) * self.step
             scrapes = np.where(is_in, before, scrapes)
-        is_there = (scrapes >= self.begin) & (times - scrapes <= LOOK_BACK_S)
+        is_there = (scrapes >= self.begin) & (times - scrapes <= look_back_s)
         return np.where(is_there, scrapes, np.nan)
 
     def _scrapes_until(self, target: str, times: np.ndarray) -> np.ndarray:

@@ -69,6 +69,7 @@ _KEPT = REPLICATION_SETTINGS | {
 # Options of brokers that topics without a value of their own follow, with Kafka's default.
 _FOLLOWED = {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"}
 _OF = re.compile(r"^(?:Dynamic|All) configs for (topic|broker) '?([^\s']+)'? are:")
+_DEFAULTS = re.compile(r"^Default configs? for (topic|broker)s in the cluster are:")
 _OLD = re.compile(r"^Configs for (topic|broker) '?([^\s']+)'? are (.*)$")
 _SETTING = re.compile(r"^\s+([\w.-]+)=(.*?) sensitive=(?:true|false) synonyms=\{")
 _VOTERS = re.compile(r"^CurrentVoters:\s*\[(.*)\]\s*$", re.MULTILINE)
@@ -113,6 +114,7 @@ def mode_of_apis(text: str) -> str | None:
 class Addition:
     """What one file adds.
 
+    defaults: what all brokers have that say nothing else.
     voters: nodes of the controller quorum; empty: not said.
     racks: every broker that answered, or was deployed, with its rack; None: not said.
     is_deployed: whether it says how brokers are started, and not which of them answer.
@@ -124,6 +126,7 @@ class Addition:
     source: str
     topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     brokers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
     voters: tuple[int, ...] = ()
     racks: Mapping[int, str | None] | None = None
     is_deployed: bool = False
@@ -138,19 +141,31 @@ class Addition:
 
 def read_configs(text: str, source: str) -> Addition:
     """Return the settings that `kafka-configs.sh --describe` prints, with `--all` or without."""
-    settings: dict[str, dict[str, dict[str, str]]] = {"topic": {}, "broker": {}}
+    settings: dict[str, dict[str, dict[str, str]]] = {"topic": {}, "broker": {}, "default": {}}
     current: dict[str, str] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
         if match := _OF.match(line):
             current = settings[match[1]].setdefault(match[2], {})
+        elif match := _DEFAULTS.match(line):
+            current = settings["default"].setdefault(match[1], {})
         elif match := _OLD.match(line):
             pairs = [pair.partition("=") for pair in re.split(r",(?=[\w.-]+=)", match[3]) if pair]
             settings[match[1]][match[2]] = {key.strip(): value for key, _, value in pairs}
-        elif (match := _SETTING.match(line)) and current is not None:
+        elif match := _SETTING.match(line):
+            if current is None:
+                raise InputError(
+                    f"{source}:{number}: no line before this setting says whose it is; save the "
+                    "whole output of kafka-configs.sh, not what grep leaves of it"
+                )
             current[match[1]] = match[2]
         elif current is not None and re.match(r"\s+[\w.-]+=", line):
             raise InputError(f"{source}:{number}: the line is cut; save the whole output again")
-    return Addition(source, topics=settings["topic"], brokers=settings["broker"])
+    return Addition(
+        source,
+        topics=settings["topic"],
+        brokers=settings["broker"],
+        defaults=settings["default"].get("broker", {}),
+    )
 
 
 def read_quorum(text: str, source: str) -> Addition:
@@ -317,16 +332,21 @@ def _with_settings(cluster: Cluster, addition: Addition) -> Cluster:
 
 def _with_broker_settings(cluster: Cluster, addition: Addition) -> Cluster:
     """Add the settings that are the same on all of its brokers."""
-    described = list(addition.brokers.values())
-    if not described:
+    described = [{**addition.defaults, **row} for row in addition.brokers.values()]
+    if not described and not addition.defaults:
         return cluster
+    notes = []
+    if described:
+        notes.append(f"Settings of {counted(len(described), 'broker')} are from {addition.source}.")
+    if addition.defaults:
+        notes.append(f"What all brokers have by default is from {addition.source}.")
+    described = described or [{**addition.defaults}]
     common = {
         key: value
         for key, value in described[0].items()
         if key in REPLICATION_SETTINGS and all(row.get(key) == value for row in described)
     }
-    note = f"Settings of {counted(len(described), 'broker')} are from {addition.source}."
-    return _noted(cluster, note, broker_settings={**cluster.broker_settings, **common})
+    return _noted(cluster, *notes, broker_settings={**cluster.broker_settings, **common})
 
 
 def _inherited(cluster: Cluster) -> Cluster:

@@ -44,6 +44,8 @@ _WRAPPED = re.compile(
     rf"(?a:{'|'.join(label for label in _SPELLING if label not in ('topic', 'partition'))}):",
     re.IGNORECASE,
 )
+# Every label on a line of its own.
+_UPRIGHT = re.compile(r"^[ \t]*Partition:[ \t]*\d+\s*\n\s*Leader:[ \t]*\S+\s*\n\s*Replicas:", re.M)
 _IDS = r"\d{1,9}(?:,\d{1,9})*"
 _PLAIN = re.compile(
     r"Topic:[ \t]+([A-Za-z0-9._-]{1,249})[ \t]+Partition:[ \t]+(\d{1,9})"
@@ -55,6 +57,13 @@ _LAST = re.compile(r"(?<!\S)topic:\s*(\S+)\s+partition:\s*(\d{1,9})\b", re.IGNOR
 _LAST_CHARACTERS = 10_000
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
+# Bold or code in Markdown, around a setting that its author points at; `*` is a value of some.
+_EMPHASIS = re.compile(r"\*{2,}|`")
+_EMPHASISED = re.compile(r"(^|,)\s*\*([A-Za-z][\w.-]*=[^,*]*)\*(?=,|$)")
+# What an author writes behind a line: `Isr: 1,2  <-- 3 is down`, `# 3 is down`.
+_COMMENT = re.compile(r"\s(?:#|//|<[-=]|[\u2190\u21d0]).*")
+# What decides about records is never a part of the value of another setting.
+_HIDDEN = re.compile(r"(min\.insync\.replicas|unclean\.leader\.election\.enable)\s*[=:]")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
 _TO_FILE = "run kafka-topics.sh --bootstrap-server HOST:9092 --describe > FILE"
 _RETRY = "save the whole output of kafka-topics.sh --describe again"
@@ -87,6 +96,8 @@ def looks_like_describe(text: str) -> bool:
     """Whether a line of the text has labels of `kafka-topics.sh --describe`."""
     if "\\tPartition: " in text:
         return True  # tabs as JSON writes them
+    if _UPRIGHT.search(text):
+        return True
     return any(len(_LABEL.findall(line)) >= 2 for line in text.splitlines())
 
 
@@ -243,6 +254,8 @@ def _plain_ids(text: str) -> tuple[int, ...]:
 def _parse_line(line: str, source: str, number: int, is_last: bool) -> _Line | None:
     """Parse the labels of one line; None if it is prose, a prompt or a comment."""
     where = f"{source}:{number}"
+    if _LAST.search(line):  # it is a partition's
+        line = _COMMENT.sub("", _EMPHASIS.sub("", line))
     matches = list(_LABEL.finditer(line))
     configs = next((match for match in matches if match[1].lower() == "configs"), None)
     if configs is not None:
@@ -532,9 +545,11 @@ def _optional_ids(line: _Line, label: str) -> tuple[int, ...] | None:
 def parse_configs(text: str, where: str) -> dict[str, str]:
     """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not."""
     configs: dict[str, str] = {}
+    text = _EMPHASISED.sub(r"\1\2", _EMPHASIS.sub("", text))
     for pair in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
         key, equals, value = pair.partition("=")
-        if not equals or not re.fullmatch(r"[\w.-]+", key.strip()):
+        is_pair = equals and re.fullmatch(r"[\w.-]+", key.strip())
+        if not is_pair or _HIDDEN.search(value):
             raise InputError(
                 f"{where}: Configs has {shown(pair)}, which is not key=value; {_TO_FILE}"
             )

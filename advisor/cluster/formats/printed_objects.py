@@ -2,8 +2,8 @@
 
 Wherever in a value a table has partitions with replicas and ISR, it is a topic. One table has the
 names that clients give to these: `kcat -L -J`, Kafka's REST APIs, kafka-python's
-`describe_topics()` and its metadata responses, kafkajs' and node-rdkafka's metadata,
-`kafka-topics` of Kafka UIs, and Java's `PartitionInfo`. Java's `TopicDescription` writes its nodes
+`describe_topics()` and its metadata responses, kafkajs' and node-rdkafka's metadata, topics of
+Kafka UI, AKHQ and Kafdrop, and Java's `PartitionInfo`. Java's `TopicDescription` writes its nodes
 in a way of its own (`clients/.../common/Node.java`): they become ids first.
 """
 
@@ -24,9 +24,9 @@ from advisor.parsing import read_json
 _TOPIC = ("topic", "topicname", "name")
 _INDEX = ("partition", "partitionindex", "partitionid", "partitionnumber", "index", "id", "number")
 _LEADER = ("leader", "leaderid", "leaderbrokerid")
-_REPLICAS = ("replicas", "replicanodes", "assignedreplicas")
+_REPLICAS = ("replicas", "replicanodes", "assignedreplicas", "nodes")
 _ISR = ("isr", "isrs", "isrnodes", "insyncreplicas", "insyncreplicanodes", "insync")
-_IN_SYNC = ("insync", "isinsync", "isinisr")
+_IN_SYNC = ("insync", "isinsync", "isinisr", "insyncs", "inservice")
 _IS_LEADER = ("leader", "isleader")
 _BROKER = ("id", "broker", "nodeid", "brokerid")
 _ELR = ("elr", "eligibleleaderreplicas")

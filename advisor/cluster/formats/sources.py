@@ -140,6 +140,16 @@ def _is_saved_cluster(beginning: str) -> bool:
     return by_id or _has_json_keys("kafka_version", "topics")(beginning)
 
 
+# Koperator, Stackable, KubeDB: these have a kind for a cluster of Kafka, too.
+_OTHER_OPERATOR = re.compile(
+    r"\bapiVersion\W+(kafka\.banzaicloud\.io|kafka\.stackable\.tech|kubedb\.com)/"
+)
+
+
+def _is_of_another_operator(beginning: str) -> bool:
+    return _OTHER_OPERATOR.search(beginning) is not None and "kafka.strimzi.io/" not in beginning
+
+
 def _is_every_line(pattern: str, beginning: str) -> bool:
     """Whether every line that is not blank is of a pattern, and there is one."""
     lines = [line.strip() for line in beginning.splitlines() if line.strip()]
@@ -287,10 +297,11 @@ SOURCES: tuple[Source, ...] = (
         add=read_log_dirs,
         example='Querying brokers for log directories information\n{"version":1,"brokers":'
         '[{"broker":1,"logDirs":[{"logDir":"/data","error":null,"partitions":[]}]}]}\n',
+        suffix=(".json",),
     ),
     Source(
         name="topics of Terraform",
-        recognise=has(r'^[ \t]*resource +"kafka_topic" +"'),
+        recognise=has(r'^[ \t]*resource +"(aiven_)?kafka_topic" +"'),
         carries="counts of partitions and replicas, and settings; the brokers are those given",
         needs_racks=True,
         place=parse_terraform,
@@ -360,6 +371,14 @@ SOURCES: tuple[Source, ...] = (
         suffix=(".yaml", ".yml", ".json"),
     ),
     Source(
+        name="Kubernetes resources of another operator than Strimzi and Confluent's",
+        recognise=_is_of_another_operator,
+        instead=f"they are not read; run {DESCRIBE} in a broker's pod",
+        example="apiVersion: kafka.banzaicloud.io/v1beta1\nkind: KafkaCluster\nmetadata:\n"
+        "  name: kafka\nspec:\n  brokers:\n    - id: 0\n",
+        suffix=(".yaml", ".yml", ".json"),
+    ),
+    Source(
         name="Kubernetes resources of Strimzi",
         recognise=has(r"^(apiVersion|kind|items):|\"apiVersion\"\s*:\s*\"kafka\.strimzi\.io/"),
         carries="brokers, counts of partitions and replicas, and settings; no ISR",
@@ -392,7 +411,10 @@ SOURCES: tuple[Source, ...] = (
     ),
     Source(
         name="the output of kafka-configs.sh --describe",
-        recognise=has(r"^(Dynamic|All|Default|Quota|SCRAM credential) configs? for |^Configs for "),
+        recognise=has(
+            r"^(Dynamic|All|Default|Quota|SCRAM credential) configs? for |^Configs for |"
+            r"^\s+[\w.-]+=.* sensitive=(true|false) synonyms=\{"
+        ),
         instead=f"it has settings and no replicas; run {DESCRIBE}, which prints the settings too",
         add=read_configs,
         example="Dynamic configs for topic orders are:\n  min.insync.replicas=2 sensitive=false "
@@ -439,6 +461,30 @@ SOURCES: tuple[Source, ...] = (
         "  0          12              2       [1 2 3]   [1 2 3]\n",
     ),
     Source(
+        name="the output of topicctl get partitions",
+        recognise=has(r"^ *ID +\| +LEADER +\| +ISR +\| +REPLICAS +\|"),
+        instead=f"run {DESCRIBE}",
+        example="  ID | LEADER |   ISR   | REPLICAS | DISTINCT | RACKS | STATUS\n"
+        "-----+--------+---------+----------+----------+-------+--------\n"
+        "   0 | 1      | [1 2 3] | [1 2 3]  | 3        | [a b] | OK\n",
+    ),
+    Source(
+        name="metrics of Kafka",
+        recognise=has(r"^# (HELP|TYPE) kafka_|^kafka_[a-z_]+\{[^}]*\} +[\d.eE+-]+"),
+        instead="they count replicas and do not name them; advisor learn reads metrics, and here "
+        f"run {DESCRIBE}",
+        example="# TYPE kafka_topic_partition_in_sync_replica gauge\n"
+        'kafka_topic_partition_in_sync_replica{partition="0",topic="orders"} 3\n',
+    ),
+    Source(
+        name="what ZooKeeper keeps of topics",
+        recognise=has(r'^(\[zk: .*\] )?get /\S*brokers/topics/|^\{"controller_epoch":\d+,'),
+        instead=f"run {DESCRIBE}",
+        example="get /brokers/topics/orders/partitions/0/state\n"
+        '{"controller_epoch":1,"leader":3,"version":1,"leader_epoch":5,"isr":[1,2,3]}\n',
+        suffix=(".json",),
+    ),
+    Source(
         name="the output of kafka-get-offsets.sh",
         recognise=lambda beginning: _is_every_line(r"[\w.-]+:\d+:-?\d*", beginning),
         instead=f"it has offsets and no replicas; run {DESCRIBE}",
@@ -458,6 +504,7 @@ SOURCES: tuple[Source, ...] = (
         instead=f"it has brokers and no replicas; run {DESCRIBE}",
         example='{"ClusterInfo": {"ClusterArn": "arn:aws:kafka:us-east-1:1:cluster/shop/1", '
         '"NumberOfBrokerNodes": 3}}\n',
+        suffix=(".json",),
     ),
     Source(
         name="a broker's server.properties",

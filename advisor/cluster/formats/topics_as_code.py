@@ -1,4 +1,4 @@
-"""Parse topics that are kept as code: Terraform (Mongey's provider), JulieOps' topologies, YAML.
+"""Parse topics kept as code: Terraform (Mongey's and Aiven's), JulieOps' topologies, YAML.
 
 YAML is a list of topics or a table of them under `topics` (kafka-gitops and many others), or one
 topic in each document (topicctl). They have counts of partitions and replicas, and settings, and
@@ -18,39 +18,42 @@ from advisor.cluster.model import Cluster
 from advisor.cluster.placing import CountedTopic, place_all
 from advisor.errors import InputError, shown
 
-_RESOURCE = re.compile(r'resource\s+"kafka_topic"\s+"([^"]*)"\s*\{')
+_RESOURCE = re.compile(r'resource\s+"(kafka_topic|aiven_kafka_topic)"\s+"([^"]*)"\s*\{')
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|(?:#|//)[^\n]*|/\*.*?\*/', re.DOTALL)
 _ATTRIBUTE = re.compile(
     r'^\s*"?([\w.-]+)"?\s*[=:]\s*("(?:[^"\\\n]|\\.)*"|[^\n,{}]+?)\s*,?\s*$', re.M
 )
-_CONFIG = re.compile(r"^\s*config(?:uration)?\s*=\s*\{([^{}]*)\}", re.MULTILINE)
+_CONFIG = re.compile(r"^\s*config(?:uration)?\s*=?\s*\{([^{}]*)\}", re.MULTILINE)
 _COMPUTED = re.compile(r"^\s*(for_each|count|dynamic)\b", re.MULTILINE)
 _LONGEST_BLOCK = 20_000
 
 
 def parse_terraform(text: str, source: str, racks: Mapping[int, str | None]) -> Cluster:
-    """Return the topics of Terraform's `kafka_topic`, placed on the brokers of the racks."""
+    """Return the topics of Terraform's resources, placed on the brokers of the racks."""
     plain = _COMMENT.sub(lambda match: match[1] or "", text)
     return _placed(_terraform_topics(plain, source), source, racks)
 
 
 def _terraform_topics(text: str, source: str) -> Iterator[CountedTopic]:
     for match in _RESOURCE.finditer(text):
-        where = f"{source}: resource kafka_topic.{match[1]}"
+        provider, label = match.groups()
+        where = f"{source}: resource {provider}.{label}"
         body = _block(text, match.end(), where)
         if _COMPUTED.search(body):
             raise InputError(f"{where}: it is computed (for_each or count); {_INSTEAD}")
         config = _CONFIG.search(body)
         stated = {} if config is None else dict(_ATTRIBUTE.findall(config[1]))
         configs = {key: _literal(stated, (key,), where) for key in stated}
+        if provider == "aiven_kafka_topic":
+            configs = {key.replace("_", "."): value for key, value in configs.items()}
         outside = body if config is None else body[: config.start()] + body[config.end() :]
         attributes = dict(_ATTRIBUTE.findall(outside))
         name, partitions, factor = (
             _literal(attributes, names, where)
             for names in (
-                ("name",),
+                ("name", "topic_name"),
                 ("partitions", "num_partitions"),
-                ("replication_factor",),
+                ("replication_factor", "replication"),
             )
         )
         yield CountedTopic(

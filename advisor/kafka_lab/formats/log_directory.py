@@ -136,7 +136,9 @@ def _epochs(folder: Path) -> tuple[tuple[int, int], ...]:
 
 def _drop_epochs(folder: Path, records: int) -> None:
     """Drop epochs that start after the end of the log, as log recovery does."""
-    kept = [(epoch, start) for epoch, start in _epochs(folder) if start <= records]
+    epochs = [(epoch, start) for epoch, start in _epochs(folder) if start <= records]
     path = folder / _EPOCHS
     if path.is_file():
-        write_file(path, file_lines(["0", str(len(kept)), *(f"{e} {start}" for e, start in kept)]))
+        write_file(
+            path, file_lines(["0", str(len(epochs)), *(f"{e} {start}" for e, start in epochs)])
+        )

@@ -97,16 +97,16 @@ def survey(
     """
     parents = {initial: initial}
     first: dict[int, S] = {}
-    level, depth, states, known = [initial], 0, 0, 0
+    level, depth, states, reported = [initial], 0, 0, 0
     with _garbage_collection_off():
         while level:
             states += sum(map(weight, level))
             for state in level:
-                new = broken(state) & ~known
+                new = broken(state) & ~reported
                 while new:
                     bit = new & -new
                     first[bit] = state
-                    known |= bit
+                    reported |= bit
                     new ^= bit
             further: list[S] = []
             for state in level:
@@ -120,9 +120,9 @@ def survey(
 
 def _is_new(after: S, before: S, parents: dict[S, S]) -> bool:
     """Remember how a state was first reached; hashes it only once, which takes most of the time."""
-    known = len(parents)
+    states_before = len(parents)
     parents.setdefault(after, before)
-    return len(parents) > known
+    return len(parents) > states_before
 
 
 def _path_to(state: S, parents: Mapping[S, S]) -> tuple[S, ...]:

@@ -33,10 +33,10 @@ def assign(epochs: Epochs, epoch: int, start: int) -> Epochs:
     """Record that `epoch` begins at offset `start`; entries at or past either are removed."""
     if epochs and epoch == epochs[-1].epoch and start >= epochs[-1].start:
         return epochs
-    kept = epochs
-    while kept and (kept[-1].epoch >= epoch or kept[-1].start >= start):
-        kept = kept[:-1]
-    return (*kept, EpochStart(epoch, start))
+    earlier = epochs
+    while earlier and (earlier[-1].epoch >= epoch or earlier[-1].start >= start):
+        earlier = earlier[:-1]
+    return (*earlier, EpochStart(epoch, start))
 
 
 def latest(epochs: Epochs) -> int:

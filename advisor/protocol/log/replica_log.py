@@ -47,7 +47,7 @@ EMPTY = Log()
 
 def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
     """Return the log with records appended and new epochs cached."""
-    kept = list(log.runs)
+    all_runs = list(log.runs)
     leo = log.leo
     cache = log.epochs
     for run in runs:
@@ -56,12 +56,12 @@ def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
         if with_epochs and (not cache or cache[-1].epoch != run.epoch):
             cache = leader_epoch_cache.assign(cache, run.epoch, leo)
         leo += run.length
-        last = kept[-1] if kept else None
+        last = all_runs[-1] if all_runs else None
         if last and last.epoch == run.epoch and last.first + last.length == run.first:
-            kept[-1] = Run(last.epoch, last.first, last.length + run.length)
+            all_runs[-1] = Run(last.epoch, last.first, last.length + run.length)
         else:
-            kept.append(run)
-    return Log(tuple(kept), leo, log.flushed, log.checkpoint, cache)
+            all_runs.append(run)
+    return Log(tuple(all_runs), leo, log.flushed, log.checkpoint, cache)
 
 
 def begin_epoch(log: Log, epoch: int) -> Log:
@@ -90,8 +90,8 @@ def truncate(log: Log, end: int) -> Log:
 
 def drop_empty_epoch(log: Log) -> Log:
     """Return the log without a last epoch that has no records, as after loading from disk."""
-    kept = leader_epoch_cache.truncate_from_end(log.epochs, log.leo)
-    return log if kept == log.epochs else log._replace(epochs=kept)
+    epochs = leader_epoch_cache.truncate_from_end(log.epochs, log.leo)
+    return log if epochs == log.epochs else log._replace(epochs=epochs)
 
 
 def records(log: Log, start: int, end: int) -> Runs:

@@ -239,8 +239,8 @@ def _check_options(
 ) -> None:
     """Reject an option that the algorithm would silently ignore."""
     if algorithm not in get_args(Algorithm):
-        known = ", ".join(get_args(Algorithm))
-        raise InputError(f"unknown assignment algorithm {algorithm!r}; choose one of {known}")
+        names = ", ".join(get_args(Algorithm))
+        raise InputError(f"unknown assignment algorithm {algorithm!r}; choose one of {names}")
     for name, value in (("start_index", start_index), ("shift", shift)):
         if value is not None and value < 0:
             raise InputError(f"{name} must be 0 or larger, not {value}")

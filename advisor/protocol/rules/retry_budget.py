@@ -39,29 +39,29 @@ def waiting_budget_ms(config: Config) -> float:
 
 def backoff_ms(config: Config, failures: int) -> float:
     """Wait after the n-th failed attempt (1, 2, ...)."""
-    first, most = _shortest_and_longest_ms(config)
-    return min(first * 2.0 ** min(failures - 1, _doublings(first, most)), most)
+    shortest, longest = _shortest_and_longest_ms(config)
+    return min(shortest * 2.0 ** min(failures - 1, _doublings(shortest, longest)), longest)
 
 
 def _shortest_and_longest_ms(config: Config) -> tuple[float, float]:
     """First and last backoff; they differ since 3.7, and the upper limit caps the first as well."""
     assert config.retry_backoff_ms is not None
-    first, most = float(config.retry_backoff_ms), config.retry_backoff_max_ms
-    if most is None or first == 0.0:
-        return first, first
-    return min(first, float(most)), float(most)
+    shortest, longest = float(config.retry_backoff_ms), config.retry_backoff_max_ms
+    if longest is None or shortest == 0.0:
+        return shortest, shortest
+    return min(shortest, float(longest)), float(longest)
 
 
-def _doublings(first: float, most: float) -> int:
-    return math.ceil(math.log2(most / first)) if most > first else 0
+def _doublings(shortest: float, longest: float) -> int:
+    return math.ceil(math.log2(longest / shortest)) if longest > shortest else 0
 
 
 def _backoffs_ms(config: Config) -> float:
     """Sum of the backoffs of all retries."""
     assert config.retries is not None
-    first, most = _shortest_and_longest_ms(config)
-    if first == 0.0:
+    shortest, longest = _shortest_and_longest_ms(config)
+    if shortest == 0.0:
         # Without backoff a finite number of retries takes no time.
         return math.inf if config.retries >= MAX_INT else 0.0
-    doublings = min(config.retries, _doublings(first, most))
-    return first * (2.0**doublings - 1.0) + most * (config.retries - doublings)
+    doublings = min(config.retries, _doublings(shortest, longest))
+    return shortest * (2.0**doublings - 1.0) + longest * (config.retries - doublings)

@@ -200,8 +200,8 @@ def _options(
     number: int, parts: list[str], known: tuple[str, ...] | None, usage: str
 ) -> dict[str, str]:
     options: dict[str, str] = {}
-    for part in parts:
-        key, _, value = part.partition("=")
+    for word in parts:
+        key, _, value = word.partition("=")
         key = key.replace(".", "_").replace("-", "_")
         if known is not None and key not in known:
             if not known:

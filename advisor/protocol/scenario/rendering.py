@@ -122,8 +122,8 @@ def _line(partition: Partition, version: tuple[int, ...], kraft: bool) -> str:
         )
     if version >= (3, 8):
         # Only KRaft brokers return the ELR; for others the tool prints N/A.
-        elr, known = (ids(record.elr), ids(record.last_known_elr)) if kraft else ("N/A", "N/A")
-        line += f"\tElr: {elr}\tLastKnownElr: {known}"
+        elr, last_known = (ids(record.elr), ids(record.last_known_elr)) if kraft else ("N/A", "N/A")
+        line += f"\tElr: {elr}\tLastKnownElr: {last_known}"
     return line
 
 

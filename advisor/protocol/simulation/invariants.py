@@ -69,11 +69,12 @@ def leader_in_isr(_state: State, partition: Partition) -> Iterator[str]:
 
 def one_leader_an_epoch(state: State, partition: Partition) -> Iterator[str]:
     """No two brokers lead in the same epoch. Never fails."""
-    seen: dict[int, int] = {}
+    leader_of_epoch: dict[int, int] = {}
     for r in _presumed_leaders(state, partition):
-        if r.leader_epoch in seen:
-            yield f"brokers {seen[r.leader_epoch]} and {r.broker} lead in epoch {r.leader_epoch}"
-        seen[r.leader_epoch] = r.broker
+        if r.leader_epoch in leader_of_epoch:
+            other = leader_of_epoch[r.leader_epoch]
+            yield f"brokers {other} and {r.broker} lead in epoch {r.leader_epoch}"
+        leader_of_epoch[r.leader_epoch] = r.broker
 
 
 def _same_below(leader: Replica, other: Replica) -> bool:

@@ -46,9 +46,9 @@ def apply_metadata(
     registration = partition.registration
     replica = next((r for r in partition.replicas if r.broker == broker), None)
     if broker not in registration.replicas:
-        kept = tuple(r for r in partition.replicas if r.broker != broker)
+        others = tuple(r for r in partition.replicas if r.broker != broker)
         lost = () if replica is None else _fail_pending(partition, replica, NOT_LEADER)
-        return partition._replace(replicas=kept), lost
+        return partition._replace(replicas=others), lost
     if replica is None:
         replica = Replica(broker)
     if registration.leader == broker:

@@ -86,7 +86,7 @@ def occurrences(
     """Every way to meet an outage class and an event, for slots sorted by rack, fullest first."""
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
-    found: list[Occurrence] = []
+    ways: list[Occurrence] = []
     for order in sorted(set(permutations(outage_class))):
         if tuple(rack.size for rack in order) != sizes:
             continue
@@ -103,8 +103,8 @@ def occurrences(
             ]
             for one in _at(in_service, out, racks_out, scope):
                 left = tuple(sorted({numbers.get(slot, slot) for slot in one.unaffected}))
-                found.append(one._replace(lagging=lagging, destroyed=gone, unaffected=left))
-    return tuple(found)
+                ways.append(one._replace(lagging=lagging, destroyed=gone, unaffected=left))
+    return tuple(ways)
 
 
 @lru_cache(maxsize=4096)
@@ -259,8 +259,8 @@ class CoincidentSets:
 
     def ways(self, pattern: Pattern, outage_class: OutageClass, scope: str) -> tuple[int, int]:
         """Numbers of ways and of outages by which a set can be in an outage class and struck."""
-        found = occurrences(self._sizes[pattern], outage_class, scope)
-        return len(found), len({(way.brokers_out, way.racks_out) for way in found})
+        meetings = occurrences(self._sizes[pattern], outage_class, scope)
+        return len(meetings), len({(way.brokers_out, way.racks_out) for way in meetings})
 
     def _destroyed(
         self, scope: str, pattern: Pattern, outage_class: OutageClass, by_rack: bool
@@ -309,12 +309,12 @@ class CoincidentSets:
         np.maximum.at(shares, which.ravel(), share[possible])
         numbers, new = self._events[scope].of(hashes)
         # After the sites: brokers out, what is unaffected, racks out.
-        found, width = keys[first[new]], brokers.shape[1]
-        out = _hashes(np.delete(found, np.s_[2 * width : 3 * width], axis=1)[:, width:])
+        new_keys, width = keys[first[new]], brokers.shape[1]
+        out = _hashes(np.delete(new_keys, np.s_[2 * width : 3 * width], axis=1)[:, width:])
         distinct, where = np.unique(out, return_inverse=True)
         outages = self._outages.of(distinct)[0][where.ravel()]
-        before = self._sites.get(scope, found[:0, :width])
-        self._sites[scope] = np.concatenate([before, found[:, :width]])
+        before = self._sites.get(scope, new_keys[:0, :width])
+        self._sites[scope] = np.concatenate([before, new_keys[:, :width]])
         self._outage_of[scope] = np.concatenate([self._outage_of[scope], outages])
         return numbers, shares
 
@@ -331,11 +331,11 @@ class _Numbers:
     def of(self, hashes: Hashes) -> tuple[IntArray, IntArray]:
         """Numbers of sorted distinct hashes, and which of them are new: these come last."""
         at = np.searchsorted(self._hashes, hashes)
-        known = np.zeros(len(hashes), dtype=bool)
+        is_known = np.zeros(len(hashes), dtype=bool)
         inside = at < len(self)
-        known[inside] = self._hashes[at[inside]] == hashes[inside]
-        numbers, new = np.empty(len(hashes), dtype=np.int64), np.flatnonzero(~known)
-        numbers[known] = self._numbers[at[known]]
+        is_known[inside] = self._hashes[at[inside]] == hashes[inside]
+        numbers, new = np.empty(len(hashes), dtype=np.int64), np.flatnonzero(~is_known)
+        numbers[is_known] = self._numbers[at[is_known]]
         numbers[new] = len(self) + np.arange(len(new))
         self._hashes = np.insert(self._hashes, at[new], hashes[new])
         self._numbers = np.insert(self._numbers, at[new], numbers[new])
@@ -348,8 +348,8 @@ def _hashes(rows: IntArray) -> Hashes:
     A sum with random factors modulo 2 ** 64 (Carter and Wegman, J. Comput. Syst. Sci. 18, 1979).
     """
     # Rows that begin to differ with their n-th bit agree for 2 ** (n - 64) of all factors.
-    found: Hashes = (rows.astype(np.uint64) * _FACTORS[: rows.shape[1]]).sum(axis=1)
-    return found
+    hashes: Hashes = (rows.astype(np.uint64) * _FACTORS[: rows.shape[1]]).sum(axis=1)
+    return hashes
 
 
 def _event_keys(

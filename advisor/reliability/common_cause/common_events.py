@@ -119,21 +119,21 @@ class Destruction(NamedTuple):
                     off[number] += weight / total
         for (destroyed_racks, share), members in kinds.items():
             exposures = tuple(exposed for _, exposed, _ in members)
-            found = sets.staggered_replacement(scope, exposures, by_rack=destroyed_racks > 0)
+            replacement = sets.staggered_replacement(scope, exposures, by_rack=destroyed_racks > 0)
             rates = np.array([often / sets.ways(*each, scope)[0] for _, each, often in members])
             sizes = [_sizes(outage_class) for _, outage_class in exposures]
             if destroyed_racks:
                 products = np.array([math.prod(each) for each in sizes])
-                kept, error = found.after_rack_destructions(rates, products)
+                distinct, error = replacement.after_rack_destructions(rates, products)
             else:
                 totals = np.array([sum(each) for each in sizes])
-                kept, error = found.after_random_destructions(rates, totals, share)
+                distinct, error = replacement.after_random_destructions(rates, totals, share)
             # Twice: two kinds of outages may expose other sets before the rack is replaced.
             lost = 2.0 * (self.again + self.within_racks) if destroyed_racks else 1.0
             for number, _, often in members:
-                part = often / losses[number].per_year
-                once[number] -= (1.0 - kept) * part
-                off[number] += (2.0 * error + kept * lost) * part
+                share_of_set = often / losses[number].per_year
+                once[number] -= (1.0 - distinct) * share_of_set
+                off[number] += (2.0 * error + distinct * lost) * share_of_set
         return list(zip(once.tolist(), off.tolist(), strict=True))
 
 
@@ -199,7 +199,7 @@ def combine_tails(
     ``s (1 - p + p mean(s))`` over the other brokers.
     """
     pairs = set()
-    for mechanism in {name for found in losses.values() for name in found}:
+    for mechanism in {name for by_name in losses.values() for name in by_name}:
         chance, often = survival.along(mechanism), survival.strikes(mechanism)
         if not chance.any() or not often.any() or scope_of(mechanism) != Scope.BROKER.value:
             continue
@@ -232,17 +232,17 @@ def combine_struck(
     Returns what remains of each set's losses, and how far the sum added may be off, per year.
     """
     off = survival.nothing
-    for mechanism in sorted({name for found in losses.values() for name in found.struck}):
+    for mechanism in sorted({name for of_set in losses.values() for name in of_set.struck}):
         here = {
-            pattern: found
-            for pattern, found in losses.items()
-            if mechanism in found.struck and sets[pattern].sets
+            pattern: of_set
+            for pattern, of_set in losses.items()
+            if mechanism in of_set.struck and sets[pattern].sets
         }
         if here:
             off = off + _combine_homes(mechanism, here, sets, survival)
-    rest = {pattern: dict(found.per_year) for pattern, found in losses.items()}
-    for pattern, found in losses.items():
-        for mechanism, struck in found.struck.items():
+    rest = {pattern: dict(of_set.per_year) for pattern, of_set in losses.items()}
+    for pattern, of_set in losses.items():
+        for mechanism, struck in of_set.struck.items():
             _deduct(rest[pattern], mechanism, struck.total_per_year)
     return rest, off
 
@@ -259,13 +259,13 @@ def _combine_homes(
 ) -> Vector:
     """Add the losses of all homes by one mechanism; return their error per year."""
     # Share of time in which nothing is out.
-    healthy = np.min([1.0 - found.out for found in losses.values()], axis=0)
+    healthy = np.min([1.0 - losses_of_set.out for losses_of_set in losses.values()], axis=0)
     homes, which = distinct_homes([sets[pattern].homes[0] for pattern in losses])
     often = healthy * survival.strikes(mechanism) * survival.all_of_each(mechanism, homes)
     logs, off, begin, picking = np.zeros(often.shape), survival.nothing, 0, []
-    for pattern, found in losses.items():
+    for pattern, losses_of_set in losses.items():
         rows, of_set = sets[pattern].homes
-        place, struck = which[begin : begin + len(rows)], found.struck[mechanism]
+        place, struck = which[begin : begin + len(rows)], losses_of_set.struck[mechanism]
         begin += len(rows)
         chance = struck.per_year / np.where(often[place] > 0.0, often[place], np.inf)
         lasting = np.log1p(-np.minimum(chance, LARGEST_PROBABILITY))
@@ -292,7 +292,7 @@ def _log_survival_if_picked(
     often, logs (homes, draws): strikes a year while nothing is out, and log-survival in any case.
     Returns (homes, draws): the same for these losses, if none is lost in any case; and their error.
     """
-    found, off = np.zeros_like(logs), np.zeros(logs.shape[1])
+    log_survival, off = np.zeros_like(logs), np.zeros(logs.shape[1])
     for home in np.unique(np.concatenate([homes for homes, _, _ in picking])).tolist():
         by_kind: dict[Pattern, IntArray] = {}
         chances: dict[Pattern, Vector] = {}
@@ -302,11 +302,11 @@ def _log_survival_if_picked(
                 chances[(number,)] = _chances_picked(struck, often[home], members.shape[1])
         share = picking[next(iter(by_kind))[0]][2].share
         lost = PickedBrokers(by_kind).any_loss(chances, share)
-        found[home] = np.log1p(-np.minimum(lost.probability, LARGEST_PROBABILITY))
+        log_survival[home] = np.log1p(-np.minimum(lost.probability, LARGEST_PROBABILITY))
         together = _if_together(by_kind, chances, share) - lost.probability
         error = lost.error + np.maximum(lost.dependence, together)
         off += often[home] * np.exp(logs[home]) * error
-    return found, off
+    return log_survival, off
 
 
 def _if_together(
@@ -323,13 +323,13 @@ def _if_together(
         return np.asarray(np.max(alone, axis=0))
     choices = np.arange(1 << len(brokers))
     picked = (choices[:, None] >> np.arange(len(brokers))) & 1
-    most = np.zeros(len(choices))
+    any_lost = np.zeros(len(choices))
     for pattern, members in sets.items():
         counts = picked[:, np.searchsorted(brokers, members)].sum(axis=2)
-        most = np.maximum(most, chances[pattern][counts, 0].max(axis=1))
+        any_lost = np.maximum(any_lost, chances[pattern][counts, 0].max(axis=1))
     count = picked.sum(axis=1)
     odds = share**count * (1.0 - share) ** (len(brokers) - count)
-    return np.array([float(odds @ most)])
+    return np.array([float(odds @ any_lost)])
 
 
 def _chances_picked(struck: StruckLosses, often: Vector, replicas: int) -> Vector:
@@ -339,8 +339,8 @@ def _chances_picked(struck: StruckLosses, often: Vector, replicas: int) -> Vecto
     odds = often * binomial(replicas, struck.share)
     lost = struck.per_year / np.where(often > 0.0, often, np.inf)
     left = np.maximum(1.0 - lost, 1.0 - LARGEST_PROBABILITY)
-    found: Vector = np.minimum(numbers / np.where(odds > 0.0, odds, np.inf) / left, 1.0)
-    return found
+    chances: Vector = np.minimum(numbers / np.where(odds > 0.0, odds, np.inf) / left, 1.0)
+    return chances
 
 
 def combine_picked(
@@ -356,28 +356,30 @@ def combine_picked(
     Where a broker of a set was out before, as many sets are taken to lose together.
     """
     off = survival.nothing
-    for mechanism in dict.fromkeys(name for found in losses.values() for name in found.picked):
+    for mechanism in dict.fromkeys(name for lost in losses.values() for name in lost.picked):
         by_pattern = {
-            p: found.picked[mechanism] for p, found in losses.items() if mechanism in found.picked
+            p: lost.picked[mechanism] for p, lost in losses.items() if mechanism in lost.picked
         }
         dropped = {
-            p: LeaderTails(by_pattern[p].tails, part.members, part.on_set, part.leaders == 1)
-            for p, part in by_leader.items()
+            p: LeaderTails(
+                by_pattern[p].tails, leading.members, leading.on_set, leading.leaders == 1
+            )
+            for p, leading in by_leader.items()
             if p in by_pattern and by_pattern[p].tails.any()
         }
         chances = {pattern: picked.chances for pattern, picked in by_pattern.items()}
-        found = brokers.any_loss_of(chances, picks[mechanism], dropped)
+        lost = brokers.any_loss_of(chances, picks[mechanism], dropped)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(found.total > 0.0, found.probability / found.total, 1.0)
+            ratio = np.where(lost.total > 0.0, lost.probability / lost.total, 1.0)
         whole, others = survival.nothing, survival.nothing
-        for p, part in by_pattern.items():
-            whole = whole + part.per_year * sets[p].sets
-            others = others + part.others_per_year * sets[p].sets
+        for p, picked in by_pattern.items():
+            whole = whole + picked.per_year * sets[p].sets
+            others = others + picked.others_per_year * sets[p].sets
         for p in dropped:
             whole = whole + by_pattern[p].tails_per_year * by_leader[p].partitions
             others = others + by_pattern[p].other_tails_per_year * by_leader[p].partitions
         survival.add_at_sites(mechanism, "cluster", _WHOLE_CLUSTER, ratio * (whole + others))
-        off = off + (found.error + found.dependence) * survival.strikes(mechanism) + ratio * others
+        off = off + (lost.error + lost.dependence) * survival.strikes(mechanism) + ratio * others
     return off
 
 
@@ -389,8 +391,8 @@ def destructions(
 ) -> list[Destruction]:
     """Rates at which brokers are destroyed, alone or several at once, in each draw."""
     hours = np.max([found.replacement_hours for found in losses.values()], axis=0)
-    known = table()
-    ways = (known.replacement, *known.leading_to(known.replacement))
+    mechanisms = table()
+    ways = (mechanisms.replacement, *mechanisms.leading_to(mechanisms.replacement))
     broker, rack = (
         survival.nothing + sum(survival.strikes(way.name) for way in ways if way.scope is scope)
         for scope in (Scope.BROKER, Scope.RACK)
@@ -451,8 +453,8 @@ class CommonEvents:
         others_out (draws,): about the share of time in which any broker of the cluster is out.
         Returns how far the sum may be off, per year, and the part of it that was not examined.
         """
-        for pattern, found in self._losses.items():
-            for mechanism, picked in found.picked.items():
+        for pattern, of_set in self._losses.items():
+            for mechanism, picked in of_set.picked.items():
                 _deduct(self._rest[pattern], mechanism, picked.total_per_year)
         examined, left_out = self._examined(unexamined)
         off, parts = left_out, defaultdict(list)
@@ -500,27 +502,27 @@ class CommonEvents:
         survival, held = self._survival, [*self._losses.items()]
         struck = {
             kind[0]: survival.strikes(kind[0]).any()
-            for _, found in held
-            for kind in found.shared.kinds
+            for _, of_set in held
+            for kind in of_set.shared.kinds
         }
-        kinds = [(pattern, kind) for pattern, found in held for kind in found.shared.kinds]
+        kinds = [(pattern, kind) for pattern, of_set in held for kind in of_set.shared.kinds]
         if not kinds:
             return [], survival.nothing
-        flux = np.concatenate([found.shared.per_year for _, found in held if found.shared.kinds])
+        flux = np.concatenate([of_set.shared.per_year for _, of_set in held if of_set.shared.kinds])
         flux = flux * np.array([struck[kind[0]] for _, kind in kinds])[:, None]
         lists = np.array([max(self._sets[pattern].lists, 1) for pattern, _ in kinds])
-        whole, known = flux * lists[:, None], survival.at_least()
+        whole, certain = flux * lists[:, None], survival.at_least()
         order = np.argsort(-whole, axis=0, kind="stable")
         ranked = np.take_along_axis(whole, order, axis=0)
         # Once those before it are counted, once each, and what survival knows.
-        counted = known + np.cumsum(np.take_along_axis(flux, order, axis=0), axis=0)
+        counted = certain + np.cumsum(np.take_along_axis(flux, order, axis=0), axis=0)
         beyond = np.cumsum(ranked[::-1], axis=0)[::-1] - ranked
         enough = np.argmax(beyond <= unexamined.most * counted, axis=0)
         some = np.minimum(enough + 1, unexamined.classes)
-        some[whole.sum(axis=0) <= unexamined.most * known] = 0
-        kept = np.zeros(flux.shape, dtype=bool)
-        np.put_along_axis(kept, order, np.arange(len(kinds))[:, None] < some, axis=0)
-        flux, left_out = np.where(kept, flux, 0.0), np.where(kept, 0.0, whole).sum(axis=0)
+        some[whole.sum(axis=0) <= unexamined.most * certain] = 0
+        examined = np.zeros(flux.shape, dtype=bool)
+        np.put_along_axis(examined, order, np.arange(len(kinds))[:, None] < some, axis=0)
+        flux, left_out = np.where(examined, flux, 0.0), np.where(examined, 0.0, whole).sum(axis=0)
         rows = np.flatnonzero(flux.any(axis=1)).tolist()
         return [(*kinds[row], flux[row]) for row in rows], left_out
 
@@ -530,11 +532,11 @@ class CommonEvents:
         if alone - strikes(scope) < 2:
             return 0.0
         as_one = tuple(sorted(rack._replace(as_one=rack.in_service) for rack in outage_class))
-        most, least = (
+        at_most, at_least = (
             float(self._coincident.events(pattern, scope, racks)[1].sum())
             for racks in (outage_class, as_one)
         )
-        return max(most - least, 0.0)
+        return max(at_most - at_least, 0.0)
 
     def _after_picking(self, parts: Mapping[Event, Sequence[Exposure]]) -> Vector:
         """How often what comes back after such an event is counted at each broker that does."""
@@ -582,15 +584,15 @@ class CommonEvents:
         for row, member in enumerate(members):
             by_pattern[member.pattern].append(row)
             off = off + member.per_year * error[row] * member.events
-        most = np.zeros((size, len(whole)))
+        per_event = np.zeros((size, len(whole)))
         for rows in by_pattern.values():
-            summed = np.zeros_like(most)
+            summed = np.zeros_like(per_event)
             for row in rows:
                 numbers, shares = events[row]
                 summed[numbers] += shares[:, None] * (members[row].per_year * once[row])
             # Sets of several patterns may share an event.
-            np.maximum(most, summed, out=most)
-        return most, off
+            np.maximum(per_event, summed, out=per_event)
+        return per_event, off
 
     def _first_of_outage(
         self, shared: dict[Event, Vector], parts: Mapping[Event, Sequence[Exposure]]

@@ -98,15 +98,15 @@ class Copysets:
         """Copysets that contain no smaller one, whose loss would already lose a partition."""
         by_size = _by_size(self.sets)
         brokers, tables = _numbered(by_size)
-        kept: list[Copyset] = []
+        smallest: list[Copyset] = []
         for size, sets in by_size.items():
             contains = np.zeros(len(sets), np.bool_)
             for other in (other for other in tables if other < size):
                 parts = _parts(tables[size], combinations(range(size), other))
                 own, smaller = _codes([parts, tables[other]], len(brokers))
                 contains |= np.isin(own, smaller).reshape(len(sets), -1).any(axis=1)
-            kept.extend(compress(sets, ~contains))
-        return tuple(kept)
+            smallest.extend(compress(sets, ~contains))
+        return tuple(smallest)
 
     def _fatal(self, sets: Collection[Copyset], lost: int) -> int:
         """How many sets of ``lost`` brokers contain a copyset."""
@@ -132,8 +132,8 @@ class Copysets:
             pairs * chance_all_lost(union, self.brokers, lost)
             for union, pairs in pairs_by_union(sets).items()
         )
-        most = 1 + math.floor(2.0 * both / single)
-        low = 2.0 * single / (most + 1) - 2.0 * both / (most * (most + 1))
+        at_most = 1 + math.floor(2.0 * both / single)
+        low = 2.0 * single / (at_most + 1) - 2.0 * both / (at_most * (at_most + 1))
         high = single - 2.0 * both / len(sets)
         high = min(high, 1.0)
         # Rounding must not put the lower bound above the upper one.
@@ -151,13 +151,13 @@ def copysets(placements: Iterable[Iterable[int]], brokers: int) -> Copysets:
     >>> found.chance_of_loss(3).value
     0.1
     """
-    found = frozenset(frozenset(replicas) for replicas in placements)
-    if frozenset() in found:
+    distinct = frozenset(frozenset(replicas) for replicas in placements)
+    if frozenset() in distinct:
         raise InputError("a partition without replicas has no copyset")
-    named = len(frozenset().union(*found))
+    named = len(frozenset().union(*distinct))
     if named > brokers:
         raise InputError(f"the placements name {named} brokers, but brokers={brokers}")
-    return Copysets(found, brokers)
+    return Copysets(distinct, brokers)
 
 
 def chance_all_lost(replicas: int, brokers: int, lost: float) -> float:
@@ -198,10 +198,15 @@ def _shared_subsets(sets: Collection[Copyset]) -> Counter[tuple[int, int, int]]:
     brokers, tables = _numbered(_by_size(sets))
     shared: Counter[tuple[int, int, int]] = Counter()
     for size in range(max(tables, default=-1) + 1):
-        holding = [each for each in tables if each >= size]
-        parts = [_parts(tables[each], combinations(range(each), size)) for each in holding]
+        holding = [size_of_set for size_of_set in tables if size_of_set >= size]
+        parts = [
+            _parts(tables[size_of_set], combinations(range(size_of_set), size))
+            for size_of_set in holding
+        ]
         codes = _codes(parts, len(brokers))
-        holders = {each: _counted(own) for each, own in zip(holding, codes, strict=True)}
+        holders = {
+            size_of_set: _counted(own) for size_of_set, own in zip(holding, codes, strict=True)
+        }
         for one, (subsets, times) in holders.items():
             for other, (others, their_times) in holders.items():
                 _, here, there = np.intersect1d(
@@ -241,12 +246,12 @@ def _parts(table: _Numbers, columns: Iterable[tuple[int, ...]]) -> _Numbers:
 def _codes(tables: Sequence[_Numbers], brokers: int) -> list[_Numbers]:
     """Return a number for each row of these tables, equal where the rows are."""
     rows = np.concatenate(tables)
-    codes, most = np.zeros(len(rows), np.int64), 1
+    codes, codes_so_far = np.zeros(len(rows), np.int64), 1
     for column in rows.T:
-        if most > _LARGEST_CODE // brokers:
+        if codes_so_far > _LARGEST_CODE // brokers:
             distinct, codes = np.unique(codes, return_inverse=True)
-            most = len(distinct)
-        codes, most = codes * brokers + column, most * brokers
+            codes_so_far = len(distinct)
+        codes, codes_so_far = codes * brokers + column, codes_so_far * brokers
     return np.split(codes, np.cumsum([len(table) for table in tables])[:-1])
 
 

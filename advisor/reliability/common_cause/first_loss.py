@@ -122,8 +122,8 @@ def any_loss(
         dropped = {pattern: losses[pattern].tails_of_sites for pattern in by_leader}
         along = combine_tails(dropped, by_leader, survival, placement.brokers, tails)
         rest_of_tails = {
-            pattern: {name: often for name, often in found.items() if name not in along}
-            for pattern, found in dropped.items()
+            pattern: {name: often for name, often in rates_by_name.items() if name not in along}
+            for pattern, rates_by_name in dropped.items()
         }
         _combine_independent(rest_of_tails, by_leader, survival, tails.per_failure)
     hazards = alone.hazards
@@ -136,7 +136,7 @@ def any_loss(
         *(certain, rest, sets, placement.coincident_sets(exchangeable), destroyed, survival)
     )
     replicas = len(next(iter(sets)))
-    out = np.max([found.out for found in certain.values()], axis=0)
+    out = np.max([of_set.out for of_set in certain.values()], axis=0)
     others_out = np.minimum(brokers.brokers / replicas * out, 1.0)
     off_shared, left_out = common.combine(unexamined, others_out)
     _combine_independent(rest, sets, survival)
@@ -202,8 +202,10 @@ class SetsAlone(NamedTuple):
         hours = np.choose(likeliest, [first.mean_hours for first in self.firsts.values()])
         nothing, per_year = np.zeros(len(hours)), [losses[p].per_year for p in self.firsts]
         by_mechanism = {
-            name: np.choose(likeliest, [found.get(name, nothing) for found in per_year])
-            for name in dict.fromkeys(name for found in per_year for name in found)
+            name: np.choose(
+                likeliest, [rates_by_name.get(name, nothing) for rates_by_name in per_year]
+            )
+            for name in dict.fromkeys(name for rates_by_name in per_year for name in rates_by_name)
         }
         chance = chances.max(axis=0)
         return AnyLosses(chance, hours / HOURS_PER_YEAR, chance, chance, by_mechanism)
@@ -212,20 +214,20 @@ class SetsAlone(NamedTuple):
         self, per_year: Vector, by_mechanism: Mapping[str, Vector], error: Vector | float
     ) -> AnyLosses:
         """First loss of all sets, given how often any of them loses."""
-        least = np.max([first.probability for first in self.firsts.values()], axis=0)
-        most, begun = np.zeros_like(least), np.zeros_like(least)
+        at_least = np.max([first.probability for first in self.firsts.values()], axis=0)
+        at_most, begun = np.zeros_like(at_least), np.zeros_like(at_least)
         for pattern, count in self.counts.items():
             chance = self.firsts[pattern].probability
-            most = most + chance * count
+            at_most = at_most + chance * count
             begun = begun - np.log1p(-np.minimum(chance, LARGEST_PROBABILITY)) * count
-        most = np.minimum(most, 1.0)
+        at_most = np.minimum(at_most, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Sets start healthy, so that their losses begin a little later.
             of_year = np.minimum(begun / self.per_year, 1.0)
             lost = -np.expm1(-per_year * of_year)
             never = self.per_year == 0.0
-            probability = np.where(never, 0.0, np.minimum(np.maximum(lost, least), most))
-            return AnyLosses(probability, 1.0 / per_year, least, most, by_mechanism, error)
+            probability = np.where(never, 0.0, np.minimum(np.maximum(lost, at_least), at_most))
+            return AnyLosses(probability, 1.0 / per_year, at_least, at_most, by_mechanism, error)
 
 
 def scaled(alone: SetsAlone, nominal: AnyLoss, before: AnyLoss, after: AnyLoss) -> AnyLoss:
@@ -262,7 +264,7 @@ def _independent_counts(
     """
     if tails:
         return {pattern: members.partitions for pattern, members in sets.items()}
-    kinds = (kind for found in losses.values() for kind in found.shared.kinds)
+    kinds = (kind for of_set in losses.values() for kind in of_set.shared.kinds)
     lagging = any(rack.lagging for *_, racks in kinds for rack in racks)
     if lagging or exchangeable is Exchangeable.NONE:
         return {pattern: members.lists for pattern, members in sets.items()}

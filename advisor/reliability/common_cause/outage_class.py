@@ -75,16 +75,16 @@ CLUSTER = -1
 
 def scope_of(name: str) -> str:
     """Scope of a mechanism or rate name: what it strikes at once, or what a repair brings back."""
-    known = transition(name)
-    if known.copies:
+    entry = transition(name)
+    if entry.copies:
         return Scope.CLUSTER.value
-    scope = known.mechanism.scope
-    if known.death is not None:
+    scope = entry.mechanism.scope
+    if entry.death is not None:
         return BROKER_DEATH
-    if scope is Scope.RACK and known.chosen == 1:
+    if scope is Scope.RACK and entry.chosen == 1:
         return PICKED
-    if known.ends:
-        return RACK_REPAIR if scope is Scope.RACK and known.mechanism.together else BROKER_REPAIR
+    if entry.ends:
+        return RACK_REPAIR if scope is Scope.RACK and entry.mechanism.together else BROKER_REPAIR
     return scope.value
 
 
@@ -109,15 +109,15 @@ def outage_classes(own: IntArray, racks: IntArray, together: Collection[int] = (
     own, racks (states, replicas): condition of each replica's broker, and its rack.
     together: conditions to treat as outages of a rack, although brokers leave them one by one.
     """
-    known = table()
+    mechanisms = table()
     # Destroyed brokers, and those that lost power with the whole site, come back one by one.
-    shared = {condition for condition, entry in known.outages.items() if entry.together}
+    shared = {condition for condition, entry in mechanisms.outages.items() if entry.together}
     shared.update(together)
-    rack_out = np.array([condition in shared for condition in range(known.conditions)])
+    rack_out = np.array([condition in shared for condition in range(mechanisms.conditions)])
     broker_out = ~rack_out
     broker_out[WELL] = False
-    lags = np.isin(own, known.conditions_with(BrokerEvent.LAG))
-    destroyed = np.isin(own, known.stages(known.replacement.condition))
+    lags = np.isin(own, mechanisms.conditions_with(BrokerEvent.LAG))
+    destroyed = np.isin(own, mechanisms.stages(mechanisms.replacement.condition))
     # One number per rack; 0 for a rack without replicas.
     base = own.shape[1] + 1
     codes = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)
@@ -192,12 +192,12 @@ def shared_loss_rates(
         since nothing was out: none, one, ..., more.
     """
     states, names = len(classes[1]), chain.rate_names
-    known = [transition(name) for name in names]
-    ends = np.array([entry.ends and entry.death is None for entry in known], dtype=bool)
+    entries = [transition(name) for name in names]
+    ends = np.array([entry.ends and entry.death is None for entry in entries], dtype=bool)
     scope_of_name = [scope_of(name) for name in names]
     several = np.array([scope == Scope.RACK.value for scope in scope_of_name], dtype=bool)
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
-    by_chance = np.array([entry.copies or entry.chosen > 0 for entry in known], dtype=bool)
+    by_chance = np.array([entry.copies or entry.chosen > 0 for entry in entries], dtype=bool)
     by_chance &= np.array([scope != PICKED for scope in scope_of_name], dtype=bool)
     events = []
     for of_states, which in ((classes, ~ends), (repair_classes, ends)):
@@ -208,8 +208,8 @@ def shared_loss_rates(
     target = chain.target[lossy[rows]]
     whole = chain.flush_window.per_hour(rates_per_hour, states)[target]
     for scope in SCOPES:
-        kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
-        of_scope = chain.flush_window.per_hour(rates_per_hour * kept[:, None], states)[target]
+        counted = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
+        of_scope = chain.flush_window.per_hour(rates_per_hour * counted[:, None], states)[target]
         amounts = early[rows] * of_scope / np.where(whole > 0.0, whole, np.inf)
         events.append((classes, [scope] * len(names), lossy[rows], target, amounts))
     losses: dict[Kind, Vector] = {}
@@ -268,7 +268,7 @@ def _by_class(outage_class: OutageClass, scope: str, by_count: Vector) -> dict[O
     whole = by_count.sum(axis=0)
     if not leaves_some(outage_class, scope):
         return {outage_class: whole}
-    found: dict[OutageClass, Vector] = {}
+    by_class: dict[OutageClass, Vector] = {}
     for count, amount in enumerate(by_count):
         # The last is any number.
         few = (amount > RARE * whole) & (count < len(by_count) - 1)
@@ -279,8 +279,8 @@ def _by_class(outage_class: OutageClass, scope: str, by_count: Vector) -> dict[O
             if amounts.any():
                 choices = marked(outage_class, among)
                 for chosen in choices:
-                    found[chosen] = found.get(chosen, 0.0) + amounts / len(choices)
-    return found
+                    by_class[chosen] = by_class.get(chosen, 0.0) + amounts / len(choices)
+    return by_class
 
 
 @lru_cache(maxsize=4096)

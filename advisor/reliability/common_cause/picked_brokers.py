@@ -88,8 +88,8 @@ def binomial(brokers: int, shares: Vector) -> Vector:
     picked, left = np.arange(brokers + 1.0)[:, None], np.arange(brokers, -1.0, -1.0)[:, None]
     # n! / (k! (n - k)!) = 1 / ((n + 1) B(k + 1, n - k + 1)), which does not overflow.
     log = special.xlogy(picked, shares) + special.xlog1py(left, -shares)
-    found: Vector = np.exp(log - special.betaln(picked + 1.0, left + 1.0)) / (brokers + 1.0)
-    return found
+    odds: Vector = np.exp(log - special.betaln(picked + 1.0, left + 1.0)) / (brokers + 1.0)
+    return odds
 
 
 def picked_losses(
@@ -108,12 +108,12 @@ def picked_losses(
     """
     numbers: dict[str, dict[tuple[int, int], int]] = defaultdict(dict)
     for number, name in enumerate(chain.rate_names):
-        known = transition(name)
-        if known.chosen > 0 and known.mechanism.scope is Scope.CLUSTER:
-            numbers[known.mechanism.name][known.chosen, known.among] = number
+        entry = transition(name)
+        if entry.chosen > 0 and entry.mechanism.scope is Scope.CLUSTER:
+            numbers[entry.mechanism.name][entry.chosen, entry.among] = number
     rate, names = chain.rate[lossy], len(chain.rate_names)
     lose, drop = sums(rate, lost, names), sums(rate, any_tail, names)
-    found = {}
+    by_mechanism = {}
     for mechanism, by_count in numbers.items():
         whole = [by_count.get((count, replicas)) for count in range(1, replicas + 1)]
         rows = list(by_count.values())
@@ -128,8 +128,8 @@ def picked_losses(
                     chances[count] = often[row] / np.where(happen[row] > 0.0, happen[row], np.inf)
             inside = often[among_all].sum(axis=0)
             parts += [chances, inside, np.maximum(often[rows].sum(axis=0) - inside, 0.0)]
-        found[mechanism] = PickedLosses(*parts)
-    return found
+        by_mechanism[mechanism] = PickedLosses(*parts)
+    return by_mechanism
 
 
 class AnyPicked(NamedTuple):
@@ -212,26 +212,26 @@ class PickedBrokers:
         """The same with tails; on large clusters they and whole sets are taken for independent."""
         of_sets, total = self.any_loss(chances, share), 0.0
         dropped = {
-            pattern: (binomial(len(found.chances) - 1, share) * found.chances).sum(axis=0)
-            for pattern, found in tails.items()
+            pattern: (binomial(len(leading.chances) - 1, share) * leading.chances).sum(axis=0)
+            for pattern, leading in tails.items()
         }
         total = of_sets.total + sum(
-            dropped[pattern] * int(found.partitions.sum()) for pattern, found in tails.items()
+            dropped[pattern] * int(leading.partitions.sum()) for pattern, leading in tails.items()
         )
         if self._brokers <= _ENUMERATED:
             log_survival = self._by_choice(_logs(chances)) + self._tails_by_choice(tails)
             lost = -np.expm1(np.minimum(log_survival, 0.0))
             probability = self._mean(lost, share)
             return AnyPicked(probability, total, np.zeros_like(share), of_sets.dependence)
-        kept = np.zeros((self._brokers, len(share)))
+        log_kept = np.zeros((self._brokers, len(share)))
         for pattern, (some, members, partitions, first_leads) in tails.items():
             leaders = 1 if first_leads else len(some) - 1
             one = dropped[pattern] / share / leaders
             log = np.log1p(-np.minimum(one, LARGEST_PROBABILITY))
             brokers = np.searchsorted(self._ids, members[:, :leaders])
             counts = np.repeat(partitions, leaders)
-            kept += log * np.bincount(brokers.ravel(), counts, self._brokers)[:, None]
-        none = np.prod(1.0 - share + share * np.exp(kept), axis=0)
+            log_kept += log * np.bincount(brokers.ravel(), counts, self._brokers)[:, None]
+        none = np.prod(1.0 - share + share * np.exp(log_kept), axis=0)
         both = (1.0 - none) * of_sets.probability
         probability = 1.0 - none + of_sets.probability - both
         return AnyPicked(probability, total, of_sets.error + both, of_sets.dependence)
@@ -247,9 +247,9 @@ class PickedBrokers:
                 # It is one of those picked in as many cases as any other broker.
                 always = [0]
                 by_count = some[1:] * (len(some) - 1) / np.arange(1, len(some))[:, None]
-            kept = np.log1p(-np.minimum(by_count, LARGEST_PROBABILITY))
-            for size in range(len(kept)):
-                amount = np.diff(kept, size, axis=0)[0]
+            log_survival = np.log1p(-np.minimum(by_count, LARGEST_PROBABILITY))
+            for size in range(len(log_survival)):
+                amount = np.diff(log_survival, size, axis=0)[0]
                 for others in combinations(range(len(always), bits.shape[1]), size):
                     choice = bits[:, [*always, *others]].sum(axis=1)
                     whole += sums(choice, amount * partitions[:, None], len(whole))
@@ -262,9 +262,9 @@ class PickedBrokers:
             total += (odds * some).sum(axis=0) * len(self._sets[pattern])
         if self._brokers <= _ENUMERATED:
             lost = -np.expm1(np.minimum(self._by_choice(_logs(chances)), 0.0))
-            known = self._mean(lost, share)
+            any_lost = self._mean(lost, share)
             more = self._mean(np.minimum(self._by_choice(chances), 1.0) - lost, share)
-            return AnyPicked(known, total, np.zeros(len(share)), np.maximum(more, 0.0))
+            return AnyPicked(any_lost, total, np.zeros(len(share)), np.maximum(more, 0.0))
         drawn = [
             self._of_one_draw(
                 {pattern: some[:, draw].copy() for pattern, some in chances.items()},
@@ -278,8 +278,8 @@ class PickedBrokers:
         """Mean over all choices of brokers, of an amount by choice."""
         sizes = self._sizes
         by_size = sums(sizes, by_choice, self._brokers + 1) / np.bincount(sizes)[:, None]
-        found: Vector = (binomial(self._brokers, share) * by_size).sum(axis=0)
-        return found
+        mean: Vector = (binomial(self._brokers, share) * by_size).sum(axis=0)
+        return mean
 
     def _of_one_draw(
         self, chances: Mapping[tuple[int, ...], Vector], share: float, total: float
@@ -314,7 +314,7 @@ class PickedBrokers:
         whole, log_survival = np.zeros(len(picked)), np.zeros(len(picked))
         by_broker = np.ascontiguousarray(picked.T).astype(np.uint8)
         for pattern, some in chances.items():
-            kept = np.log1p(-np.minimum(some, LARGEST_PROBABILITY))
+            log_by_count = np.log1p(-np.minimum(some, LARGEST_PROBABILITY))
             for members in np.array_split(
                 self._sets[pattern], self._sets[pattern].size // _AT_ONCE + 1
             ):
@@ -322,7 +322,7 @@ class PickedBrokers:
                 for column in range(1, members.shape[1]):
                     counts += by_broker[members[:, column]]
                 whole += some[counts].sum(axis=0)
-                log_survival += kept[counts].sum(axis=0)
+                log_survival += log_by_count[counts].sum(axis=0)
         lost, apart = -np.expm1(log_survival), np.minimum(whole, 1.0)
         if total < _MANY:
             lost, apart = total * lost / whole, total * apart / whole
@@ -331,10 +331,10 @@ class PickedBrokers:
             off = whole - whole.mean()
             slope = float(off @ lost) / max(float(off @ off), 1e-300)
             lost, apart = (each + slope * (total - whole) for each in (lost, apart))
-        known = float(lost.mean())
+        any_lost = float(lost.mean())
         error = float(lost.std(ddof=1)) / math.sqrt(choices)
-        dependence = max(float(apart.mean()) - known, 0.0)
-        return min(max(known, 0.0), total, 1.0), total, error, dependence
+        dependence = max(float(apart.mean()) - any_lost, 0.0)
+        return min(max(any_lost, 0.0), total, 1.0), total, error, dependence
 
     def _pick_losers(
         self,
@@ -368,10 +368,10 @@ class PickedBrokers:
     @cached_property
     def _parts(self) -> dict[tuple[int, ...], tuple[tuple[IntArray, IntArray], ...]]:
         """Parts of sets as choices and the number of sets with each, by pattern and size."""
-        found = {}
+        choices_by_pattern = {}
         for pattern, members in self._sets.items():
             bits = np.int64(1) << members
-            found[pattern] = tuple(
+            choices_by_pattern[pattern] = tuple(
                 np.unique(
                     np.concatenate(
                         [
@@ -383,7 +383,7 @@ class PickedBrokers:
                 )
                 for size in range(1, bits.shape[1] + 1)
             )
-        return found
+        return choices_by_pattern
 
     def _by_choice(self, amounts: Mapping[tuple[int, ...], Vector]) -> Vector:
         """Sum over sets of an amount by how many are picked, for every choice of brokers.

@@ -88,9 +88,9 @@ class ReplicaSetClass:
 
 def _distinct_in_row(table: IntArray) -> IntArray:
     """The distinct numbers of each row, sorted; in place of the others -1, which come first."""
-    found = np.sort(table, axis=1)
-    found[:, 1:][found[:, 1:] == found[:, :-1]] = -1
-    return np.sort(found, axis=1)
+    ordered = np.sort(table, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
+    return np.sort(ordered, axis=1)
 
 
 def _summed(sites: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -216,15 +216,15 @@ class Placement:
             first = _distinct_rows(lists, number)
             ids = self._sites.ids[lists[first]]
             members = {p: ids[number[first] == n] for n, p in enumerate(patterns)}
-            found = CoincidentSets(members, self.rack_of, preferred_leader)
-            self._coincident[exchangeable] = found
+            coincident = CoincidentSets(members, self.rack_of, preferred_leader)
+            self._coincident[exchangeable] = coincident
         return self._coincident[exchangeable]
 
     def picked_brokers(self, exchangeable: Exchangeable) -> PickedBrokers:
         """Choices of brokers among those that hold the sets; computed once."""
         if exchangeable not in self._picked:
             classes = self.replica_set_classes(exchangeable)
-            sets = {pattern: found.members for pattern, found in classes.items()}
+            sets = {pattern: held.members for pattern, held in classes.items()}
             self._picked[exchangeable] = PickedBrokers(sets)
         return self._picked[exchangeable]
 
@@ -262,13 +262,13 @@ class Placement:
         rank[sorted(range(several), key=patterns.__getitem__)] = np.arange(several)
         row, of_pattern = np.divmod(pairs, several)
         order = np.lexsort((rank[of_pattern], -count, row))
-        most = of_pattern[order[np.searchsorted(row[order], np.arange(len(first)))]]
+        likeliest = of_pattern[order[np.searchsorted(row[order], np.arange(len(first)))]]
         on_set = np.bincount(which.ravel(), self._counts).astype(np.int64)
-        found = {}
+        classes = {}
         # Where there is one set only, its pattern comes first.
-        for n in sorted(range(several), key=lambda n: not (most == n).any()):
-            here = most == n
-            found[patterns[n]] = ReplicaSetClass(
+        for n in sorted(range(several), key=lambda n: not (likeliest == n).any()):
+            here = likeliest == n
+            classes[patterns[n]] = ReplicaSetClass(
                 int(partitions[n]),
                 int(lists[n]),
                 together[first[here]],
@@ -276,7 +276,7 @@ class Placement:
                 self._sites.racks,
                 leaders,
             )
-        return found
+        return classes
 
     def rack_pattern(self, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
         """Rack numbers of a replica list, in a canonical order unless the order matters.
@@ -344,15 +344,15 @@ def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
     If it is unknown where they stand and there are two racks, three voters are assumed, two of them
     in the first rack; with more racks, that a majority is always left.
     """
-    known: Mapping[str, int] | None = getattr(cluster, "voters_by_rack", None)
-    if known is None:
+    voters: Mapping[str, int] | None = getattr(cluster, "voters_by_rack", None)
+    if voters is None:
         names = sorted(rack for rack in set(cluster.brokers.values()) if rack is not None)
-        known = {names[0]: 2, names[1]: 1} if len(names) == 2 else {}
-    most = sorted(known.values(), reverse=True)[: min(racks_at_once, 2)]
-    if not known or 2 * sum(most) < sum(known.values()):
+        voters = {names[0]: 2, names[1]: 1} if len(names) == 2 else {}
+    largest = sorted(voters.values(), reverse=True)[: min(racks_at_once, 2)]
+    if not voters or 2 * sum(largest) < sum(voters.values()):
         return {}
-    fewest = fewest_voters(tuple(known.values()))
-    return {_rack_name(rack): n for rack, n in zip(known, fewest, strict=True) if n}
+    fewest = fewest_voters(tuple(voters.values()))
+    return {_rack_name(rack): n for rack, n in zip(voters, fewest, strict=True) if n}
 
 
 @lru_cache(maxsize=256)

@@ -184,7 +184,7 @@ def losses_of_chain(
     shared = shared_loss_rates(
         chain, lossy, classes, repair_classes, causes, rates.names, at_once, year.early, year.alone
     )
-    known, draws = table(), rates.names.shape[1]
+    mechanisms, draws = table(), rates.names.shape[1]
     replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
     none_struck_alone = year.alone[0, chain.source[lossy]]
     return SetLosses(
@@ -194,7 +194,7 @@ def losses_of_chain(
         shared=SharedLosses([*shared], np.array([*shared.values()]).reshape(-1, draws)),
         picked=picked_losses(chain, lossy, replicas, year.by_name, year.at_once, year.any_tail),
         replacement_hours=np.array(
-            [known.mean_hours(known.replacement, drawn) for drawn in rates.every]
+            [mechanisms.mean_hours(mechanisms.replacement, drawn) for drawn in rates.every]
         ),
         visits=visits(chain, classes, year.flux),
         out=year.out,

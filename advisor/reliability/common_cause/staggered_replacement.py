@@ -41,23 +41,23 @@ class StaggeredReplacement:
 
     def __init__(self, classes: Sequence[Destroyed], cluster: int) -> None:
         self._cluster = cluster
-        sizes = [len(each.events) for each in classes]
-        widest = max(each.brokers.shape[2] for each in classes)
-        brokers = np.concatenate([_widened(each.brokers, widest) for each in classes])
+        sizes = [len(of_class.events) for of_class in classes]
+        widest = max(of_class.brokers.shape[2] for of_class in classes)
+        brokers = np.concatenate([_widened(of_class.brokers, widest) for of_class in classes])
         every = np.arange(len(classes))
         number = np.repeat(every, sizes)
-        events = np.concatenate([each.events for each in classes])
+        events = np.concatenate([of_class.events for of_class in classes])
         _, which = np.unique(codes_of_rows(events.T - events.min()), return_inverse=True)
         which, last = which.ravel(), int(which.max())
         some = np.unique(np.linspace(0, last, min(last + 1, _EVENTS)).round())
         self._rows = [brokers[which == event] for event in some]
         self._held = np.array([np.isin(every, number[which == event]) for event in some])
         # Rows of several classes are counted once, by their classes.
-        kept = np.isin(which, some)
-        flat = np.column_stack([which, brokers.reshape(len(brokers), -1)])[kept]
+        chosen = np.isin(which, some)
+        flat = np.column_stack([which, brokers.reshape(len(brokers), -1)])[chosen]
         _, row = np.unique(codes_of_rows(flat.T), return_inverse=True)
         held = np.zeros((int(row.max()) + 1, len(classes)), dtype=bool)
-        held[row.ravel(), number[kept]] = True
+        held[row.ravel(), number[chosen]] = True
         self._row_classes, self._row_counts = np.unique(held, axis=0, return_counts=True)
 
     def after_rack_destructions(self, rates: Vector, sizes: Vector) -> tuple[float, float]:
@@ -109,23 +109,23 @@ def _widened(brokers: IntArray, width: int) -> IntArray:
 
 
 def _cells(rows: IntArray) -> int:
-    return math.prod(len(np.unique(rows[:, part])) for part in range(rows.shape[1]))
+    return math.prod(len(np.unique(rows[:, column])) for column in range(rows.shape[1]))
 
 
 def _out_after_rack_destructions(rows: IntArray, orders: int) -> Vector:
     """Mean replacements, multiplied over parts, for which any row is out; shape (orders,)."""
     draw = np.random.default_rng(_SEED)
     parts = range(rows.shape[1])
-    held = [len(np.unique(rows[:, part])) for part in parts]
-    last = [_last_rank(rows[:, part], held[part], orders, draw) for part in parts]
+    held = [len(np.unique(rows[:, axis])) for axis in parts]
+    last = [_last_rank(rows[:, axis], held[axis], orders, draw) for axis in parts]
     out = np.zeros((orders, *held))
     out[(np.arange(orders)[:, None], *(ranks - 1 for ranks in last))] = 1.0
     # A row is out while at least its highest rank of brokers of each part is out.
-    for part in parts:
-        np.maximum.accumulate(out, axis=part + 1, out=out)
+    for axis in parts:
+        np.maximum.accumulate(out, axis=axis + 1, out=out)
     # Exactly k are out for 1/k of a mean replacement.
-    for part in reversed(parts):
-        out = out @ (1.0 / np.arange(1.0, out.shape[part + 1] + 1))
+    for axis in reversed(parts):
+        out = out @ (1.0 / np.arange(1.0, out.shape[axis + 1] + 1))
     return out
 
 

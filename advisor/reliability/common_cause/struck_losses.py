@@ -88,12 +88,13 @@ class Strikes(NamedTuple):
 @once_per_chain
 def strikes_of(chain: TransitionArrays) -> Strikes:
     """The strikes on racks of a chain that pick brokers."""
-    known = transitions(chain.rate_names)
+    entries = transitions(chain.rate_names)
     kinds = [
-        (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among) for entry in known
+        (entry.mechanism.full_name, entry.racks, entry.racks_among, entry.among)
+        for entry in entries
     ]
-    picks = np.array([_picks_of_racks(entry) for entry in known], dtype=bool)
-    none = np.array([entry.chosen == 0 for entry in known], dtype=bool)
+    picks = np.array([_picks_of_racks(entry) for entry in entries], dtype=bool)
+    none = np.array([entry.chosen == 0 for entry in entries], dtype=bool)
     moves = np.flatnonzero(picks[chain.rate])
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     kind = np.array([numbers[name] for name in kinds])[chain.rate[moves]]
@@ -116,9 +117,9 @@ def _picks_of_racks(strike: Transition) -> bool:
 
 def struck_of_all_racks(chain: TransitionArrays, classes: OutageClasses) -> NDArray[np.bool_]:
     """Which transitions strike all racks of the set while nothing is out."""
-    known = transitions(chain.rate_names)
+    entries = transitions(chain.rate_names)
     of_racks = np.array(
-        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in known], dtype=bool
+        [entry.mechanism.scope is Scope.RACK and not entry.ends for entry in entries], dtype=bool
     )
     distinct, number = classes
     none_out = np.array([racks is None for racks in distinct], dtype=bool)
@@ -142,12 +143,12 @@ def struck_losses(
     per_hour (names, draws): rates.
     at_once (lossy, draws): losses a year with each transition while nothing is out.
     """
-    known = transitions(chain.rate_names)
+    entries = transitions(chain.rate_names)
     rows = np.flatnonzero(struck_of_all_racks(chain, classes)[lossy])
-    by_name = sums(chain.rate[lossy[rows]], at_once[rows], len(known))
+    by_name = sums(chain.rate[lossy[rows]], at_once[rows], len(entries))
     amounts: dict[str, dict[int, Vector]] = defaultdict(dict)
     for name in np.flatnonzero(by_name.any(axis=1)).tolist():
-        by_picked, chosen = amounts[known[name].mechanism.name], max(known[name].chosen, 0)
+        by_picked, chosen = amounts[entries[name].mechanism.name], max(entries[name].chosen, 0)
         by_picked[chosen] = by_picked.get(chosen, 0.0) + by_name[name]
     losses = {}
     nothing = np.zeros(per_hour.shape[1])
@@ -156,15 +157,15 @@ def struck_losses(
         counts = range(max(by_picked, default=-1) + 1)
         picked = np.array([by_picked.get(count, nothing) for count in counts])
         if by_picked:
-            share = np.array([share_picked(mechanism, known, column) for column in per_hour.T])
+            share = np.array([share_picked(mechanism, entries, column) for column in per_hour.T])
         losses[mechanism] = StruckLosses(none, share, picked.reshape(-1, len(nothing)))
     return losses
 
 
-def share_picked(mechanism: str, known: Sequence[Transition], per_hour: Vector) -> float:
+def share_picked(mechanism: str, entries: Sequence[Transition], per_hour: Vector) -> float:
     """Probability of a broker to be picked: the odds are those of one picked, and none."""
     rates: dict[tuple[int, int, int], dict[int, float]] = defaultdict(dict)
-    for entry, rate in zip(known, per_hour.tolist(), strict=True):
+    for entry, rate in zip(entries, per_hour.tolist(), strict=True):
         if entry.mechanism.name == mechanism and not entry.ends and entry.among > 0:
             rates[entry.racks, entry.racks_among, entry.among][entry.chosen] = rate
     for by_count in rates.values():

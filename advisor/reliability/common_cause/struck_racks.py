@@ -53,8 +53,8 @@ def struck_together(racks: int, spreads: Vector, homes: IntArray) -> Vector:
     sizes = np.arange(1, homes.shape[1] + 1)[:, None]
     elsewhere = np.maximum(racks - sizes, 0)
     factors = spreads ** (sizes - 1) * (sizes + elsewhere * spreads)
-    found: Vector = factors[(homes >= 0).sum(axis=1) - 1]
-    return found
+    rates: Vector = factors[(homes >= 0).sum(axis=1) - 1]
+    return rates
 
 
 class StruckRacks(NamedTuple):
@@ -130,10 +130,12 @@ class StruckRacks(NamedTuple):
             # How many homes are lost on average is known, and tells part of how often any is.
             off = whole - whole.mean()
             slope = float(off @ any_lost) / max(float(off @ off), 1e-300)
-            found = self.racks * (any_lost - slope * whole) + slope * total
+            samples = self.racks * (any_lost - slope * whole) + slope * total
             # Failures that lose nothing may be so rare that none was drawn.
-            error = math.hypot(float(found.std(ddof=1)) / math.sqrt(choices), self.racks / choices)
-            return AnyStruck(min(max(float(found.mean()), 0.0), total), error)
+            error = math.hypot(
+                float(samples.std(ddof=1)) / math.sqrt(choices), self.racks / choices
+            )
+            return AnyStruck(min(max(float(samples.mean()), 0.0), total), error)
         size = (homes >= 0).sum(axis=1)
         alone = (1.0 - self.spreads) ** (racks - size)
         # Without a first rack among those that have no home and are not seen.
@@ -149,17 +151,17 @@ class StruckRacks(NamedTuple):
         given = homes[np.searchsorted(np.cumsum(more), draw.random(choices) * rest)]
         struck = self._with_others(given, racks, draw)
         whole, logs = struck_homes.sums(amounts, struck).T
-        found = -np.expm1(logs) / whole
-        error = rest * float(found.std(ddof=1)) / math.sqrt(choices)
-        return AnyStruck(exact + rest * float(found.mean()), error)
+        samples = -np.expm1(logs) / whole
+        error = rest * float(samples.std(ddof=1)) / math.sqrt(choices)
+        return AnyStruck(exact + rest * float(samples.mean()), error)
 
     def _as_they_fail(self, choices: int, racks: int, draw: np.random.Generator) -> BoolArray:
         """Struck racks of failures, shape (choices, racks + 1); the last column is padding."""
         struck = draw.random((choices, racks + 1), dtype=np.float32) < self.spreads
         first = draw.integers(self.racks, size=choices)
         # Other first racks have no homes.
-        seen = np.flatnonzero(first < racks)
-        struck[seen, first[seen]] = True
+        with_homes = np.flatnonzero(first < racks)
+        struck[with_homes, first[with_homes]] = True
         struck[:, racks] = True
         return struck
 
@@ -219,8 +221,8 @@ class _Within:
         else:
             by_rack = np.ascontiguousarray(struck.T)
             inside = by_rack[self._homes].all(axis=1).T
-        found: Vector = inside.astype(np.float64) @ amounts
-        return found
+        summed: Vector = inside.astype(np.float64) @ amounts
+        return summed
 
 
 LARGEST_PROBABILITY = 1.0 - 1e-12
@@ -355,22 +357,22 @@ class JointSurvival:
         excess = later.sum(axis=0)
         if (excess > 0.0).any():
             self.add_independent(mechanism, excess)
-        found: Vector = np.log1p(-np.minimum(shares, LARGEST_PROBABILITY)) * (many * trials)
-        return found
+        log_survival: Vector = np.log1p(-np.minimum(shares, LARGEST_PROBABILITY)) * (many * trials)
+        return log_survival
 
     def at_least(self) -> Vector:
         """Lower bound of the rate at which at least one set loses, which is quick to compute."""
-        found = self.nothing + sum(self._independent.values())
+        rate = self.nothing + sum(self._independent.values())
         for (mechanism, _), added in self._at_sites.items():
-            least = np.min([logs.min(axis=0) for _, logs in added], axis=0)
-            found = found + self.strikes(mechanism) * -np.expm1(least)
+            log_survival = np.min([logs.min(axis=0) for _, logs in added], axis=0)
+            rate = rate + self.strikes(mechanism) * -np.expm1(log_survival)
         for mechanism, at_homes in self._at_homes.items():
-            most = [
+            least_of_picked = [
                 (self.all_of_each(mechanism, homes) * -np.expm1(logs)).max(axis=0)
                 for homes, logs in at_homes
             ]
-            found = found + self.strikes(mechanism) * np.max(most, axis=0)
-        return found
+            rate = rate + self.strikes(mechanism) * np.max(least_of_picked, axis=0)
+        return rate
 
     def losses_per_year(self) -> tuple[dict[str, Vector], Vector]:
         """Rate per year at which at least one set loses, by mechanism; and the sum's error."""

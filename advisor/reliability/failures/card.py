@@ -396,9 +396,9 @@ def _given(raw: object, path: str, origin: Origin) -> float:
         said = f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {as_given(number)}."
         raise origin.error(path, said)
     unit = path.rpartition(".")[2].rpartition("_")[2]
-    most = MOST_HOURS * _UNITS_PER_HOUR.get(unit, math.inf)
-    if number > most:
-        raise origin.error(path, f"must be at most {as_given(most)}, but is {as_given(number)}.")
+    maximum = MOST_HOURS * _UNITS_PER_HOUR.get(unit, math.inf)
+    if number > maximum:
+        raise origin.error(path, f"must be at most {as_given(maximum)}, but is {as_given(number)}.")
     return number
 
 

@@ -128,8 +128,12 @@ def _strikes(
     if kind.share is not None and not kind.turns_into and not by_chance:
         return
     spreads = kind.path(kind.spreads) in mechanisms
-    most = replicas + voter_racks
-    racks = [(k, m) for m in range(1, most + 1) for k in range(1, m + 1)] if spreads else [None]
+    racks_at_most = replicas + voter_racks
+    racks = (
+        [(k, m) for m in range(1, racks_at_most + 1) for k in range(1, m + 1)]
+        if spreads
+        else [None]
+    )
     picks = [(k, m) for m in range(replicas + 1) for k in range(m + 1)] if by_chance else [None]
     if by_chance and voter_racks:
         # A rack without replicas has no broker that could be picked.

@@ -46,16 +46,16 @@ def lognormal_interval(sample: Sequence[float]) -> Interval:
     sample (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). Never narrower than the
     draws.
     """
-    least, most = min(sample), max(sample)
-    if not 0 < least <= most < math.inf:
-        return least, most
+    lowest, highest = min(sample), max(sample)
+    if not 0 < lowest <= highest < math.inf:
+        return lowest, highest
     logs = sorted(math.log(value) for value in sample)
     middle, count = statistics.median(logs), len(logs)
     times = float(special.stdtrit(count // 2, 0.975)) * math.sqrt(1.0 + 1.0 / count)
     below = _root_mean_square(middle - log for log in logs if log <= middle)
     above = _root_mean_square(log - middle for log in logs if log >= middle)
     low, high = math.exp(middle - times * below), math.exp(middle + times * above)
-    return min(low, least), max(high, most)
+    return min(low, lowest), max(high, highest)
 
 
 def fit_of(is_probability: bool) -> Callable[[Sequence[float]], Interval]:

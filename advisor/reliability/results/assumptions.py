@@ -37,23 +37,23 @@ def assumptions(
     cluster: Brokers, config: Config, model: FailureModel, sampled: bool = False
 ) -> tuple[str, ...]:
     """Return the assumptions that affect these inputs, each without capital and full stop."""
-    known = table()
+    mechanisms = table()
     texts = (
         _racks_of_their_own(cluster, model),
         _racks_of_voters(cluster, config, model),
         _elections_by_operators(config, model),
         *(
             _leaders_that_go_on(cluster, config, model, entry)
-            for entry in known.with_effect(BrokerEvent.ISOLATE)
+            for entry in mechanisms.with_effect(BrokerEvent.ISOLATE)
         ),
         *(
             _early_replacements(config, model, entry, sampled)
-            for entry in known.entries
+            for entry in mechanisms.entries
             if entry.turns_into
         ),
         *(
             _restarts_left_out(cluster, model, entry)
-            for entry in known.entries
+            for entry in mechanisms.entries
             if entry.exclusive and not (sampled and model.calendar)
         ),
         *_answers(model),
@@ -178,10 +178,11 @@ def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) 
     counted = tried / (1.0 + tried) / (rate * hours)
     if counted >= _ALL:
         return ""
-    year, kept = significant(rate * hours * brokers * HOURS_PER_YEAR), significant(100.0 * counted)
+    year = significant(rate * hours * brokers * HOURS_PER_YEAR)
+    counted_percent = significant(100.0 * counted)
     return (
         f"the planned restarts of {brokers} brokers, one at a time, would take {year} hours of a "
-        f"year of {HOURS_PER_YEAR:,.0f}. Only {kept} % of them are counted, so what "
+        f"year of {HOURS_PER_YEAR:,.0f}. Only {counted_percent} % of them are counted, so what "
         f"{entry.name} causes reads too low: correct the card, or divide that part by "
         f"{significant(counted)}"
     )

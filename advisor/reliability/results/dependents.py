@@ -142,24 +142,24 @@ def _part(name: str, result: Any, measure: str) -> _Part:
 
 def _internal(result: Any, name: str) -> tuple[_Part, list[str]]:
     """Write unavailability of one partition of an internal topic, and what was assumed."""
-    partitions, replicas, least = _DEFAULTS[name]
+    partitions, replicas, min_isr = _DEFAULTS[name]
     if name == OFFSETS:
-        least = _least_of_brokers(result.cluster) or least
+        min_isr = _least_of_brokers(result.cluster) or min_isr
     described = [topic for topic in getattr(result.cluster, "topics", ()) if topic.name == name]
     if not described:
         assumed = [
             f"{name} is not described: taken as Kafka's default of {replicas} replicas and "
-            f"min.insync.replicas {least}"
+            f"min.insync.replicas {min_isr}"
         ]
         if replicas > len(result.cluster.brokers):
             never = _Part(name, 1.0, 1.0)
             return never, [*assumed, f"{name} needs {replicas} brokers to be created at all"]
-        internal = _evaluated(result, replicas, least, Workload(partitions=partitions), None)
+        internal = _evaluated(result, replicas, min_isr, Workload(partitions=partitions), None)
         return _part(name, internal, "write_unavailability"), assumed
     topic, assumed = described[0], []
     if topic.min_insync_replicas is None:
-        assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
-    least = topic.min_insync_replicas or least
+        assumed.append(f"{name} states no min.insync.replicas: taken as {min_isr}")
+    min_isr = topic.min_insync_replicas or min_isr
     # During a reassignment partitions may differ in their number of replicas.
     held: dict[int, list[Replicas]] = defaultdict(list)
     for partition in topic.partitions:
@@ -167,17 +167,17 @@ def _internal(result: Any, name: str) -> tuple[_Part, list[str]]:
     share = with_all = 0.0
     for factor, sets in held.items():
         load = Workload(partitions=len(sets))
-        internal = _evaluated(result, factor, least, load, tuple(sets))
-        part = _part(name, internal, "write_unavailability")
-        share += part.share * len(sets) / len(topic.partitions)
-        with_all += part.with_all * len(sets) / len(topic.partitions)
+        internal = _evaluated(result, factor, min_isr, load, tuple(sets))
+        shares = _part(name, internal, "write_unavailability")
+        share += shares.share * len(sets) / len(topic.partitions)
+        with_all += shares.with_all * len(sets) / len(topic.partitions)
     return _Part(name, share, with_all), assumed
 
 
 def _evaluated(
     result: Any,
     replicas: int,
-    least: int,
+    min_isr: int,
     load: Workload,
     placement: tuple[Replicas, ...] | None,
 ) -> Any:
@@ -188,7 +188,7 @@ def _evaluated(
         broker_session_timeout_ms=result.config.broker_session_timeout_ms,
         zookeeper_session_timeout_ms=result.config.zookeeper_session_timeout_ms,
         replication_factor=replicas,
-        min_insync_replicas=least,
+        min_insync_replicas=min_isr,
         acks="all",
     )
     load = replace(load, records_per_second=1.0, bytes_per_broker=_bytes_per_broker(result))

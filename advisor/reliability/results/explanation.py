@@ -123,5 +123,5 @@ def _loss(outlook: Outlook) -> str:
 def _stops(stopped: Amount) -> str:
     if not stopped.value:
         return "writes never refused"
-    most = "" if stopped.seen else "under "
-    return f"writes refused {most}{brief_time_per_year(stopped.value)}"
+    bound = "" if stopped.seen else "under "
+    return f"writes refused {bound}{brief_time_per_year(stopped.value)}"

@@ -74,10 +74,10 @@ class LossPath(NamedTuple):
 def tolerance(config: Config) -> Tolerance:
     """Return the three numbers of a configuration: with acks=all f = min ISR - 1 failures."""
     assert config.replication_factor is not None
-    replicas, least = config.replication_factor, config.effective_min_insync_replicas
+    replicas, min_isr = config.replication_factor, config.effective_min_insync_replicas
     if config.acks == "all":
-        writable = replicas - least if least <= replicas else -1
-        return Tolerance(min(least, replicas) - 1, writable, replicas - 1)
+        writable = replicas - min_isr if min_isr <= replicas else -1
+        return Tolerance(min(min_isr, replicas) - 1, writable, replicas - 1)
     return Tolerance(0, replicas - 1, replicas - 1)
 
 
@@ -94,10 +94,10 @@ def never_writes(config: Config) -> str:
     """
     if tolerance(config).while_writable >= 0:
         return ""
-    factor, least = config.replication_factor or 1, config.min_insync_replicas
+    factor, min_isr = config.replication_factor or 1, config.min_insync_replicas
     there = "one replica there is" if factor == 1 else f"{factor} replicas there are"
     return (
         f"Kafka {config.kafka_version} refuses every write with acks=all, because "
-        f"min.insync.replicas {least} is more than the {there} (3.7 and later use {factor}); "
-        f"set min.insync.replicas to {max(factor - 1, 1)}, or keep {(least or 1) + 1} replicas"
+        f"min.insync.replicas {min_isr} is more than the {there} (3.7 and later use {factor}); "
+        f"set min.insync.replicas to {max(factor - 1, 1)}, or keep {(min_isr or 1) + 1} replicas"
     )

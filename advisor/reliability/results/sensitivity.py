@@ -241,10 +241,10 @@ def _swing(model: FailureModel, path: str, low: float, middle: float, high: floa
     return Swing(path, card.value, card.low, card.high, low, high, factor, card.evidence)
 
 
-def _factor(least: float, most: float) -> float:
-    if least == most:
+def _factor(lowest: float, highest: float) -> float:
+    if lowest == highest:
         return 1.0
-    return most / least if least > 0 else math.inf
+    return highest / lowest if lowest > 0 else math.inf
 
 
 def _ordered(swings: Iterator[Swing]) -> tuple[Swing, ...]:

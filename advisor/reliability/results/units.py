@@ -181,12 +181,12 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
     lines = [f"{name}, because {why}."] if why else []
     if weights is None:
         return lines
-    seen = "no loss was drawn"
+    basis = "no loss was drawn"
     if weights.losses:
-        seen, fewest = weights.in_words, weights.effective
+        basis, fewest = weights.in_words, weights.effective
         if fewest < FEWEST_EFFECTIVE:
-            seen += (
+            basis += (
                 ". These are too few: a rare kind of loss with a large weight may be missing, and "
                 "the interval may be an order of magnitude off; sample more years"
             )
-    return [*lines, f"{name}: {seen}."]
+    return [*lines, f"{name}: {basis}."]

@@ -230,13 +230,13 @@ def _gather(
     weight: Vector,
     amounts: Vector,
     rates: Vector,
-    found: Vector,
+    sums: Vector,
 ) -> int:
     """Add weight x amount of a state x rate of a name, row by row, at each place."""
-    draws = found.shape[1]
+    draws = sums.shape[1]
     for row in range(place.shape[0]):
         for draw in range(draws):
-            found[place[row], draw] += (
+            sums[place[row], draw] += (
                 weight[row] * amounts[state[row], draw] * rates[name[row], draw]
             )
     return 0

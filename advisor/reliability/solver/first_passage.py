@@ -58,13 +58,13 @@ def first_loss(generator: Generator, horizon_hours: float, precision: float = EX
     ahead = cycles.backward(np.ones(len(cycles.out)))
     slowest = float(ahead.max())
     # What is left of the start decays as exp(-horizon / slowest), or faster.
-    left, most = 0.0, math.inf
+    left, largest_error = 0.0, math.inf
     if horizon_hours < math.log(_FORGOTTEN / precision) * slowest:
-        most = max(precision, _ROUNDED)
-        left = _left_of_the_start(cycles, loss_per_healthy_hour, horizon_hours, most)
+        largest_error = max(precision, _ROUNDED)
+        left = _left_of_the_start(cycles, loss_per_healthy_hour, horizon_hours, largest_error)
     if left < math.inf:
         probability = _extrapolated(cycles, per_healthy_hour, ahead, horizon_hours)
-        if left <= most * probability:
+        if left <= largest_error * probability:
             return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
     if squaring_is_quicker(generator, horizon_hours):
         probability = absorbed_by_squaring(generator, horizon_hours)
@@ -86,11 +86,11 @@ def _left_of_the_start(
     """
     growth = (math.log(1.0 / wanted) + _MARGIN) / horizon_hours
     gains = np.stack([np.ones(len(cycles.out)), cycles.generator.absorbed], axis=1)
-    found = cycles.weighted_cycle_gain(gains, growth)
+    gain = cycles.weighted_cycle_gain(gains, growth)
     # The hazard is less than the losses of a healthy hour.
-    if found is None or growth <= loss_per_healthy_hour:
+    if gain is None or growth <= loss_per_healthy_hour:
         return math.inf
-    time, losses = map(float, found)
+    time, losses = map(float, gain)
     kernel = time * growth / (growth - loss_per_healthy_hour)
     if kernel >= _CONTRACTS:
         return math.inf
@@ -101,10 +101,12 @@ def _left_of_the_start(
 def _before_absorption(generator: Generator) -> Generator:
     """The states that are reachable before absorption."""
     order = csgraph.breadth_first_order(generator.rates, 0, return_predecessors=False)
-    kept = np.sort(order)
-    if len(kept) == len(generator.absorbed):
+    reachable = np.sort(order)
+    if len(reachable) == len(generator.absorbed):
         return generator
-    return Generator(sparse.csr_array(generator.rates[kept][:, kept]), generator.absorbed[kept])
+    return Generator(
+        sparse.csr_array(generator.rates[reachable][:, reachable]), generator.absorbed[reachable]
+    )
 
 
 def _extrapolated(
@@ -185,10 +187,10 @@ def absorbed_by_uniformisation(
         # A state that is reached for the first time in this block has no ratio yet.
         if end < weights.count and bool(np.all(some | (there == 0))):
             ratios = there[some] / before[some]
-            least, most = float(ratios.min()), float(ratios.max())
+            slowest, fastest = float(ratios.min()), float(ratios.max())
             blocks = math.ceil((weights.count - end) / _BLOCK)
-            if least > 0 and blocks * math.log(most / least) <= wanted:
-                return lost + weights.rest(losses, most, end)
+            if slowest > 0 and blocks * math.log(fastest / slowest) <= wanted:
+                return lost + weights.rest(losses, fastest, end)
     return lost
 
 

@@ -23,8 +23,8 @@ def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
         columns: Vector = adds_up(place, size) @ amounts
         return columns
     # Without amounts NumPy counts, in integers.
-    found = np.bincount(place, amounts.ravel(), size).astype(np.float64)
-    return found if amounts.ndim == 1 else found[:, None]
+    totals = np.bincount(place, amounts.ravel(), size).astype(np.float64)
+    return totals if amounts.ndim == 1 else totals[:, None]
 
 
 def adds_up(place: IntArray, size: int) -> sparse.csr_array:

@@ -61,9 +61,11 @@ class Entry:
 
         Numba's dispatcher looks it up by the types of all arrays at each call.
         """
-        known = list(self.compiled.overloads.values())
-        found: Callable[..., int] = known[0].entry_point if len(known) == 1 else self.compiled
-        return found
+        versions = list(self.compiled.overloads.values())
+        way_in: Callable[..., int] = (
+            versions[0].entry_point if len(versions) == 1 else self.compiled
+        )
+        return way_in
 
     @property
     def can_be_kept(self) -> bool:
@@ -243,5 +245,5 @@ def interrupts_deferred() -> Iterator[None]:
 
 def _source(module: Any) -> bytes:
     """The source of a module, also where the package is a zip file that was sent to a worker."""
-    found: bytes = module.__spec__.loader.get_data(module.__spec__.origin)
-    return found
+    source: bytes = module.__spec__.loader.get_data(module.__spec__.origin)
+    return source

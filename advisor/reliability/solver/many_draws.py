@@ -34,10 +34,10 @@ def gather(
     weight: Vector,
     amounts: Vector,
     rates: Vector,
-    found: Vector,
+    sums: Vector,
 ) -> None:
     """Add weight x amount of a state x rate of a name, row by row, at each place."""
-    _kernels().gather(place, state, name, weight, amounts, rates, found)
+    _kernels().gather(place, state, name, weight, amounts, rates, sums)
 
 
 def follow(
@@ -98,9 +98,9 @@ class Elimination:
         apart = source != target
         codes, number = np.unique(source[apart] * states + target[apart], return_inverse=True)
         room = 8 * len(codes) + 64
-        while (found := _ordered(states, codes, room)) is None:
+        while (order := _ordered(states, codes, room)) is None:
             room *= 4
-        pivots, begins, ends, new = found
+        pivots, begins, ends, new = order
         every = np.arange(len(source))
         coming, going, made = (begins[row] for row in range(3))
         return cls(
@@ -316,5 +316,5 @@ def _extrapolated(
     shortfall = (there * behind).sum(axis=0)
     lead = shortfall / (1.0 - shortfall)
     decay = -np.expm1(-hazard * horizon)
-    found: Vector = decay - lead * (1.0 - decay)
-    return found
+    survival: Vector = decay - lead * (1.0 - decay)
+    return survival

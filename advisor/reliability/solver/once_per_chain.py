@@ -25,9 +25,9 @@ def once_per_chain(question: Callable[..., Answer]) -> Callable[..., Answer]:
 
     @wraps(question)
     def answered(chain: Any, *more: Any) -> Answer:
-        known = answers.setdefault(chain, {})
-        if more not in known:
-            known[more] = question(chain, *more)
-        return known[more]
+        of_chain = answers.setdefault(chain, {})
+        if more not in of_chain:
+            of_chain[more] = question(chain, *more)
+        return of_chain[more]
 
     return answered

@@ -83,8 +83,8 @@ class RegenerativeCycles:
         jumps = sparse.csr_array(more @ self._rows)
         with np.errstate(over="ignore", invalid="ignore"):
             value = sum_of_paths(jumps, (gain[1:].T / slower).T, ROUGH, _SWEEPS)
-            found = None if value is None else self.start[1:] @ value
-        return found if found is not None and bool(np.all(np.isfinite(found))) else None
+            total = None if value is None else self.start[1:] @ value
+        return total if total is not None and bool(np.all(np.isfinite(total))) else None
 
     def _followed(self, jumps: sparse.csr_array, first: Vector) -> Vector | None:
         """The Neumann series; None where elimination is quicker."""
@@ -119,8 +119,8 @@ def sum_of_paths(
     term = first
     nothing = 1e-29 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
     previous = math.inf
-    most = most_sweeps(jumps.nnz * math.prod(first.shape[1:])) if patience is None else patience
-    for sweep in range(1, most + 1):
+    sweeps = most_sweeps(jumps.nnz * math.prod(first.shape[1:])) if patience is None else patience
+    for sweep in range(1, sweeps + 1):
         term = jumps @ term
         total += term
         if sweep % _SWEEPS_PER_CHECK:
@@ -136,7 +136,7 @@ def sum_of_paths(
     if patience is not None:
         return None
     raise NotComputedError(
-        f"the chain did not settle within {most} sweeps: outages so frequent and long that "
+        f"the chain did not settle within {sweeps} sweeps: outages so frequent and long that "
         "a healthy cluster is almost never reached are too much for a chain of this size"
     )
 

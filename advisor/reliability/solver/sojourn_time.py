@@ -71,17 +71,17 @@ class SojournTime:
         at_once = max(_AT_ONCE // len(chances), 1)
         for first in range(0, len(weights), at_once):
             some = slice(first, first + at_once)
-            each = _poisson(self._pace * hours[some], len(chances))
-            chances += (each * weights[some]).sum(axis=1)
+            jumps = _poisson(self._pace * hours[some], len(chances))
+            chances += (jumps * weights[some]).sum(axis=1)
         # Terms do not grow, so that the chances that are left bound what is cut off.
         left = np.cumsum(chances[::-1])[::-1]
         steps = int(np.argmax(left <= _ROUNDING * float(weights.sum())))
         self._remember(min(steps + 1, 1 + _REMEMBERED // max(len(self._index), 1)))
-        known = self._terms[: steps + 1]
+        terms = self._terms[: steps + 1]
         # As a product of matrices its threads would take longer than they save.
-        total = np.einsum("i,ij->j", chances[: len(known)], known)
-        term = known[-1]
-        for step in range(len(known), steps + 1):
+        total = np.einsum("i,ij->j", chances[: len(terms)], terms)
+        term = terms[-1]
+        for step in range(len(terms), steps + 1):
             term = self._jumps @ term
             total += chances[step] * term
         stays[self._index] = total
@@ -98,17 +98,17 @@ class SojournTime:
             return math.inf
         leaving = gth_elimination.Elimination(self._inner.toarray(), self._leak)
         hours = leaving.solve(np.ones(len(self._index)), forward=False)
-        most, least = float(hours.max()), float(hours.min())
-        return most * math.log(most / least / _NEVER)
+        longest, shortest = float(hours.max()), float(hours.min())
+        return longest * math.log(longest / shortest / _NEVER)
 
     def _remember(self, count: int) -> None:
         """Compute the first ``count`` terms of the series, unless they are known."""
-        known = len(self._terms)
-        if count <= known:
+        computed = len(self._terms)
+        if count <= computed:
             return
         terms = np.empty((count, len(self._index)))
-        terms[:known] = self._terms
-        for step in range(known, count):
+        terms[:computed] = self._terms
+        for step in range(computed, count):
             terms[step] = self._jumps @ terms[step - 1]
         self._terms = terms
 

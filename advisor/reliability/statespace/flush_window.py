@@ -84,16 +84,16 @@ class Outages(Generic[Key]):
         order = self._numbers.get(key)
         if order is not None:
             return order
-        found = tuple(
+        ends_of_ways = tuple(
             (name, end if isinstance(end, int) else self.end(end[0], ways))
             for name, end in ways(key)
         )
-        different = {end for _, end in found} or {NO_LOSS}
+        different = {end for _, end in ends_of_ways} or {NO_LOSS}
         if len(different) == 1:
             (number,) = different
         else:
             number = len(self._ways)
-            self._ways.append(found)
+            self._ways.append(ends_of_ways)
             self._deep.append(1 + max(self._deep[end] if end >= 0 else 0 for end in different))
         self._numbers[key] = number
         return number
@@ -219,14 +219,14 @@ class FlushWindowFailures:
 
         own, racks (asked, replicas): condition of each slot's broker afterwards, and its rack.
         """
-        known = self._transitions
-        late, soon = known.of(partition, events), known.of(partition, early)
-        if_late, if_early = known.effects[late], known.effects[soon]
+        transitions = self._transitions
+        late, soon = transitions.of(partition, events), transitions.of(partition, early)
+        if_late, if_early = transitions.effects[late], transitions.effects[soon]
         spared = if_late & Effect.LOSS == 0
         kinds = np.where(spared & (if_early & Effect.LOSS > 0), CERTAIN_LOSS, NO_LOSS)
         waits = spared & (if_early & Effect.LOSS == 0) & (if_early & Effect.UNFLUSHED > 0)
         for place in np.flatnonzero(waits).tolist():
-            both = int(known.following[late[place]]), int(known.following[soon[place]])
+            both = int(transitions.following[late[place]]), int(transitions.following[soon[place]])
             end = self._end_in_any_order(*both)
             if end is None:
                 key = (*both, tuple(own[place].tolist()), tuple(racks[place].tolist()))
@@ -268,10 +268,10 @@ class FlushWindowFailures:
         common: int | None = None
         if self._table.states[soon].controller != red.CONTROLLER_WORKS:
             return None
-        known = self._symmetry.by_slot(late, soon)
+        of_slot = self._symmetry.by_slot(late, soon)
         condition_of = self._table.states[soon].condition
         # One slot represents all that are exchangeable with it.
-        for slot in dict(zip(known, range(len(known)), strict=True)).values():
+        for slot in dict(zip(of_slot, range(len(of_slot)), strict=True)).values():
             condition = condition_of[slot]
             if condition in _RETURNS:
                 after = self._after(late, soon, _RETURNS[condition], (slot,))

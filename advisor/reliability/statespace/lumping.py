@@ -116,12 +116,12 @@ class Symmetry:
         )
         for partition in partitions:
             if partition not in self._by_slot:
-                known: Sequence[Hashable] = (
+                of_slot: Sequence[Hashable] = (
                     _known(self._table.states[partition], ordered, self._classes)
                     if self._lumps
                     else [(partition, slot) for slot in range(self._table.replicas)]
                 )
-                self._by_slot[partition] = [numbers.setdefault(k, len(numbers)) for k in known]
+                self._by_slot[partition] = [numbers.setdefault(k, len(numbers)) for k in of_slot]
         return list(zip(*[self._by_slot[partition] for partition in partitions], strict=True))
 
     def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
@@ -144,15 +144,15 @@ class Symmetry:
         """The number of a partition's sorted form, and the rank of each of its slots in it."""
         state = self._table.states[partition]
         ordered = self._table.constants.policy.rules.elect_in_isr_order
-        known = _known(state, ordered, self._classes)
-        distinct = sorted(set(known))
-        ranks = tuple([distinct.index(mine) for mine in known])
+        of_slot = _known(state, ordered, self._classes)
+        distinct = sorted(set(of_slot))
+        ranks = tuple([distinct.index(mine) for mine in of_slot])
         # All that is known of the slots, in order, is the form.
-        key = (state.controller, *sorted(known))
+        key = (state.controller, *sorted(of_slot))
         form = self._form_of.get(key)
         if form is None:
-            order = sorted(range(len(known)), key=ranks.__getitem__)
-            as_it_is = order == list(range(len(known)))
+            order = sorted(range(len(of_slot)), key=ranks.__getitem__)
+            as_it_is = order == list(range(len(of_slot)))
             form = partition if as_it_is else self._table.number(_sorted(state, order, ordered))
             self._form_of[key] = form
         return form, ranks
@@ -233,14 +233,14 @@ def _known(state: PartitionState, ordered: bool, of: Classes) -> list[int]:
     registration, replicas = state.registration, len(state.level)
     leader, isr = registration.leader, registration.isr
     elr, last_known = registration.elr, registration.last_known_elr
-    found = []
+    numbers = []
     for slot, (condition, level) in enumerate(zip(state.condition, state.level, strict=True)):
         place = (isr.index(slot) if ordered else 0) if slot in isr else replicas
         of_log = ((of[slot] * 2 + (slot != leader)) * CONDITIONS + condition) * _LEVELS + level
         on_record = (place * 2 + (slot in elr)) * 2 + (slot in last_known)
         on_record = on_record * 2 + (slot in state.unfenced)
-        found.append(of_log * 8 * (replicas + 1) + on_record)
-    return found
+        numbers.append(of_log * 8 * (replicas + 1) + on_record)
+    return numbers
 
 
 def _sorted(state: PartitionState, order: Sequence[int], ordered: bool) -> PartitionState:

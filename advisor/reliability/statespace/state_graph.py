@@ -98,25 +98,25 @@ class Graph:
     def next_transitions(self, states: IntArray) -> NextTransitions:
         """Failures and repairs that can happen next in some states."""
         broker_states, partition = self.broker_states[states], self.partition[states]
-        known = self._changes
-        known.ask(broker_states)
-        owner, row = spread(known.first[broker_states], known.count[broker_states])
+        changes = self._changes
+        changes.ask(broker_states)
+        owner, row = spread(changes.first[broker_states], changes.count[broker_states])
         copier, done = self._ends.of_copies(partition)
         waits, decided = self._ends.by_operator(partition)
         unchanged = np.concatenate([copier, waits])
-        rate = known.rate[row]
+        rate = changes.rate[row]
         for name, which in ((COPY, copier), (DECISION, waits)):
             if len(which):
-                rate = np.concatenate([rate, np.full(len(which), known.rate_number(name))])
+                rate = np.concatenate([rate, np.full(len(which), changes.rate_number(name))])
         owner = np.concatenate([owner, unchanged])
-        same = known.own.take(broker_states[unchanged], axis=0)
-        own = np.concatenate([known.after.take(row, axis=0), same])
-        racks = known.racks.take(broker_states[owner], axis=0)
-        outages = np.concatenate([known.outages[row], known.outages_of(same)])
+        same = changes.own.take(broker_states[unchanged], axis=0)
+        own = np.concatenate([changes.after.take(row, axis=0), same])
+        racks = changes.racks.take(broker_states[owner], axis=0)
+        outages = np.concatenate([changes.outages[row], changes.outages_of(same)])
         return NextTransitions(
             owner=owner,
             rate=rate,
-            events=np.concatenate([known.events[row], done, decided]),
+            events=np.concatenate([changes.events[row], done, decided]),
             own=own,
             racks=racks,
             unexpanded=self._with_unexpanded_partition(own, racks, outages),
@@ -156,13 +156,13 @@ class Graph:
         upcoming = upcoming or self.next_transitions(states)
         if not len(unexpanded):
             return _merged(self._followed(states, upcoming))
-        seen = np.ones(len(upcoming.owner), dtype=bool)
-        seen[unexpanded] = False
-        few = NextTransitions(*(column.compress(~seen, axis=0) for column in upcoming))
+        expanded = np.ones(len(upcoming.owner), dtype=bool)
+        expanded[unexpanded] = False
+        few = NextTransitions(*(column.compress(~expanded, axis=0) for column in upcoming))
         columns = np.zeros((len(unexpanded), 6), dtype=np.int64)
         columns[:, 0], columns[:, 1], columns[:, 2] = few.owner, few.unexpanded, few.rate
         columns[:, 4], columns[:, 5] = self._transitions.map_number(()), 1
-        asked = NextTransitions(*(column.compress(seen, axis=0) for column in upcoming))
+        asked = NextTransitions(*(column.compress(expanded, axis=0) for column in upcoming))
         return _merged(np.concatenate([self._followed(states, asked), columns]))
 
     def waits(self, states: IntArray) -> IntArray:
@@ -174,8 +174,8 @@ class Graph:
     def brokers(self, states: IntArray) -> tuple[IntArray, IntArray]:
         """Condition and rack of each slot's broker, both of shape (states, replicas)."""
         broker_states = self.broker_states[states]
-        known = self._changes
-        return known.own.take(broker_states, axis=0), known.racks.take(broker_states, axis=0)
+        changes = self._changes
+        return changes.own.take(broker_states, axis=0), changes.racks.take(broker_states, axis=0)
 
     def election_risks(self, states: IntArray) -> NDArray[np.float64]:
         """Columns of :mod:`advisor.reliability.partition.election_risk`, shape (states, 6)."""
@@ -192,21 +192,21 @@ class Graph:
 
         Returns, by loss, the index into ``states``, the number of the rate's name, and the end.
         """
-        broker_states, known = self.broker_states[states], self._changes
-        known.ask(broker_states)
-        owner, row = spread(known.first[broker_states], known.count[broker_states])
-        early = self._flush_window.early(known.events[row])
+        broker_states, changes = self.broker_states[states], self._changes
+        changes.ask(broker_states)
+        owner, row = spread(changes.first[broker_states], changes.count[broker_states])
+        early = self._flush_window.early(changes.events[row])
         about = np.flatnonzero(early >= 0)
         owner, row = owner[about], row[about]
         end = self._flush_window.ends(
             self.partition[states[owner]],
-            known.events[row],
+            changes.events[row],
             early[about],
-            known.after[row],
-            known.racks[broker_states[owner]],
+            changes.after[row],
+            changes.racks[broker_states[owner]],
         )
         loses = end != NO_LOSS
-        return owner[loses], known.rate[row[loses]], end[loses]
+        return owner[loses], changes.rate[row[loses]], end[loses]
 
     @property
     def outages(self) -> Outages[Outage]:
@@ -224,9 +224,9 @@ class Graph:
             own, racks = own.take(owner, axis=0), racks.take(owner, axis=0)
         target = self._numbered(own, racks, self._transitions.following[row])
         effects = self._transitions.effects[row]
-        kept = (target != states[source]) | (effects & _KEPT_IN_PLACE > 0)
+        counted = (target != states[source]) | (effects & _KEPT_IN_PLACE > 0)
         columns = [source, target, rate, effects, self._transitions.gaps[row], ways]
-        return np.stack(columns, axis=1).compress(kept, axis=0)
+        return np.stack(columns, axis=1).compress(counted, axis=0)
 
     def _numbered(self, own: IntArray, racks: IntArray, partition: IntArray) -> IntArray:
         """The numbers of states, assigned at first use."""

@@ -122,13 +122,13 @@ class Pairs:
 
 def codes_of_rows(columns: Iterable[IntArray]) -> IntArray:
     """One number for each row of non-negative numbers; equal ones for equal rows, and no others."""
-    codes, most = np.zeros(1, dtype=np.int64), 1
+    codes, codes_so_far = np.zeros(1, dtype=np.int64), 1
     for column in columns:
         base = int(column.max(initial=0)) + 1
-        if most * base >= _FITS:
+        if codes_so_far * base >= _FITS:
             codes = np.unique(codes, return_inverse=True)[1].ravel()
-            most = len(codes)
-        codes, most = codes * base + column, most * base
+            codes_so_far = len(codes)
+        codes, codes_so_far = codes * base + column, codes_so_far * base
     return codes
 
 

@@ -75,10 +75,10 @@ class EventSequences:
         """The number of a sequence; events without slots are omitted."""
         index = self._numbers.get(events)
         if index is None:
-            kept = tuple((event, slots) for event, slots in events if slots)
-            index = self._numbers.setdefault(kept, len(self.listed))
+            acting = tuple((event, slots) for event, slots in events if slots)
+            index = self._numbers.setdefault(acting, len(self.listed))
             if index == len(self.listed):
-                self.listed.append(kept)
+                self.listed.append(acting)
             self._numbers[events] = index
         return index
 
@@ -179,12 +179,12 @@ def changes(
     environment: fault_processes.FaultEnvironment, copying: bool, operator: bool = False
 ) -> FaultTransitions:
     """The one table of a fault environment, without names of rates that it does not use."""
-    known = FaultTransitions(environment)
+    transitions = FaultTransitions(environment)
     if copying:
-        known.rate_number(COPY)
+        transitions.rate_number(COPY)
     if operator:
-        known.rate_number(DECISION)
-    return known
+        transitions.rate_number(DECISION)
+    return transitions
 
 
 class PartitionTransitions:
@@ -214,18 +214,18 @@ class PartitionTransitions:
         """Row of each partition and sequence of events; the first of its ``ways``."""
         rows, new = self._asked.of(partition, events)
         if len(new):
-            listed, known = self._sequences.listed, len(self.following)
+            listed, before = self._sequences.listed, len(self.following)
             asked = zip(partition[new].tolist(), events[new].tolist(), strict=True)
             if self._exchanging:
                 several = [self._ways(number, listed[sequence]) for number, sequence in asked]
-                found, count = list(chain.from_iterable(several)), np.array([*map(len, several)])
+                new_rows, count = list(chain.from_iterable(several)), np.array([*map(len, several)])
             else:
-                found = [
+                new_rows = [
                     self._follow_events(number, listed[sequence]) for number, sequence in asked
                 ]
                 count = np.ones(len(new), dtype=np.int64)
-            following, effects, gaps = np.array(found, dtype=np.int64).T
-            self._first = np.concatenate([self._first, known + np.cumsum(count) - count])
+            following, effects, gaps = np.array(new_rows, dtype=np.int64).T
+            self._first = np.concatenate([self._first, before + np.cumsum(count) - count])
             self.ways = np.concatenate([self.ways, np.repeat(count, count)])
             self.following = np.concatenate([self.following, following])
             self.effects = np.concatenate([self.effects, effects])

@@ -153,6 +153,23 @@ def test_settings_that_all_brokers_have_alike_are_the_cluster_s(tmp_path):
     assert together(tmp_path, BROKERS).broker_settings == {"min.insync.replicas": "2"}
 
 
+def test_the_default_of_all_brokers_is_the_cluster_s(tmp_path):
+    """It holds for topics without a value, and gives way to what one broker has of its own."""
+    default = (
+        "Default configs for brokers in the cluster are:\n  min.insync.replicas=3 sensitive=false "
+        "synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:min.insync.replicas=3}\n"
+    )
+    alone = together(tmp_path, default)
+    assert alone.broker_settings == {"min.insync.replicas": "3"}
+    assert "by default is from" in " ".join(alone.notes)
+    both = together(tmp_path, default + BROKERS)
+    assert both.broker_settings == {"min.insync.replicas": "2"}
+    own = BROKERS.replace(
+        "broker 2 are:\n  min.insync.replicas=2 sens", "broker 2 are:\n  x.y=2 sens"
+    )
+    assert together(tmp_path, default + own).broker_settings == {}
+
+
 @pytest.mark.parametrize(
     "text",
     [QUORUM.format(voters=PLAIN), QUORUM.format(voters=DIRECTORIES), REPLICATION],
@@ -352,6 +369,12 @@ def test_voters_of_kraft_contradict_a_cluster_with_zookeeper(tmp_path):
     assert load_cluster(tmp_path / "c.toml").mode == "zookeeper"
     with pytest.raises(InputError, match="give files of one cluster"):
         load_cluster([tmp_path / "c.toml", tmp_path / "q.txt"])
+
+
+def test_settings_without_the_line_that_says_whose_they_are_are_refused(tmp_path):
+    """What grep leaves of kafka-configs.sh may be of any topic or broker."""
+    with pytest.raises(InputError, match=r"1\.txt:1: no line before .* not what grep leaves"):
+        together(tmp_path, "\n".join(SETTINGS.splitlines()[1:4]) + "\n")
 
 
 def test_a_cut_setting_is_refused(tmp_path):

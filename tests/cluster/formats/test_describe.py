@@ -203,12 +203,34 @@ def test_several_topics_and_any_order_are_read():
 
 
 @pytest.mark.parametrize(
+    ("written", "behind"),
+    [
+        ("1,2", "  <-- broker 3 is down"),
+        ("1,2", " # 3, which is down"),
+        ("1,2", " \u2190 3"),
+        ("**1,2**", ""),
+        ("`1,2`", ""),
+    ],
+)
+def test_what_an_author_adds_to_a_line_is_no_part_of_it(written, behind):
+    """Comments behind a partition's line and emphasis in it are not read as brokers."""
+    line = "Topic: t\tPartition: {}\tLeader: 1\tReplicas: 1,2,3\tIsr: {}{}\n"
+    text = line.format(0, written, behind) + line.format(1, "1,2", "")
+    first, second = load_cluster(text).topics[0].partitions
+    assert first.isr == second.isr == (1, 2)
+
+
+@pytest.mark.parametrize(
     ("text", "configs"),
     [
         ("", {}),
         ("a=1", {"a": "1"}),
         ("cleanup.policy=compact,delete", {"cleanup.policy": "compact,delete"}),
         ("a=1,2,b.c=x,y,z,d=", {"a": "1,2", "b.c": "x,y,z", "d": ""}),
+        ("a=1,**min.insync.replicas=2**,b=3", {"a": "1", "min.insync.replicas": "2", "b": "3"}),
+        ("a=1, *min.insync.replicas=2*", {"a": "1", "min.insync.replicas": "2"}),
+        ("**a=1,min.insync.replicas=2**", {"a": "1", "min.insync.replicas": "2"}),
+        ("`min.insync.replicas=2`,b=*", {"min.insync.replicas": "2", "b": "*"}),
         (
             "follower.replication.throttled.replicas=0:1,0:2,retention.ms=5",
             {"follower.replication.throttled.replicas": "0:1,0:2", "retention.ms": "5"},
@@ -251,6 +273,8 @@ GOOD = (
         ("Leader: 1", "Leader: 1\tLeader: 1", r"x\.txt:2: this line has Leader twice"),
         ("\tTopic: t\tPartition: 0", "\tion: 0", r"x\.txt:2: this line has Leader but no Topic"),
         ("Topic: t\tPartition: 0", "Topic: t t\tPartition: 0", r"x\.txt:2: 't t' is not the name"),
+        ("Configs: ", "Configs: a=1,>min.insync.replicas=2", r"x\.txt:1: Configs has 'a=1,>min"),
+        ("Configs: ", "Configs: a=1 min.insync.replicas = 2", r"x\.txt:1: Configs has 'a=1 min"),
         ("Configs: ", "Configs: nonsense", r"x\.txt:1: Configs has 'nonsense'"),
         ("Configs: ", "Configs: min.insync.replicas=x", r"x\.txt:1: .*min\.insync\.replicas='x'"),
     ],

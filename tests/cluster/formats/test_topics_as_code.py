@@ -2,6 +2,7 @@ import pytest
 
 from advisor.cluster import load_cluster
 from advisor.errors import InputError
+from corpus import FOLDER
 
 RACKS = "1=a,2=b,3=c"
 # https://github.com/Mongey/terraform-provider-kafka, docs/resources/topic.md
@@ -66,6 +67,14 @@ def test_topics_of_terraform_are_placed_on_the_brokers_that_are_given():
     assert metrics.configs == {}
     assert cluster.brokers == {1: "a", 2: "b", 3: "c"}
     assert "placed as Kafka would" in " ".join(cluster.notes)
+
+
+def test_topics_of_aiven_s_provider_have_kafka_s_names_of_settings():
+    """Its resource says topic_name and replication, and writes settings with underscores."""
+    text = (FOLDER / "aiven-topics.tf").read_text()
+    (ledger,) = load_cluster(text, racks=RACKS).topics
+    assert (ledger.name, len(ledger.partitions), ledger.replication_factor) == ("ledger", 3, 2)
+    assert ledger.configs == {"min.insync.replicas": "1"}
 
 
 def test_topics_of_a_topology_have_the_names_that_julieops_gives_them():
