@@ -165,7 +165,7 @@ def recommend(
     from advisor.advice.recommendations.recommendation import rendered_files
 
     described, model = _cluster_and_model(cluster, options)
-    described = _with_settings_given(described, options)
+    described, options = _with_settings_given(described, options)
     recommendation = run_recommend(
         described,
         model,
@@ -277,7 +277,7 @@ def report(
     if checkpoint is not None and not sampled_years:
         raise InputError("--checkpoint is for --sampled-years; give both, or neither.")
     described, model = _cluster_and_model(cluster, options)
-    described = _with_settings_given(described, options)
+    described, options = _with_settings_given(described, options)
     goals, load, version = _goals(options), _workload(options, described), options["kafka_version"]
     current = _config(described, options) if _settings(options) else None
     recommendation = run_recommend(
@@ -464,12 +464,17 @@ def _print_notes_of_live_cluster(described: Cluster) -> None:
             say(note)
 
 
-def _with_settings_given(described: Cluster, options: dict[str, Any]) -> Cluster:
-    """The cluster with what options say of its topics; what they cannot say goes to stderr."""
+def _with_settings_given(
+    described: Cluster, options: dict[str, Any]
+) -> tuple[Cluster, dict[str, Any]]:
+    """The cluster with what options say of its topics, and the options that are left.
+
+    Which are not used is said on stderr.
+    """
     described, unused = with_settings_given(described, options)
-    for sentence in unused:
+    for sentence in unused.values():
         say(sentence)
-    return described
+    return described, {name: None if name in unused else value for name, value in options.items()}
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

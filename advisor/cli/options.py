@@ -176,13 +176,16 @@ _OF_TOPICS = {"min_isr": "min.insync.replicas", "unclean": "unclean.leader.elect
 
 def with_settings_given(
     cluster: Cluster, options: dict[str, Any]
-) -> tuple[Cluster, tuple[str, ...]]:
-    """Give topics that state none the settings of the options; say which options are not used."""
+) -> tuple[Cluster, dict[str, str]]:
+    """Give topics that state none the settings of the options.
+
+    Returns the cluster, and of each option that is not used a sentence that says why.
+    """
+    unused: dict[str, str] = {}
     if not cluster.topics:
-        return cluster, ()
-    unused = []
+        return cluster, unused
     if options.get("rf") is not None:
-        unused.append(f"--rf {options['rf']} is not used: every topic has the replicas described.")
+        unused["rf"] = f"--rf {options['rf']} is not used: every topic has the replicas described."
     for option, key in _OF_TOPICS.items():
         value = options.get(option)
         if value is None:
@@ -190,7 +193,7 @@ def with_settings_given(
         written = str(value).lower()
         without = [topic for topic in cluster.topics if key not in topic.configs]
         if not without:
-            unused.append(f"{key}={written} is not used: every topic states its own.")
+            unused[option] = f"{key}={written} is not used: every topic states its own."
             continue
         names = {topic.name for topic in without}
         topics = tuple(
@@ -204,4 +207,4 @@ def with_settings_given(
             "without a value in the description."
         )
         cluster = replace(cluster, topics=topics, notes=(*cluster.notes, note))
-    return cluster, tuple(unused)
+    return cluster, unused

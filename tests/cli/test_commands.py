@@ -77,12 +77,12 @@ def test_options_say_what_topics_have_where_the_description_does_not(
     assert main(["recommend", describe(tmp_path, bare), *options, "3", "--json"]) == 0
     (action,) = json.loads(capsys.readouterr().out)["verdict"]["actions"]
     assert action["today"] == "RF 3, min ISR 3, acks=all"
-    assert main(["recommend", good(tmp_path), *options, "3", "--rf", "2", "--json"]) == 0
+    assert main(["recommend", good(tmp_path), *options, "3", "--rf", "5", "--json"]) == 0
     told = capsys.readouterr()
     (action,) = json.loads(told.out)["verdict"]["actions"]
     assert action["today"] == "RF 3, min ISR 2, acks=all"
     assert told.err.splitlines() == [
-        "--rf 2 is not used: every topic has the replicas described.",
+        "--rf 5 is not used: every topic has the replicas described.",
         "min.insync.replicas=3 is not used: every topic states its own.",
     ]
 
