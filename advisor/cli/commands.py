@@ -24,6 +24,7 @@ from advisor.cli.options import (
     JSON,
     LOAD,
     LOWER,
+    OF_TOPICS,
     PRODUCER,
     with_controller,
     with_options,
@@ -187,7 +188,7 @@ def recommend(
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
-@with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
+@with_options(CLUSTER, OF_TOPICS, PRODUCER, LOAD, GOALS, JSON)
 @click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
 @click.option("--baseline", help="Report only what changed since this SARIF file was accepted.")
 @click.option(
@@ -225,13 +226,14 @@ def audit(
             f"{described.source}: there are no topics to audit. {described.taken_for} Give the "
             f"output of {DESCRIBE} beside it, or ask advisor recommend what to set."
         )
+    described, options = _with_settings_given(described, options)
     audited = run_audit(
         described,
         model,
         _workload(options),
         _goals(options),
         kafka_version=options["kafka_version"],
-        producer=_settings(options),
+        producer=_producer(options),
     )
     failed = audited.fails(fail_on)
     changes = None if baseline is None else audited.since(accepted, baseline)

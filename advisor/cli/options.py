@@ -50,11 +50,11 @@ CLUSTER = (
     click.option("--command-config", help="For host:port: a Java client's properties file."),
     click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
-CONFIG = (
-    click.option("--rf", type=int, help="replication.factor."),
+OF_TOPICS = (
     click.option("--min-isr", type=int, help="min.insync.replicas."),
     click.option("--unclean/--clean", default=None, help="unclean.leader.election.enable."),
 )
+CONFIG = (click.option("--rf", type=int, help="replication.factor."), *OF_TOPICS)
 PRODUCER = (
     click.option("--acks", help="all, 1 or 0."),
     click.option("--retries", type=int, help="The producer's retries."),

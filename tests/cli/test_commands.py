@@ -74,9 +74,10 @@ def test_options_say_what_topics_have_where_the_description_does_not(
     """A min ISR that is given holds for topics without one; one that cannot be used is said."""
     bare = LINE.format(leader=1, isr="1,2,3", replicas="1,2,3")
     options = ["--model", card, "--no-how-sure", "--min-isr"]
-    assert main(["recommend", describe(tmp_path, bare), *options, "3", "--json"]) == 0
-    (action,) = json.loads(capsys.readouterr().out)["verdict"]["actions"]
-    assert action["today"] == "RF 3, min ISR 3, acks=all"
+    for command, code in (("audit", 1), ("recommend", 0)):
+        assert main([command, describe(tmp_path, bare), *options, "3", "--json"]) == code
+        (action,) = json.loads(capsys.readouterr().out)["verdict"]["actions"]
+        assert action["today"] == "RF 3, min ISR 3, acks=all"
     assert main(["recommend", good(tmp_path), *options, "3", "--rf", "5", "--json"]) == 0
     told = capsys.readouterr()
     (action,) = json.loads(told.out)["verdict"]["actions"]
