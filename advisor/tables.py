@@ -223,11 +223,22 @@ class RowTable(ABC):
         return self.table()
 
 
+def measures_as_fields(cls: type[MeasureTable], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return measures as arguments of a result; `further` has those that are no field of it."""
+    own = {*cls.__dataclass_fields__}  # type: ignore[attr-defined]
+    further = {name: value for name, value in values.items() if name not in own}
+    return {name: values[name] for name in values if name in own} | {"further": further}
+
+
 class MeasureTable(ABC):
     """Mixin: `to_frame` and the notebook view of a result that has one row per measure."""
 
     if not TYPE_CHECKING:  # a type checker would take it for any attribute
-        __getattr__ = missing_attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a measure without a field of its own."""
+            further = vars(self).get("further", {})
+            return further[name] if name in further else missing_attribute(self, name)
 
     _FRAME_COLUMNS: ClassVar[tuple[str, ...]]
     _HTML_COLUMNS: ClassVar[tuple[str, ...]]

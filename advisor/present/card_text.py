@@ -53,9 +53,15 @@ def _brief(number: Quantity) -> str:
 
 
 def range_in_words(path: str, low: float, high: float) -> str:
-    """Return "0.2 to 2.8 per year"; "" if both ends are equal."""
-    ends = span(as_given_in_words(low), as_given_in_words(high))
+    """Return "0.2 to 2.8 per year"; "" if both ends are equal. What is computed gets two digits."""
+    ends = span(_to_few_digits(low), _to_few_digits(high))
     return f"{ends} {unit_of(path)}".rstrip() if low < high else ""
+
+
+def _to_few_digits(value: float) -> str:
+    """As given; of more than three digits, which nobody gives for a range, the first two."""
+    is_short = value == float(f"{value:.2e}")
+    return as_given_in_words(value) if is_short else significant(value)
 
 
 def value_and_range(quantity: Quantity) -> tuple[str, str]:

@@ -21,15 +21,15 @@ from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_processes import Replicas
 from advisor.reliability.measures.draws import (
-    AVERAGED,
     FEW_REPLICAS,
     OF_PRODUCERS,
-    SUMMED,
     TOO_ROUGH,
     TRUNCATED,
     DrawnMeasures,
+    averaged,
     forget_draws,
     measure_draws,
+    of_sets,
     summed,
     summed_errors,
 )
@@ -49,6 +49,7 @@ from advisor.reliability.results.cost import cost_of
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
+from advisor.tables import measures_as_fields
 
 __all__ = [
     "check_inputs",
@@ -254,16 +255,12 @@ def _combine(
     }
     replica_lists = sum(measured.lists for measured in classes.values())
     config, cluster = case.config, case.cluster
+    first_loss = {
+        "loss_probability_per_year": probability,
+        "mean_years_to_loss": first.mean_years,
+    }
     return Reliability(
-        loss_probability_per_year=probability,
-        loss_events_per_year=whole["loss_events_per_year"],
-        acked_records_lost_per_year=whole["acked_records_lost_per_year"],
-        write_unavailability=whole["write_unavailability"],
-        read_unavailability=whole["read_unavailability"],
-        write_stalled=whole["write_stalled"],
-        records_refused_per_year=whole["records_refused_per_year"],
-        records_dropped_per_year=whole["records_dropped_per_year"],
-        mean_years_to_loss=first.mean_years,
+        **measures_as_fields(Reliability, whole | first_loss),
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=(min(first.bounds[0], lost), min(first.bounds[1], lost)),
@@ -299,10 +296,11 @@ def _causes(
 ) -> dict[str, dict[str, float]]:
     partitions = sum(counts.values())
     causes: dict[str, dict[str, float]] = {}
-    for name in (*SUMMED, *AVERAGED):
+    means = averaged()
+    for name in of_sets():
         parts: dict[str, list[float]] = defaultdict(list)
         for pattern, count in counts.items():
-            share = count / partitions if name in AVERAGED else count
+            share = count / partitions if name in means else count
             for mechanism, amount in sets[pattern].causes[name].items():
                 parts[mechanism].append(amount * share)
         causes[name] = {mechanism: math.fsum(amounts) for mechanism, amounts in parts.items()}

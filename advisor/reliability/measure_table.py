@@ -1,7 +1,8 @@
 """The measures of a setting: what each is called, its unit, and what is better.
 
 One entry is all that tables, texts and charts know of a measure. `evaluate` and `simulate` compute
-its value, which a result has as an attribute of the same name.
+its value, which a result has as an attribute of the same name. A share of time in certain states of
+a partition says which states those are, and needs nothing else: chain and sampler ask the entry.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from typing import Any
 
 from advisor.errors import InputError
 from advisor.formatting import once_in, one_in, significant, time_per_year
+from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.reduced_state import PartitionState, is_readable, is_writable
 
 PROBABILITY, FRACTION, YEARS = "probability", "fraction of time", "years"
 EVENTS, RECORDS = "events/year", "records/year"
+
+States = Callable[[PartitionState, ChainConstants], bool]
+"""Some states of a partition. Which slot a broker has must not matter."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,8 @@ class Measure:
     weighed: what the decision weighs of it, in few words; "" for measures that it does not weigh.
     between: the measure that tells the time between the same events; "" for none.
     read: from a result to its value; by default the attribute of its name.
+    states: of a share of time: the states of a partition in which it passes; None for all others.
+    in_elections: whether the time until a new leader serves is part of it.
     """
 
     name: str
@@ -54,6 +62,8 @@ class Measure:
     weighed: str = ""
     between: str = ""
     read: Callable[[Any], Any] | None = field(default=None, compare=False)
+    states: States | None = None
+    in_elections: bool = False
 
     @property
     def is_share(self) -> bool:
@@ -79,6 +89,10 @@ class Measure:
             return f"{self.words} at most this fraction of the time, 0 to 1"
         return f"at most so many {self.words} a year"
 
+    def holds(self, state: PartitionState, constants: ChainConstants) -> bool:
+        """Whether the time counts in which a partition is in a state."""
+        return self.states is not None and self.states(state, constants)
+
     def of(self, result: Any) -> Any:
         """Return the value in a result: a float, or an `Estimate` if it was sampled."""
         return attrgetter(self.name)(result) if self.read is None else self.read(result)
@@ -101,6 +115,16 @@ def _chance(probability: float) -> str:
 
 def _records(number: float) -> str:
     return f"{significant(number)} a year"
+
+
+def cannot_write(state: PartitionState, constants: ChainConstants) -> bool:
+    """Writes are refused, or wait for ever."""
+    return not is_writable(state, constants)
+
+
+def cannot_read(state: PartitionState, _: ChainConstants) -> bool:
+    """No leader serves."""
+    return not is_readable(state)
 
 
 _ENTRIES = (
@@ -145,6 +169,8 @@ _ENTRIES = (
         shown=True,
         compared=True,
         weighed="time without writes",
+        states=cannot_write,
+        in_elections=True,
     ),
     Measure(
         "read_unavailability",
@@ -156,6 +182,8 @@ _ENTRIES = (
         brief_goal="reads",
         shown=True,
         compared=True,
+        states=cannot_read,
+        in_elections=True,
     ),
     Measure(
         "write_stalled",
@@ -207,6 +235,15 @@ def computed(*units: str) -> tuple[str, ...]:
     """Return the names of the measures, of some units if given, that follow from no other."""
     own = [entry for entry in _current.values() if entry.read is None]
     return tuple(entry.name for entry in own if not units or entry.unit in units)
+
+
+def of_states() -> tuple[Measure, ...]:
+    """Return the measures that are shares of time in certain states, in the order of the table.
+
+    >>> [entry.name for entry in of_states()]
+    ['write_unavailability', 'read_unavailability']
+    """
+    return tuple(entry for entry in _current.values() if entry.states is not None)
 
 
 def goals() -> tuple[str, ...]:

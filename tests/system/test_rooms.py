@@ -30,7 +30,7 @@ PROTOCOL: Mapping[str, set[str]] = {
 RELIABILITY: Mapping[str, set[str]] = {
     "workload": set(),
     "calendar": set(),
-    "measure_table": set(),
+    "measure_table": {"reliability.partition"},
     "failures": {RULES},
     "solver": set(),
     "partition": {"reliability.solver", RULES},

@@ -7,7 +7,7 @@ in the same way.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from advisor.errors import NotComputedError
 from advisor.lessons.scheme_reliability.quorum_rules import SCHEMES, Quorums
 from advisor.lessons.scheme_reliability.state_space import explored
 from advisor.protocol.rules.config import Config
-from advisor.reliability import measure_table
 from advisor.reliability.case import Case, ProducerTimeouts
 from advisor.reliability.common_cause.first_loss import any_loss
 from advisor.reliability.common_cause.outage_class import outage_classes
@@ -83,9 +82,8 @@ def compare_schemes(
 
 def rows_beside(result: Reliability) -> tuple[SchemeRow, ...]:
     """Compare a result of `evaluate`, of a topic that Kafka placed, with the other schemes."""
-    kafka = SchemeRow(
-        name=KAFKA, **{measure: getattr(result, measure) for measure in measure_table.computed()}
-    )
+    measures = [entry.name for entry in fields(SchemeRow) if entry.name != "name"]
+    kafka = SchemeRow(name=KAFKA, **{measure: getattr(result, measure) for measure in measures})
     case = Case.read(result.cluster, result.config, result.model, result.load)
     return (kafka, *(scheme_row(name, case) for name in SCHEMES))
 

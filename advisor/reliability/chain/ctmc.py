@@ -32,6 +32,7 @@ from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transi
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.partition.reduced_state import PartitionState, as_plain, from_plain
 from advisor.reliability.partition.transition_table import (
     EXPLORING,
     GAPS,
@@ -64,6 +65,7 @@ class Structure:
         transition leads to, and whether writes stop with it.
     writes_rarely_stop (states,): states that refuse writes and are entered from writable ones so
         rarely that ``flush_window`` leaves them out.
+    partition (states,), partitions: which of these each state has.
     own, racks (states, slots): condition and rack of each slot's broker; see `FaultEnvironment`.
     waits, election_risks (states + truncated states, ...): see `Graph`.
     restarts (states, names): of a condensed chain: how many further transitions of each name only
@@ -91,6 +93,8 @@ class Structure:
     stops_writes: NDArray[np.bool_]
     writes_rarely_stop: NDArray[np.bool_]
     flush_window: FlushWindowLosses
+    partition: IntArray
+    partitions: tuple[PartitionState, ...]
     own: IntArray
     racks: IntArray
     waits: NDArray[np.int8]
@@ -144,6 +148,19 @@ class Structure:
 
     @cached_property
     def _with_effect(self) -> dict[Effect, NDArray[np.bool_]]:
+        return {}
+
+    def where(self, holds: Callable[[PartitionState, ChainConstants], bool]) -> NDArray[np.bool_]:
+        """In which states something holds of the partition, shape (states,)."""
+        found = self._where.get(holds)
+        if found is None:
+            every = np.array([holds(state, self.constants) for state in self.partitions])
+            found = self._where[holds] = every[self.partition]
+            found.flags.writeable = False
+        return found
+
+    @cached_property
+    def _where(self) -> dict[Callable[..., bool], NDArray[np.bool_]]:
         return {}
 
     @cached_property
@@ -270,7 +287,7 @@ def _explored(
 _STORED = (
     *("source", "target", "rate", "weight", "effects", "gap_map", "writable", "readable"),
     *("growing", "gaps", "in_sync", "truncated_target", "stops_writes", "writes_rarely_stop"),
-    *("own", "racks", "waits", "election_risks"),
+    *("partition", "own", "racks", "waits", "election_risks"),
 )
 
 
@@ -281,7 +298,9 @@ def _arrays_of(chain: Structure) -> dict[str, NDArray[Any]]:
         **{name: getattr(chain, name) for name in _STORED},
         **{f"window_{name}": getattr(window, name) for name in ("state", "rate", "end")},
         **{f"odds_{name}": getattr(odds, name) for name in ("outage", "rate", "end")},
-        "text": structure_store.text_as_array([chain.rate_names, odds.outages, odds.stops]),
+        "text": structure_store.text_as_array(
+            [chain.rate_names, odds.outages, odds.stops, [as_plain(p) for p in chain.partitions]]
+        ),
     }
 
 
@@ -290,7 +309,7 @@ def _restored(
     constants: ChainConstants,
     environment: fault_processes.FaultEnvironment,
 ) -> Structure:
-    names, outages, stops = structure_store.text_of(stored["text"])
+    names, outages, stops, partitions = structure_store.text_of(stored["text"])
     wide: dict[str, Any] = {
         name: array.astype(_KINDS.get(name, np.int64)) if array.dtype.kind == "i" else array
         for name, array in stored.items()
@@ -306,6 +325,7 @@ def _restored(
     return Structure(
         states=states,
         rate_names=tuple(names),
+        partitions=tuple([from_plain(partition) for partition in partitions]),
         attribution=outage_attribution(wide["waits"][:states]),
         constants=constants,
         environment=environment,
@@ -341,6 +361,7 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
     met, rate = met_in_order(part.rate, len(whole.rate_names))
     table, every = whole.table, np.concatenate([kept, left])
     own, racks = whole.brokers(kept)
+    distinct, partition = np.unique(whole.partition[kept], return_inverse=True)
     waits = whole.waits(every)
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
     facts = table.facts(whole.partition[every])
@@ -369,6 +390,8 @@ def _arrays(whole: Graph, selection: Selection, constants: ChainConstants) -> St
         stops_writes=writable[part.source[truncated]] & ~written[len(kept) + place],
         writes_rarely_stop=selection.writes_rarely_stop,
         flush_window=flush_window,
+        partition=partition.astype(np.int64),
+        partitions=tuple([table.states[number] for number in distinct.tolist()]),
         own=own,
         racks=racks,
         waits=waits.astype(_COUNTS),

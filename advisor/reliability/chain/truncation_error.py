@@ -44,16 +44,16 @@ def truncation_error(
     rate (transitions,): per hour.
     pi (states,): stationary distribution, within PRECISION.
     outage_hours: without service at a change of leader, at most.
-    Returns (6,): loss events, total losses, hours not writable, hours not readable, hours, and
-        stalls of acknowledgements.
+    Returns (5,): loss events, total losses, hours without service, hours, and stalls of
+        acknowledgements.
     """
     left_out = left_out_of(chain)
     if not len(left_out.source):
-        return np.zeros(6)
+        return np.zeros(5)
     risks = chain.election_risks[chain.states :]
     most, losses = _excursion(chain, rates, left_out.waits, risks, unflushed_hours)
     away = most.hours + times(outage_hours, most.events)
-    cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
+    cost = np.stack([losses, most.totals, away, most.hours, most.events], axis=1)
     # The chain starts anew where an excursion would begin, so that it visits the same states.
     flux = pi[left_out.source] * rate[left_out.moves]
     entered = sums(chain.truncated_target, flux, len(cost))
@@ -199,8 +199,8 @@ class DrawnTruncation(NamedTuple):
     hours: Vector
     events: Vector
 
-    def unwritable(self, outage_hours: Vector) -> Vector:
-        """Hours not writable, with so many hours without service at a change of leader."""
+    def without_service(self, outage_hours: Vector) -> Vector:
+        """Hours, with so many hours without service at a change of leader."""
         return self.hours + times(outage_hours, self.events)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from advisor.reliability import measure_table
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.loss_bound import times
@@ -29,6 +30,7 @@ from advisor.reliability.common_cause.set_losses import (
 )
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transitions
+from advisor.reliability.measure_table import Measure
 from advisor.reliability.measures import ack_stalls, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses, late_moves
 from advisor.reliability.measures.loss_events import (
@@ -318,14 +320,15 @@ class DrawnChain:
         lost: Vector = records_per_hour * hours.sum(axis=0) + tails
         return lost
 
-    def unavailability(
-        self, available: NDArray[np.bool_], parameters: Sequence[ChainParameters]
-    ) -> Vector:
-        """Share of time in unavailable states, and in leader changes between available ones."""
+    def share_of_time(self, entry: Measure, parameters: Sequence[ChainParameters]) -> Vector:
+        """Share of time in the states of a measure, and in leader changes between others."""
         chain = self.chain
-        within = available[chain.source] & available[chain.target]
+        there = chain.where(entry.holds)
+        found: Vector = there.astype(np.float64) @ self.pi
+        if not entry.in_elections:
+            return found
+        within = ~there[chain.source] & ~there[chain.target]
         hours = np.stack([p.failovers.by_name(chain.rate_names) for p in parameters], axis=2)
-        found: Vector = (~available).astype(np.float64) @ self.pi
         for number, change in enumerate((Effect.FAILOVER, Effect.HANDOVER)):
             rows = np.flatnonzero(within & chain.with_effect(change))
             found += (self.flux[rows] * hours[chain.rate[rows], number]).sum(axis=0)
@@ -356,8 +359,7 @@ class DrawnChain:
             "loss_events_per_year": events,
             "acked_records_lost_per_year": HOURS_PER_YEAR
             * self.records_lost_per_hour(records, tails),
-            "write_unavailability": self.unavailability(self.chain.writable, parameters),
-            "read_unavailability": self.unavailability(self.chain.readable, parameters),
+            **{e.name: self.share_of_time(e, parameters) for e in measure_table.of_states()},
         }
         if partitions != 1.0:
             chances = self.chances(records * partitions, tails * partitions)
@@ -376,13 +378,15 @@ class DrawnChain:
         lost: Vector = times(first.retained_records, missing.totals) + missing.losses * (
             first.records_per_hour * self.longest_gap_hours + 2.0 * first.tail_records
         )
-        unavailable: Vector = missing.unwritable(away)
+        without_service = missing.without_service(away)
         events: Vector = (missing.losses + self.accuracy * in_gaps) * HOURS_PER_YEAR
         bounds: dict[str, Vector] = {
             "loss_events_per_year": events,
             "acked_records_lost_per_year": np.asarray(lost * HOURS_PER_YEAR),
-            "write_unavailability": unavailable,
-            "read_unavailability": unavailable,
+            **{
+                entry.name: without_service if entry.in_elections else missing.hours
+                for entry in measure_table.of_states()
+            },
         }
         inverted: Vector = np.asarray(self.accuracy * self.has_gaps, dtype=np.float64)
         return self._with_rounding(bounds, values, {"acked_records_lost_per_year": inverted})
@@ -433,8 +437,8 @@ class DrawnChain:
         most = np.array(
             [ack_stalls.max_refused_hours(frozenset(mechanisms), s, timeouts) for s in stalls]
         )
-        unwritable = missing.unwritable(np.array([max(drawn.failovers) for drawn in parameters]))
-        refused_hours = unwritable + others * patience + times(most, missing.events + from_writable)
+        away = missing.without_service(np.array([max(drawn.failovers) for drawn in parameters]))
+        refused_hours = away + others * patience + times(most, missing.events + from_writable)
         bounds = {
             "write_stalled": times(longest, missing.events + from_writable + others),
             "records_refused_per_year": refused_hours * records * HOURS_PER_YEAR,

@@ -41,9 +41,6 @@ from advisor.reliability.solver.sojourn_time import TooManyStepsError
 Pattern = tuple[int, ...]
 Guides = tuple[NominalRates, ...]
 
-# How the measures of replica sets are put together.
-SUMMED = measure_table.computed(EVENTS, RECORDS)
-AVERAGED = measure_table.computed(FRACTION)
 OF_PRODUCERS = ("write_stalled", "records_refused_per_year", "records_dropped_per_year")
 """What depends on how long producers wait as well: how long outages last takes longest."""
 TRUNCATED = ("loss_events_per_year", "write_unavailability")
@@ -183,7 +180,7 @@ def _measured(
             {pattern: found.errors for pattern, found in sets.items()},
         )
     )
-    for name in AVERAGED:
+    for name in averaged():
         if name in values:
             values[name] = np.minimum(values[name], 1.0)
     losses = {pattern: found.losses for pattern, found in sets.items()}
@@ -297,16 +294,26 @@ def _solved(chain: Structure, parameters: Sequence[ChainParameters]) -> DrawnCha
     return _chains[key]
 
 
+def averaged() -> tuple[str, ...]:
+    """Measures whose mean over partitions counts."""
+    return measure_table.computed(FRACTION)
+
+
+def of_sets() -> tuple[str, ...]:
+    """Measures of all partitions that follow from those of each: their sums, or means."""
+    return measure_table.computed(EVENTS, RECORDS) + averaged()
+
+
 def summed(sets: Mapping[Pattern, SetMeasures], counts: Mapping[Pattern, int]) -> dict[str, float]:
     """Measures of all partitions, from those of a replica set of each pattern."""
     totals = {
         name: _over_sets(
             {p: math.fsum(s.causes[name].values()) for p, s in sets.items()}, counts, name
         )
-        for name in (*SUMMED, *AVERAGED)
+        for name in of_sets()
     }
     # Shares of all time, but for the rounding of their sum.
-    return totals | {name: min(totals[name], 1.0) for name in AVERAGED}
+    return totals | {name: min(totals[name], 1.0) for name in averaged()}
 
 
 def summed_errors(
@@ -315,13 +322,13 @@ def summed_errors(
     """Their error bounds."""
     return {
         name: _over_sets({pattern: s.errors[name] for pattern, s in sets.items()}, counts, name)
-        for name in (*SUMMED, *AVERAGED)
+        for name in of_sets()
     }
 
 
 def _over_sets(amounts: Mapping[Pattern, Any], counts: Mapping[Pattern, int], name: str) -> Any:
-    partitions = sum(counts.values())
+    partitions, mean = sum(counts.values()), name in averaged()
     return sum(
-        amounts[pattern] * (count / partitions if name in AVERAGED else count)
+        amounts[pattern] * (count / partitions if mean else count)
         for pattern, count in counts.items()
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from advisor.reliability import measure_table
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.common_events import Unexamined
 from advisor.reliability.common_cause.first_loss import (
@@ -39,10 +40,9 @@ _MANY_SETS, _FEWER_SETS = 2000, 400
 
 def measure_sets(case: Case) -> dict[Pattern, SetMeasures]:
     """Measures of one set of each rack pattern."""
-    together = case.partitions_together
+    asked = case.chain, case.timeouts, case.stalls, case.partitions_together
     return {
-        pattern: measure(pattern, case.chain, case.timeouts, case.stalls, together)
-        for pattern in case.patterns
+        pattern: measure(pattern, *asked, measure_table.of_states()) for pattern in case.patterns
     }
 
 

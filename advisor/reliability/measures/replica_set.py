@@ -12,6 +12,7 @@ from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.state_selection import NominalRates
 from advisor.reliability.failures.mechanisms import COPY, transition
 from advisor.reliability.failures.transition_rates import DECISION_HOURS
+from advisor.reliability.measure_table import Measure
 from advisor.reliability.measures.loss_events import lost_gaps
 from advisor.reliability.measures.solved_chain import SetMeasures, SolvedChain
 from advisor.reliability.partition.transition_table import EXPLORING, partition_transition_table
@@ -25,11 +26,15 @@ def compute_measures(
     timeouts: ProducerTimeouts,
     stalls: IsrStalls,
     partitions: float = 1.0,
+    shares: tuple[Measure, ...] | None = None,
 ) -> SetMeasures:
-    """Measure one replica set, given the rack number of each replica."""
+    """Measure one replica set, given the rack number of each replica.
+
+    shares: see `SolvedChain.measures`.
+    """
     try:
         solved = solve(pattern, as_if_acknowledged(parameters))
-        found = solved.measures(timeouts, stalls, partitions)
+        found = solved.measures(timeouts, stalls, partitions, shares=shares)
     except TooManyStepsError as error:
         raise NotComputedError(f"{error}: {ends_soonest(parameters)}") from error
     return found.dropped if parameters.constants.acks == 0 else found

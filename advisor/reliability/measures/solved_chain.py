@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.reliability import measure_table
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
@@ -23,6 +25,7 @@ from advisor.reliability.common_cause.set_losses import (
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transitions
+from advisor.reliability.measure_table import Measure
 from advisor.reliability.measures import ack_stalls, records_lost, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses
 from advisor.reliability.measures.loss_events import RecordsAtRisk
@@ -133,6 +136,7 @@ class SolvedChain:
         )
         self.chances = self._at_risk.chances(parameters.records_per_hour, self.tail_records)
         self._losses: dict[float, tuple[SetLosses, SetLosses]] = {}
+        self._shares: dict[Measure, Causes] = {}
 
     def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         return _moves(self.chain).generator(np.append(rate, self.restarts), absorbed)
@@ -143,18 +147,22 @@ class SolvedChain:
         stalls: IsrStalls,
         partitions: float = 1.0,
         upper: bool = True,
+        shares: Sequence[Measure] | None = None,
     ) -> SetMeasures:
         """Compute every measure.
 
+        shares: measures that are shares of time in certain states; by default those of the table.
         upper: whether the second of the losses is wanted; otherwise it is the first.
         """
+        shares = measure_table.of_states() if shares is None else shares
         causes = {
-            **self._causes,
+            **self._losses_by_cause,
+            **{entry.name: self._share_of_time(entry) for entry in shares},
             "records_refused_per_year": self._refused(stalls, timeouts),
             "write_stalled": self._stalled(stalls),
             "records_dropped_per_year": {},
         }
-        errors = self._errors(causes, stalls, timeouts)
+        errors = self._errors(causes, shares, stalls, timeouts)
         if partitions not in self._losses:
             # Once for all producers; the first loss of all sets is remembered by them.
             self._losses[partitions] = self._losses_together(partitions, upper)
@@ -170,14 +178,11 @@ class SolvedChain:
         )
 
     @cached_property
-    def _causes(self) -> dict[str, Causes]:
-        """Causes of the measures that do not depend on producer timeouts."""
+    def _losses_by_cause(self) -> dict[str, Causes]:
         events = self.chances.events
         return {
             "loss_events_per_year": self._by_trigger(self.flux * events * HOURS_PER_YEAR),
             "acked_records_lost_per_year": self._by_trigger(self._records_lost() * HOURS_PER_YEAR),
-            "write_unavailability": self._unavailability(self.chain.writable),
-            "read_unavailability": self._unavailability(self.chain.readable),
         }
 
     @cached_property
@@ -223,10 +228,14 @@ class SolvedChain:
         )
 
     def _errors(
-        self, causes: dict[str, Causes], stalls: IsrStalls, timeouts: ProducerTimeouts
+        self,
+        causes: dict[str, Causes],
+        shares: Sequence[Measure],
+        stalls: IsrStalls,
+        timeouts: ProducerTimeouts,
     ) -> dict[str, float]:
         """Error bound of every measure: truncation, lumping, rounding and inversion."""
-        events, totals, unwritable, unreadable, hours, stalled = self._truncation_error
+        events, totals, without_service, hours, stalled = self._truncation_error
         year, parameters = HOURS_PER_YEAR, self.parameters
         records = parameters.records_per_hour
         lost = totals * parameters.retained_records + events * (
@@ -242,9 +251,10 @@ class SolvedChain:
         bounds = {
             "loss_events_per_year": events * year,
             "acked_records_lost_per_year": lost * year,
-            "write_unavailability": unwritable,
-            "read_unavailability": unreadable,
-            "records_refused_per_year": (unwritable + waiting + refused_hours) * records * year,
+            **{e.name: without_service if e.in_elections else hours for e in shares},
+            "records_refused_per_year": (without_service + waiting + refused_hours)
+            * records
+            * year,
             "write_stalled": stall_hours and (stalled + sum(self._truncated_flux)) * stall_hours,
         }
         lumping = lumping_error(self.chain.constants, self.chain.environment)
@@ -347,10 +357,16 @@ class SolvedChain:
     def _outage_shares(self) -> Vector:
         return np.stack(list(self.chain.attribution.values()))
 
-    def _unavailability(self, available: NDArray[np.bool_]) -> Causes:
-        """Share of time in unavailable states, and in leader changes between available ones."""
-        failovers = (self._leader_changes(available) * self.failover_hours).sum(axis=1)
-        return _add(self._by_outage(self.pi * ~available), self._by_mechanism(failovers))
+    def _share_of_time(self, entry: Measure) -> Causes:
+        """Share of time in the states of a measure, and in leader changes between others."""
+        if entry not in self._shares:
+            there = self.chain.where(entry.holds)
+            found = self._by_outage(self.pi * there)
+            if entry.in_elections:
+                elections = (self._leader_changes(~there) * self.failover_hours).sum(axis=1)
+                found = _add(found, self._by_mechanism(elections))
+            self._shares[entry] = found
+        return self._shares[entry]
 
     def _stalled(self, stalls: IsrStalls) -> Causes:
         """Share of time in which acks=all waits for a failed follower to leave the ISR."""

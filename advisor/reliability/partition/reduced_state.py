@@ -7,8 +7,10 @@ holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import astuple
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from advisor.protocol.rules import controller, election
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
@@ -55,6 +57,25 @@ class PartitionState(NamedTuple):
     def has_data(self) -> bool:
         """Whether any replica, up or down, holds a record."""
         return min(self.level) != EMPTY
+
+
+def as_plain(state: PartitionState) -> list[Any]:
+    """A state as lists and numbers, which JSON takes."""
+    return [list(astuple(state.registration)), *state[1:]]
+
+
+def from_plain(plain: Sequence[Any]) -> PartitionState:
+    """What `as_plain` was given.
+
+    >>> from_plain(as_plain(healthy(3))) == healthy(3)
+    True
+    """
+    registration, *others = map(_with_tuples, plain)
+    return PartitionState(Registration(*registration), *others)
+
+
+def _with_tuples(value: Any) -> Any:
+    return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def healthy(replicas: int) -> PartitionState:

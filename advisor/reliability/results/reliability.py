@@ -184,6 +184,8 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
         Share of the losses by an empty broker that was replaced and elected, or None.
     likeliest_loss : callable
         The most probable way to a loss of a partition, a `LossPath`, or None.
+    further : mapping of str to float
+        Measures without a field of their own; each is an attribute as well.
 
     See Also
     --------
@@ -234,6 +236,7 @@ class Reliability(WithErrors, AboveFloor, MeasureTable):
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
     samples: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
     swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
+    further: Mapping[str, float] = field(default_factory=dict)
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit")
     _HTML_COLUMNS = ("measure", "value", "95 % interval", "unit", "attribute")

@@ -59,6 +59,8 @@ class Sampled(AboveFloor, MeasureTable):
         "crude", "importance" or "splitting"; and the reason, if the package chose it.
     weights : Weights, optional
         Weights of the losses; None for "crude".
+    further : mapping of str to Estimate
+        Measures without a field of their own; each is an attribute as well.
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -106,6 +108,7 @@ class Sampled(AboveFloor, MeasureTable):
     weights: units.Weights | None = None
     largest_weight: float | None = None
     failure_rates: tuple[float, ...] = ()
+    further: Mapping[str, Estimate] = field(default_factory=dict)
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "seen", "unit", "years", "method")
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method", "attribute")

@@ -37,7 +37,7 @@ _NEVER_RECOVERED = (
 _ENTRIES_IN_A_ROW = 100
 _FEWEST_OF_A_KIND = 2
 # To be raised when a field of `Row` changes its meaning: older checkpoints are then refused.
-_LAYOUT = 5
+_LAYOUT = 6
 # Places in `Row.cycles`; the last one of paths that split.
 WEIGHTS, VARIANCE, LARGEST, DUE = range(1, 5)
 
@@ -297,7 +297,7 @@ def _run_with_tables(
     # Imported here: numba takes a second to import.
     from advisor.reliability.solver.jit import interrupts_deferred
 
-    growing, control = tables(plan.constants, plan.replicas), sim.control[0]
+    growing, control = tables(plan.constants, plan.replicas, plan.states), sim.control[0]
     code = run(*arguments(growing.table))
     while code == MISSING:
         # A pilot lacks 100,000 entries: the usual way in would take most of its time.

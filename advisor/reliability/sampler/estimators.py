@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
-from advisor.reliability import measure_table
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import CONFIGURATION
@@ -28,14 +27,13 @@ from advisor.reliability.results.units import Breakdown, Share, Weights
 from advisor.reliability.sampler.block import LARGEST, VARIANCE, WEIGHTS, Row, mark
 from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
-    ENTRIES,
     FIRST_LOSSES,
     LOSS_EVENTS,
     RECORDS_LOST,
     REFUSED,
+    SHARES,
     SHORTEST_OUTAGE_S,
     STALLED,
-    UNREADABLE,
     UNWRITABLE,
 )
 from advisor.reliability.sampler.intervals import (
@@ -57,6 +55,7 @@ from advisor.reliability.sampler.intervals import (
 )
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.workload import Workload
+from advisor.tables import measures_as_fields
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class RateDefinition:
 class BlockTotals:
     """What all blocks counted, by cause.
 
-    totals (blocks, ENTRIES, columns). years_as_one: how many of the years count as one independent
+    totals (blocks, rows, columns). years_as_one: how many of the years count as one independent
     year. unseen_failures: failures a year too rare to occur in these years, each of which may lose
     at once. missing: the pilot may have missed how most losses happen. at_risk, span: years of each
     block: until a first loss, and in all. fullness: as of `fullness`: all logs are full when a
@@ -92,7 +91,7 @@ class BlockTotals:
     def __init__(
         self, ordered: Sequence[Row], plan: Plan, model: FailureModel, retention_years: float
     ) -> None:
-        shape = (len(ordered), ENTRIES, -1)
+        shape = (len(ordered), SHARES + len(plan.shares), -1)
         self.totals = np.array([row.causes for row in ordered]).reshape(shape)
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
@@ -207,7 +206,7 @@ def merge(
     counted = BlockTotals(ordered, plan, model, load.retention_hours / HOURS_PER_YEAR)
     holds_records = plan.records_per_hour > 0.0 and not never_writes(config)
     years, rates = counted.years, _rates(plan, counted, holds_records)
-    whole: dict[str, Any] = {
+    measured: dict[str, Estimate] = {
         name: _never(years) if entry is None else counted.estimate(entry)
         for name, entry in rates.items()
     }
@@ -220,12 +219,12 @@ def merge(
     waiting = waiting_time(counted.ratio(counted.first_losses), years)
     if waiting.seen:
         waiting = replace(waiting, low=1.0 / (1.0 / waiting.low + counted.unseen_failures))
-    sampled = Sampled(
-        loss_probability_per_year=lost,
-        mean_years_to_loss=waiting,
-        **whole,
+    measured |= {"loss_probability_per_year": lost, "mean_years_to_loss": waiting}
+    measured |= _impossible(measured, plan, holds_records, years)
+    return Sampled(
+        **measures_as_fields(Sampled, measured),
         tolerates=tolerance(config),
-        causes=MappingProxyType({}),
+        causes=_causes(measured["loss_probability_per_year"], counted, rates),
         years=years,
         seed=blocks[0].seed,
         blocks=len(blocks),
@@ -243,8 +242,6 @@ def merge(
         largest_weight=plan.largest_weight,
         failure_rates=plan.unforced_failures_per_year,
     )
-    sampled = _where_impossible(sampled, plan, holds_records)
-    return replace(sampled, causes=_causes(sampled, counted, rates))
 
 
 def _weights(rows: Sequence[Row]) -> Weights:
@@ -284,12 +281,10 @@ def _rates(
     return {
         "loss_events_per_year": losses if holds_records else None,
         "acked_records_lost_per_year": lost if holds_records and not unacknowledged else None,
-        "write_unavailability": RateDefinition(
-            (UNWRITABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
-        ),
-        "read_unavailability": RateDefinition(
-            (UNREADABLE,), hours, 1.0, of_outages=1.0, ceiling=1.0
-        ),
+        **{
+            name: RateDefinition((SHARES + place,), hours, 1.0, of_outages=1.0, ceiling=1.0)
+            for place, name in enumerate(plan.shares)
+        },
         "write_stalled": RateDefinition((STALLED,), hours, 1.0, ceiling=1.0) if waits else None,
         "records_refused_per_year": RateDefinition(
             (REFUSED,), counted.span, written, of_outages=written
@@ -305,18 +300,20 @@ def _never(
     return Estimate(value, value, value, years, why)
 
 
-def _where_impossible(sampled: Sampled, plan: Plan, holds_records: bool) -> Sampled:
+def _impossible(
+    measured: Mapping[str, Estimate], plan: Plan, holds_records: bool, years: int
+) -> dict[str, Estimate]:
     """What was not seen cannot happen if every rate of the card is 0, or no record is at risk."""
     if plan.strikes_per_year <= 0:
         why = "cannot happen: every rate of this card is 0"
-        unseen = [name for name in measure_table.computed() if not sampled.estimate(name).seen]
+        unseen = [name for name, estimate in measured.items() if not estimate.seen]
     elif not holds_records:
         why, unseen = "cannot happen: no record is ever acknowledged", ["loss_probability_per_year"]
     else:
-        return sampled
-    impossible: dict[str, Any] = {name: _never(sampled.years, why) for name in unseen}
-    impossible["mean_years_to_loss"] = _never(sampled.years, why, math.inf)
-    return replace(sampled, **impossible)
+        return {}
+    impossible = {name: _never(years, why) for name in unseen}
+    impossible["mean_years_to_loss"] = _never(years, why, math.inf)
+    return impossible
 
 
 def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[Row]:
@@ -328,14 +325,13 @@ def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[
 
 
 def _causes(
-    sampled: Sampled, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
+    lost: Estimate, counted: BlockTotals, rates: Mapping[str, RateDefinition | None]
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; destroyed replicas by the rates of what destroys them."""
     causes = {
         name: {} if definition is None else counted.by_cause(definition)
         for name, definition in rates.items()
     }
-    lost = sampled.loss_probability_per_year
     firsts = counted.by_cause(counted.first_losses)
     scale = lost.value / math.fsum(firsts.values()) if lost.seen and firsts else 0.0
     causes["loss_probability_per_year"] = {
@@ -351,7 +347,8 @@ def breakdown(
 
     loss_probability: in a year; it is split as the first losses are.
     """
-    totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(ENTRIES, -1)
+    totals = np.array([row.causes for row in rows]).sum(axis=0)
+    totals = totals.reshape(SHARES + len(plan.shares), -1)
     names = (*plan.table.names, CONFIGURATION)
     destroyed = transition_rates.shares_of_destruction(model)
     shares = []
@@ -378,8 +375,7 @@ def _scales(
         "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),
         "loss_events_per_year": ([LOSS_EVENTS], per_year),
         "acked_records_lost_per_year": ([RECORDS_LOST], 0.0 if unacknowledged else per_year),
-        "write_unavailability": ([UNWRITABLE], of_time),
-        "read_unavailability": ([UNREADABLE], of_time),
+        **{name: ([SHARES + place], of_time) for place, name in enumerate(plan.shares)},
         "write_stalled": ([STALLED], of_time if any(plan.stall_hours) else 0.0),
         "records_refused_per_year": ([REFUSED], per_year),
         "records_dropped_per_year": ([RECORDS_LOST, REFUSED], per_year if unacknowledged else 0.0),

@@ -39,7 +39,7 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
     """The same, for blocks to copy: of 100,000 replica sets it takes seconds."""
     housed = _housed(plan)
     slots = _slots(plan, grouped)
-    entries = len(slots)
+    entries, rows = len(slots), layout.SHARES + len(plan.shares)
     columns = len(plan.table.names) + layout.EXTRA_COLUMNS
     isolated_kinds = len(plan.table.kinds) * len(plan.racks)
     distributions = _Distributions()
@@ -76,12 +76,12 @@ def _first_state(plan: Plan, grouped: bool) -> KernelState:
         moved=np.zeros(gaps),
         attribution=np.zeros((entries, columns)),
         touched=np.zeros(entries, dtype=np.int64),
-        totals=np.zeros((layout.ENTRIES, columns)),
+        totals=np.zeros((rows, columns)),
         outages_by_length=np.zeros(layout.OUTAGE_BINS),
         traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
         isolated=np.zeros(isolated_kinds, dtype=layout.ISOLATED),
-        isolated_totals=np.zeros((isolated_kinds, layout.ENTRIES)),
-        replayed_totals=np.zeros((layout.ENTRIES, columns)),
+        isolated_totals=np.zeros((isolated_kinds, rows)),
+        replayed_totals=np.zeros((rows, columns)),
         replayed_outages=np.zeros(layout.OUTAGE_BINS),
     )
     sim.brokers["rack"] = housed
@@ -166,6 +166,9 @@ def _constants(plan: Plan, sim: KernelState) -> dict[str, float]:
         "next_renewal": math.inf,
         "has_clocks_or_crews": bool(plan.lifetimes) or plan.crews > 0,
         "free_crews": plan.crews,
+        "in_elections": sum(
+            entry.in_elections << place for place, entry in enumerate(plan.measures_of_states)
+        ),
         "strikes_per_hour": sim.strikes["per_hour"].sum(),
         "copies_per_hour": plan.copies_per_hour,
         "decisions_per_hour": plan.decisions_per_hour,

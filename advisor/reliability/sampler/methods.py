@@ -116,4 +116,6 @@ def _why_no_cycles(plan: Plan) -> str:
         return "repairs wait for a crew"
     if plan.traffic:
         return "traffic changes by the hour"
+    if plan.always_measured:
+        return f"time counts even while all is healthy ({', '.join(plan.always_measured)})"
     return ""

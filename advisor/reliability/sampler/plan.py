@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from advisor.errors import InputError, shown
+from advisor.reliability import measure_table
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Death, Mechanism, Scope, Table, table
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
+from advisor.reliability.measure_table import Measure, States
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.reduced_state import healthy
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 
 # Sets for each broker from which on groups are followed in their place.
@@ -154,6 +157,7 @@ class Plan:
     crews: how many repairs of ``needed_for`` progress at a time; 0 for all.
     rolling: restarts by a calendar; None if brokers restart at random, or never.
     traffic: traffic of each hour of the day in units of the mean; () if it is even.
+    shares: names of the measures that are shares of time in certain states.
     """
 
     constants: ChainConstants
@@ -182,6 +186,9 @@ class Plan:
     traffic: tuple[float, ...] = field(default=(), repr=False)
     bias: Bias | None = field(default=None, repr=False)
     splitting: Splitting | None = field(default=None, repr=False)
+    shares: tuple[str, ...] = field(
+        default_factory=lambda: tuple(entry.name for entry in measure_table.of_states())
+    )
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -197,12 +204,32 @@ class Plan:
         return max(max(self.racks) + 1, len(self.voters))
 
     @property
+    def measures_of_states(self) -> tuple[Measure, ...]:
+        """The measures named by ``shares``, in their order."""
+        return tuple(map(measure_table.measure, self.shares))
+
+    @property
+    def states(self) -> tuple[States, ...]:
+        """The states of each of them."""
+        return tuple([entry.holds for entry in self.measures_of_states])
+
+    @property
+    def always_measured(self) -> tuple[str, ...]:
+        """The measures whose time passes even while every replica is healthy."""
+        start = healthy(self.replicas)
+        return tuple(
+            entry.name for entry in self.measures_of_states if entry.holds(start, self.constants)
+        )
+
+    @property
     def by_groups(self) -> bool:
         """Whether groups stand for sets in the same state: there are many sets for each broker.
 
         What cannot be written even when healthy is counted for each set, all the time.
         """
         if self.splitting is not None or self.constants.policy.min_isr > self.replicas:
+            return False
+        if self.always_measured:
             return False
         return len(self.sets) >= _FEWEST_BY_GROUP * len(self.racks)
 

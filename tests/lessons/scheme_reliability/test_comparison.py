@@ -15,7 +15,6 @@ from advisor.lessons.scheme_reliability.comparison import (
 )
 from advisor.lessons.scheme_reliability.quorum_rules import Quorums, settle
 from advisor.protocol.rules.config import Config
-from advisor.reliability import measure_table
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.transition_rates import Sizes
@@ -95,7 +94,7 @@ def test_where_only_logs_are_lost_a_scheme_is_an_isr_of_its_quorum(
     result = evaluate(cluster, config, model, Workload(partitions=partitions))
     found = {row.name: row for row in rows_beside(result)}
     assert result.loss_probability_per_year < 1
-    for measure in set(measure_table.names()) - {"read_unavailability"}:
+    for measure in vars(found[name]).keys() - {"name", "read_unavailability"}:
         same = pytest.approx(getattr(result, measure), rel=off)
         assert getattr(found[name], measure) == same
 
@@ -267,6 +266,16 @@ def test_too_many_replicas_are_refused() -> None:
         compare_schemes(cluster, Config(replication_factor=4, min_insync_replicas=2), CRASHES)
 
 
+def test_where_nothing_fails_no_scheme_loses_or_stops() -> None:
+    """A card whose only rate is 0: each scheme has a row, all zeros, and no loss ever."""
+    nothing = FailureModel.from_dict({"broker": {"crash": {"per_year": 0.0, "minutes": 10.0}}})
+    found = compare_schemes(advisor.Cluster.uniform(3), Config(replication_factor=3), nothing)
+    for row in found:
+        numbers = vars(row) | {"name": 0.0}
+        assert numbers.pop("mean_years_to_loss") == math.inf
+        assert set(numbers.values()) == {0.0}
+
+
 @pytest.mark.parametrize("per_second", [1e-8, 1e-5, 1e-2])
 def test_no_scheme_loses_more_often_than_it_loses_records(per_second: float) -> None:
     """With few records a loss event counts only if it loses one, under every scheme."""
@@ -287,5 +296,5 @@ def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
     result = evaluate(cluster, config, CLOUD, Workload(partitions=12))
     row = rows_beside(result)[0]
     assert row == compare_schemes(cluster, config, CLOUD, Workload(partitions=12))[0]
-    for measure in measure_table.names():
+    for measure in vars(row).keys() - {"name"}:
         assert getattr(row, measure) == getattr(result, measure)

@@ -10,7 +10,7 @@ import pytest
 from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability import measure_table
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.compiled.memory_layout import ENTRIES, UNWRITABLE
+from advisor.reliability.sampler.compiled.memory_layout import SHARES, UNWRITABLE
 from advisor.reliability.sampler.plan import Block
 from advisor.reliability.sampler.plan_reader import plan_for
 from agreement_of_samples import deviations, table
@@ -82,7 +82,7 @@ def test_many_records_draw_nothing() -> None:
         plan = plan_for(Cluster.uniform(1, 1), Config(replication_factor=1), model, load)
         rows.append(run_block(plan, Block(7, 0, 500)))
     many, few, none = rows
-    books = (np.reshape(row.causes, (ENTRIES, -1)) for row in rows)
+    books = (np.reshape(row.causes, (SHARES + len(plan.shares), -1)) for row in rows)
     unwritable = [float(book[UNWRITABLE].sum()) for book in books]
     assert many.loss_moments > 1000 > few.loss_moments > 0 == none.loss_moments
     assert unwritable[0] == unwritable[2] != unwritable[1]

@@ -303,11 +303,11 @@ def test_a_full_table_forgets_and_continues(monkeypatch: pytest.MonkeyPatch) -> 
     """With room for a few transitions the rules are asked again, and the block stays the same."""
     plan = plan_for(*CASES["racks"])
     first = run_block(plan, Block(7, 3, 50))
-    known = tables(plan.constants, plan.replicas)
+    known = tables(plan.constants, plan.replicas, plan.states)
     monkeypatch.setattr(transition_tables, "_MOST_ROWS", 64)
     tables.cache_clear()
     assert run_block(plan, Block(7, 3, 50)) == first
-    small = tables(plan.constants, plan.replicas)
+    small = tables(plan.constants, plan.replicas, plan.states)
     held = [(each.table.keys != transition_tables.UNKNOWN).sum() for each in (small, known)]
     assert held[0] <= 64 < held[1]
     tables.cache_clear()

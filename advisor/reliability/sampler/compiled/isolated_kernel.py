@@ -1,10 +1,10 @@
 """Outages of one broker that begin and end with all else healthy, compiled.
 
 They are nearly all that happens. When one begins, its end is drawn, and so is the next failure: if
-the end comes first, and writes go on meanwhile, what it adds to the totals depends only on broker
-and mechanism (the wait for a new leader, the wait for a follower to leave the ISR). So the first of
-each kind is replayed and noted; all others are counted, without touching a replica set. No random
-number is drawn that a replay would not draw: the sample path is the same.
+the end comes first, and no measure counts the time between, what it adds to the totals depends only
+on broker and mechanism (the wait for a new leader, the wait for a follower to leave the ISR). So
+the first of each kind is replayed and noted; all others are counted, without touching a replica
+set. No random number is drawn that a replay would not draw: the sample path is the same.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def go_on_with_replay(table: Table, sim: KernelState) -> None:
     place = control.replaying - 1
     entry, b = sim.isolated[place], place % control.brokers
     if sim.brokers[b].condition != WELL:
-        if not _is_writable(table, sim, b):
+        if _is_measured(table, sim, b):
             entry.state = _REPLAYED
         return
     control.replaying = _NONE
@@ -244,16 +244,16 @@ def go_on_with_replay(table: Table, sim: KernelState) -> None:
 
 
 @inlined
-def _is_writable(table: Table, sim: KernelState, b: int) -> bool:
-    """Whether all sets on a broker can be written."""
+def _is_measured(table: Table, sim: KernelState, b: int) -> bool:
+    """Whether the time counts in which any set on a broker is as it is now."""
     for i in range(sim.brokers[b].start, sim.brokers[b].end):
-        if not table.states[sim.sets[sim.served[i].set].state].writable:
-            return False
+        if table.states[sim.sets[sim.served[i].set].state].measured != 0:
+            return True
     if sim.control[0].grouped == 1:
         for slot in range(sim.slots.shape[1]):
-            if not table.states[sim.sets[group_of(sim, b, slot)].state].writable:
-                return False
-    return True
+            if table.states[sim.sets[group_of(sim, b, slot)].state].measured != 0:
+                return True
+    return False
 
 
 @inlined

@@ -20,8 +20,9 @@ SCOPES = (Scope.BROKER, Scope.RACK, Scope.CLUSTER)
 FINISHED, MISSING, RECOVERED, NEVER_RECOVERED = range(4)
 
 # Rows of `KernelState.totals`; its columns are the mechanisms, NO_CAUSE and NO_DISK.
-LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED, FIRST_LOSSES = range(7)
-ENTRIES = 7
+LOSS_EVENTS, RECORDS_LOST, REFUSED, STALLED, FIRST_LOSSES, UNWRITABLE, UNREADABLE = range(7)
+# From here on a row for each measure that is a share of time in certain states; see `Plan.shares`.
+SHARES = UNWRITABLE
 # Write outages are counted by length, in logarithmic bins, from the shortest of a millisecond.
 SHORTEST_OUTAGE_S = 1e-3
 BINS_PER_DECADE = 10
@@ -157,6 +158,7 @@ _FIELDS: list[tuple[str, type]] = [
     ("dead_stall_hours", _REAL),  # Mean wait of acknowledgements for a dead follower,
     ("hung_stall_hours", _REAL),  # and for one that hangs.
     ("lag_hours", _REAL),  # The shortest such wait.
+    ("in_elections", _WHOLE),  # Bits of the measures that a change of the leader adds to.
     ("hourly_traffic", _WHOLE),  # Flag: traffic changes by the hour of the day.
     ("hour_at_time_0", _REAL),  # Hour of the day at time 0, modulo 24.
 ]
@@ -245,10 +247,10 @@ class KernelState(NamedTuple):
     slots (sets + groups, slots): brokers; -1 in a group for those that are healthy, whichever they
         are.
     attribution (sets + groups, columns): shares of the causes of an outage, kept while a set cannot
-        be written.
+        be written, or its time is measured.
     touched (sets + groups,): the sets and groups that the event strikes, ``control.touched_count``
         of them.
-    totals (ENTRIES, columns): measures summed over partitions, by cause: a mechanism, NO_CAUSE (the
+    totals (rows, columns): measures summed over partitions, by cause: a mechanism, NO_CAUSE (the
         configuration) or NO_DISK (a replica that is destroyed or copies, whichever mechanism
         destroyed it).
     outages_by_length (OUTAGE_BINS,): write outages that have ended, of all partitions.

@@ -202,6 +202,8 @@ def note_undecided(sim: KernelState, s: int, before: int, after: int) -> None:
 _LAG, _LIMP, _STOP = red.LAG, red.LIMP, red.STOP
 _POWER, _EARLY_POWER = red.POWER, red.EARLY_POWER
 _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
+_UNWRITABLE = 1 << layout.UNWRITABLE - layout.SHARES
+_UNREADABLE = 1 << layout.UNREADABLE - layout.SHARES
 _SHORTEST_HOURS = layout.SHORTEST_OUTAGE_S / 3600.0
 # If this many records are expected, the probability of none is below the precision of a float.
 _CERTAIN = 40.0
@@ -280,7 +282,7 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
     event = _event(table, sim, s)
     row = _row_of(table, replica_set.state, event, mask)
     if second_mask == 0 and table.steps[row].quiet:
-        if not table.states[replica_set.state].writable:
+        if table.states[replica_set.state].measured != 0:
             account(table, sim, s)
             attribute_outage(table, sim, s)
         return
@@ -311,17 +313,25 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         _count_loss(rng, sim, s, losses, lost)
     if (failed or moved) and old.readable and new.readable:
         hours = control.failover_hours if failed else control.handover_hours
-        _count_leader_change(sim, s, hours, old.writable and new.writable)
+        counted = control.in_elections & ~(old.measured | new.measured)
+        _count_leader_change(sim, s, hours, counted)
     elif old.writable and new.in_sync < old.in_sync and (new.writable or _hangs(event)):
         # The wait for a dead follower is part of the outage; that for one that hangs precedes it.
         _count_stall(sim, s)
+    if new.measured != 0:
+        attribute_outage(table, sim, s)
     if not new.writable:
         _stand_still(sim, s, old.writable, losses)
-        attribute_outage(table, sim, s)
     else:
-        replica_set.stall_cause = 0
-        if not old.writable:
-            _note_outage(sim, s, control.now - replica_set.stopped_at)
+        _go_on(sim, s, old.writable)
+
+
+@inlined
+def _go_on(sim: KernelState, s: int, was_writable: bool) -> None:
+    """Note that writes go on, and how long they did not."""
+    sim.sets[s].stall_cause = 0
+    if not was_writable:
+        _note_outage(sim, s, sim.control[0].now - sim.sets[s].stopped_at)
 
 
 @inlined
@@ -350,7 +360,9 @@ def account_for_all(table: Table, sim: KernelState) -> None:
 def account(table: Table, sim: KernelState, s: int) -> None:
     """Add the time since a set was last accounted for to the totals."""
     control, replica_set = sim.control[0], sim.sets[s]
-    state, passed = table.states[replica_set.state], control.now - replica_set.accounted_until
+    state = table.states[replica_set.state]
+    if state.measured != 0:
+        _count_time(sim, s, state.measured, state.writable)
     if state.writable:
         records = (
             groups.mean_hours(sim, replica_set.accounted_until, control.now)
@@ -362,27 +374,42 @@ def account(table: Table, sim: KernelState, s: int) -> None:
             replica_set.base_records = min(
                 control.retained_records, replica_set.base_records + records
             )
-    else:
-        control.counted |= layout.TOTALS_COUNTED
-        given_up = max(replica_set.stopped_at + control.budget_hours, replica_set.accounted_until)
-        beyond = groups.mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
-        for cause in range(sim.totals.shape[1]):
-            share = sim.attribution[s, cause] * replica_set.weight
-            if share > 0.0:
-                sim.totals[layout.UNWRITABLE, cause] += share * passed
-                sim.totals[layout.REFUSED, cause] += share * beyond * control.records_per_hour
-                if not state.readable:
-                    sim.totals[layout.UNREADABLE, cause] += share * passed
-        if replica_set.stall_cause:
-            since = groups.given_up_before(
-                sim, replica_set.accounted_until - replica_set.stopped_at
-            )
-            more = groups.given_up_before(sim, control.now - replica_set.stopped_at) - since
-            more *= groups.traffic_at(sim, replica_set.stopped_at)
-            sim.totals[layout.REFUSED, replica_set.stall_cause - 1] += (
-                replica_set.weight * more * control.records_per_hour
-            )
+    elif replica_set.stall_cause:
+        since = groups.given_up_before(sim, replica_set.accounted_until - replica_set.stopped_at)
+        more = groups.given_up_before(sim, control.now - replica_set.stopped_at) - since
+        more *= groups.traffic_at(sim, replica_set.stopped_at)
+        sim.totals[layout.REFUSED, replica_set.stall_cause - 1] += (
+            replica_set.weight * more * control.records_per_hour
+        )
     replica_set.accounted_until = control.now
+
+
+@inlined
+def _count_time(sim: KernelState, s: int, measured: int, writable: int) -> None:
+    """Add the time since then to the measures of a set's state, and what is given up, by cause."""
+    control, replica_set = sim.control[0], sim.sets[s]
+    control.counted |= layout.TOTALS_COUNTED
+    passed, beyond = control.now - replica_set.accounted_until, 0.0
+    given_up = max(replica_set.stopped_at + control.budget_hours, replica_set.accounted_until)
+    if not writable and control.now > given_up:
+        beyond = groups.mean_hours(sim, given_up, control.now)
+    for cause in range(sim.totals.shape[1]):
+        share = sim.attribution[s, cause] * replica_set.weight
+        if share > 0.0:
+            sim.totals[layout.REFUSED, cause] += share * beyond * control.records_per_hour
+            _add_to_measures(sim, measured, cause, share * passed)
+
+
+@inlined
+def _add_to_measures(sim: KernelState, measured: int, cause: int, hours: float) -> None:
+    # By themselves, as a loop over all would cost a tenth of the time.
+    if measured & _UNWRITABLE:
+        sim.totals[layout.UNWRITABLE, cause] += hours
+    if measured & _UNREADABLE:
+        sim.totals[layout.UNREADABLE, cause] += hours
+    for row in range(layout.UNREADABLE + 1, sim.totals.shape[0]):
+        if measured >> (row - layout.SHARES) & 1:
+            sim.totals[row, cause] += hours
 
 
 @inlined
@@ -474,14 +501,13 @@ def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: flo
 
 
 @called
-def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool) -> None:
+def _count_leader_change(sim: KernelState, s: int, hours: float, measured: int) -> None:
     """Count the time until a new leader serves, which is shorter than any repair."""
     control, weight = sim.control[0], sim.sets[s].weight
     control.counted |= layout.TOTALS_COUNTED
-    sim.totals[layout.UNREADABLE, control.cause] += weight * hours
-    if writable:
+    _add_to_measures(sim, measured, control.cause, weight * hours)
+    if measured & _UNWRITABLE:
         beyond = max(hours - control.budget_hours, 0.0) * groups.traffic_at(sim, control.now)
-        sim.totals[layout.UNWRITABLE, control.cause] += weight * hours
         sim.totals[layout.REFUSED, control.cause] += weight * beyond * control.records_per_hour
         _note_outage(sim, s, hours)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import AdvisorError
+from advisor.reliability.measure_table import States
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
@@ -43,7 +44,7 @@ _TOO_MANY = (
 _STEP_FIELDS = ("target", "losses", "total", "failed", "moved", "unflushed", "quiet")
 _STATE_FIELDS = (
     *("writable", "readable", "growing", "whole", "gaps", "in_sync", "copying", "absent"),
-    "undecided",
+    *("undecided", "measured"),
 )
 STEP = np.dtype([(name, np.int64) for name in _STEP_FIELDS])
 STATE = np.dtype([(name, np.int64) for name in _STATE_FIELDS])
@@ -61,7 +62,7 @@ class Table(NamedTuple):
     states (states,): ``whole``: every replica is up, in sync and complete, and the controller
         works; ``in_sync``: how many are. Masks of the slots that copy their log now (``copying``),
         and of all that have yet to (``absent``). ``undecided``: only an operator can elect a leader
-        before an empty broker leads.
+        before an empty broker leads. ``measured``: bits of the measures whose states it is one of.
     """
 
     keys: NDArray[np.int64]
@@ -83,7 +84,10 @@ def place_of(keys: NDArray[np.int64], key: int) -> int:
 class Tables:
     """Grows a `Table` on demand; one that is full forgets its transitions, but no state."""
 
-    def __init__(self, constants: ChainConstants, replicas: int) -> None:
+    def __init__(
+        self, constants: ChainConstants, replicas: int, shares: tuple[States, ...]
+    ) -> None:
+        self.shares = shares
         self.transition_table: PartitionTransitionTable = partition_transition_table(
             constants, replicas
         )
@@ -158,6 +162,10 @@ class Tables:
                 sum(1 << slot for slot in known.copying(number)),
                 sum(1 << slot for slot in absent),
                 red.operator_can_elect(state),
+                sum(
+                    holds(state, known.constants) << place
+                    for place, holds in enumerate(self.shares)
+                ),
             )
         self._known = len(known.states)
 
@@ -188,7 +196,7 @@ def _empty(states: int, rows: int, replicas: int) -> Table:
 
 
 @lru_cache(maxsize=16)
-def tables(constants: ChainConstants, replicas: int) -> Tables:
-    """The one growing table of some constants in this process."""
+def tables(constants: ChainConstants, replicas: int, shares: tuple[States, ...]) -> Tables:
+    """The one growing table of some constants and measures in this process."""
     with EXPLORING:
-        return Tables(constants, replicas)
+        return Tables(constants, replicas, shares)
