@@ -269,7 +269,8 @@ class Causes:
         if stop.orderly is None:
             stop = self._by_states(stop, window)
         if stop.orderly is None and left is not None:
-            stop = self._by_order(stop, left, left_times, fenced_times)
+            alone = len(struck) == 1
+            stop = self._by_order(stop, left, left_times, fenced_times, alone)
         if stop.orderly and left is not None and fenced is not None:
             stop = replace(stop, hard=self._hard(stop, left, fenced))
         return stop
@@ -281,29 +282,41 @@ class Causes:
         return float(rises[place]) if is_in else None
 
     def _by_states(self, stop: _Stop, window: Span) -> _Stop:
-        """Told by what 4.x says of brokers that shut down."""
+        """Told by what 4.x says of brokers that shut down: of all that stopped then, if several."""
         until = stop.death.high + self.step + self.blur
-        for metric, states in (
-            (Metric.SHUTTING_DOWN, None),
-            (Metric.REGISTRATION, (_LEAVING,)),
-            (Metric.BROKER_STATE, _STOPPING),
+        stopped = [other for other in self.stops if window.low <= other.start <= until]
+        count = len({other.down.target for other in stopped})
+        leaving: set[str] = set()
+        for target in self.samples.targets_of(Metric.REGISTRATION):
+            row = self._between(self.samples.of(Metric.REGISTRATION, target), window.low, until)
+            if (row == _LEAVING).any():
+                leaving.add(target.rpartition(" of ")[2])
+        shutting_down = [
+            self._between(self.samples.of(Metric.SHUTTING_DOWN, target), window.low, until)
+            for target in self.samples.targets_of(Metric.SHUTTING_DOWN)
+        ]
+        own = self.samples.of(Metric.BROKER_STATE, stop.down.target)
+        for metric, says_so in (
+            (Metric.SHUTTING_DOWN, any((row >= count).any() for row in shutting_down)),
+            (Metric.REGISTRATION, len(leaving) >= count),
+            (Metric.BROKER_STATE, np.isin(self._between(own, window.low, until), _STOPPING).any()),
         ):
-            for target in self.samples.targets_of(metric):
-                if metric is Metric.BROKER_STATE and target != stop.down.target:
-                    continue
-                row = self._between(self.samples.of(metric, target), window.low, until)
-                if (np.isin(row, states) if states else row > 0.0).any():
-                    return replace(stop, orderly=True, why=f"{metric.value} says that it shut down")
+            if says_so:
+                return replace(stop, orderly=True, why=f"{metric.value} says that it shut down")
         return stop
 
     def _by_order(
-        self, stop: _Stop, left: Span, left_times: Sequence[float], fenced_times: Sequence[float]
+        self,
+        stop: _Stop,
+        left: Span,
+        left_times: Sequence[float],
+        fenced_times: Sequence[float],
+        alone: bool,
     ) -> _Stop:
         """Told by whether replicas were missing before or after the process ended."""
         registered_again = stop.began is not None and stop.began <= left.high
-        # Of several that stopped at once the first one's session runs out first.
-        soonest = min(other.death.low for other in self.stops if self._at_once(stop, other))
-        if left.high < soonest + _SOONEST_MISSED_S and not registered_again:
+        # Of several that stopped at once one may have left in order, and another died.
+        if alone and left.high < stop.death.low + _SOONEST_MISSED_S and not registered_again:
             why = "other brokers lacked its replicas before its process ended"
             return replace(stop, orderly=True, why=why)
         # A session that runs out makes replicas missing and the broker fenced at one moment.
@@ -357,10 +370,15 @@ class Causes:
             yield group
 
     def _may_be_one(self, group: Sequence[_Stop], stop: _Stop) -> bool:
-        """Whether one cause may have stopped brokers: within a minute, all down at once."""
+        """Whether one cause may have stopped brokers: within a minute, all down at once.
+
+        Who is back before the next scrape may have been down with who stopped since the last one.
+        """
         latest = max(np.inf if other.end is None else other.end for other in group)
         near = stop.start - group[0].start <= _TOGETHER_S + self.step
-        return bool(near and stop.start <= latest)
+        struck = {other.down.target for other in group}
+        at_once = stop.down.target not in struck and self._at_once(stop, group[0])
+        return bool(near and (stop.start <= latest or at_once))
 
     def _told_group(self, group: Sequence[_Stop]) -> list[_Stop]:
         told = [self._told(stop) for stop in group]
@@ -370,11 +388,16 @@ class Causes:
         for number, stop in enumerate(told):
             if stop.orderly is not None or fences is None:
                 continue
-            fenced = fences[number]
-            if fenced.high < stop.death.low + _SOONEST_MISSED_S:
+            own = _own_fences(group, fences, number, self.step * _LATE + self.blur)
+            if not own:
+                continue
+            if max(fence.high for fence in own) < stop.death.low + _SOONEST_MISSED_S:
                 why = "it was fenced before its process ended"
                 told[number] = replace(stop, orderly=True, why=why)
-            elif fenced.low > stop.death.high + _SLACK_S and told[0].orderly is False:
+            elif (
+                min(fence.low for fence in own) > stop.death.high + _SLACK_S
+                and told[0].orderly is False
+            ):
                 why = "it was fenced after its process had ended"
                 told[number] = replace(stop, orderly=False, why=why)
         return told
@@ -668,6 +691,25 @@ class Causes:
                     limping[number] = replace(event, end=other.end, evidence=why, shares=shares)
                     break
         return [*limping, *rest]
+
+
+def _own_fences(
+    group: Sequence[_Stop], fences: Sequence[Span], number: int, late_s: float
+) -> list[Span]:
+    """Which fencings may be of one of a group, each of whom was fenced once.
+
+    No broker was fenced before it was seen to serve for the last time; late_s: after a scrape, the
+    next one at the latest.
+    """
+    seen_last = [stop.start - late_s for stop in group]
+    others = sorted(time for place, time in enumerate(seen_last) if place != number)
+    own = []
+    for place, fence in enumerate(fences):
+        rest = sorted(other.high for spot, other in enumerate(fences) if spot != place)
+        pairs = zip(rest, others, strict=True)
+        if fence.high >= seen_last[number] and all(high >= seen for high, seen in pairs):
+            own.append(fence)
+    return own
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:

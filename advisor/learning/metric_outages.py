@@ -50,6 +50,8 @@ from advisor.reliability.failures.mechanisms import BrokerEvent, Scope, table
 _LONGEST_STEP = 60.0
 # A controller that fails over is away for seconds, and for up to a session with ZooKeeper.
 _SHORTEST_QUORUM_LOSS = 60.0
+_LATE = 1.05
+"""Of a step: the longest time between two scrapes that are not missed."""
 _LAG_MS, _NO_LAG_MS = 30_000.0, 1e11
 _SAME_PROCESS = 1.0
 # A target that is not there for so long at the beginning or the end came or went.
@@ -123,7 +125,10 @@ def _is_missed(samples: Samples, target: str, last: int) -> bool:
     if not others or not (silent == 0.0).all():
         return False
     lacking = np.nansum([row[last + 1 :] for row in others], axis=0)
-    before = float(np.nansum([row[last] for row in others]))
+    # Others may have been scraped since this one was for the last time, and lack it already.
+    seen_last = samples.times[last + 1] - samples.step_seconds
+    place = max(int(np.searchsorted(samples.times, seen_last, "right")) - 1, 0)
+    before = float(np.nansum([row[place] for row in others]))
     seconds = samples.seconds[last + 1 :]
     return bool(seconds[lacking > before].sum() > 0.5 * seconds.sum())
 
@@ -327,7 +332,8 @@ class _Counts:
             lost = behind[first : last + 1].any()
             # A controller that is not scraped may be the active one, unless others fall behind.
             watched[first : last + 1] = lost or seconds < _SHORTEST_QUORUM_LOSS
-            if not lost or seconds < _SHORTEST_QUORUM_LOSS:
+            # It may have begun and ended up to half a step from what was seen of it.
+            if not lost or seconds + _LATE * samples.step_seconds < _SHORTEST_QUORUM_LOSS:
                 continue
             goes_on = last == len(samples.times) - 1
             lengths[goes_on].append(seconds / 60.0)

@@ -216,3 +216,29 @@ def test_a_few_events_that_are_not_told_shorten_the_time_that_counts() -> None:
 
 
 _SIGNS = (Metric.FENCED, Metric.SHUTTING_DOWN, Metric.REGISTRATION, Metric.BROKER_STATE)
+
+
+@pytest.mark.parametrize("step_s", [30.0, 60.0])
+def test_deaths_at_once_that_no_scrape_saw_may_have_one_cause(step_s: float) -> None:
+    """Back before the next scrape: nothing says that brokers were not down together."""
+    acts = [Act(Kind.TOGETHER, at, (2, 3), 1.0) for at in (1_201.0, 1_606.0, 2_403.0, 2_833.0)]
+    result = done(*acts, scraping=Scraping(step_s=step_s))
+    assert names(result) == [SEVERAL_DOWN] * 4
+    assert "cluster.crash" not in result.seen
+
+
+def test_who_dies_at_the_end_is_missed_though_others_are_scraped_first() -> None:
+    """They may lack its replicas in the scrape after its last one, before its own one fails."""
+    for late_s in range(0, 116, 6):
+        act = Act(Kind.CRASH, 7_850.0 + late_s, (4,), 900.0)
+        (outage,) = done(act, scraping=Scraping(step_s=60.0)).outages
+        assert (outage.mechanism, outage.end) == (BROKER_DOWN, None)
+
+
+@pytest.mark.parametrize("step_s", [5.0, 15.0, 30.0, 60.0])
+def test_a_lost_quorum_is_not_overlooked_between_scrapes(step_s: float) -> None:
+    """Ninety seconds: at one scrape a minute they are seen once or twice."""
+    acts = [Act(Kind.QUORUM, 1_200.0 + 607.0 * n, (1, 2), 95.0) for n in range(10)]
+    result = done(*acts, scraping=Scraping(step_s=step_s))
+    seen = result.seen["cluster.controller"]
+    assert seen.events == len(acts) == len(result.outages)

@@ -122,3 +122,19 @@ def test_a_leader_that_limps_while_another_broker_is_down_is_told(
     assert judged.named[Kind.HALF_DEAD] == judged.found[Kind.CRASH] == 1
     assert not judged.misnamed
     assert not judged.false_rows
+
+
+@pytest.mark.parametrize("step_s", [5.0, 10.0, 15.0, 30.0])
+@pytest.mark.parametrize("version", ["3.9", "4.3"])
+def test_a_death_during_a_restart_is_no_restart(version: str, step_s: float) -> None:
+    """Who leaves in order proves nothing of another that dies between the same scrapes."""
+    acts = []
+    for place in range(12):
+        at, first = 1_200.0 + 900.0 * place + 1.7 * place, place % 6 + 1
+        acts.append(Act(Kind.RESTART, at, (first,), 25.0))
+        acts.append(Act(Kind.CRASH, at + 1.5 + place, (first % 6 + 1,), 25.0))
+    history = happened(World(version=version), acts, SEED, 13_000.0)
+    judged = judge(history, read(history, Scraping(step_s=step_s)).outages, 3 * step_s + 20.0)
+    assert not judged.false_rows
+    assert not judged.misnamed
+    assert judged.found[Kind.CRASH] == judged.found[Kind.RESTART] == 12
