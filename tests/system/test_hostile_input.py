@@ -69,6 +69,7 @@ def refused(work: Callable[..., object], *arguments: object) -> str:
         (".txt", LINE.format(ids="1" + " " * 1_000_000 + ".")),
         (".txt", LINE.format(ids="1,²")),
         (".txt", "\n" * 1_000_000 + "x"),
+        (".txt", "Partition: 1" + "\n" * 1_000_000 + "x"),
     ],
     ids=lambda value: value[:40].replace("\n", " ") if isinstance(value, str) else None,
 )

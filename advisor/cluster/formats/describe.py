@@ -45,7 +45,9 @@ _WRAPPED = re.compile(
     re.IGNORECASE,
 )
 # Every label on a line of its own.
-_UPRIGHT = re.compile(r"^[ \t]*Partition:[ \t]*\d+\s*\n\s*Leader:[ \t]*\S+\s*\n\s*Replicas:", re.M)
+_UPRIGHT = re.compile(
+    r"^[ \t]*Partition:[ \t]*\d+[ \t\r]*\n[ \t]*Leader:[ \t]*\S+[ \t\r]*\n[ \t]*Replicas:", re.M
+)
 _IDS = r"\d{1,9}(?:,\d{1,9})*"
 _PLAIN = re.compile(
     r"Topic:[ \t]+([A-Za-z0-9._-]{1,249})[ \t]+Partition:[ \t]+(\d{1,9})"

@@ -413,7 +413,7 @@ SOURCES: tuple[Source, ...] = (
         name="the output of kafka-configs.sh --describe",
         recognise=has(
             r"^(Dynamic|All|Default|Quota|SCRAM credential) configs? for |^Configs for |"
-            r"^\s+[\w.-]+=.* sensitive=(true|false) synonyms=\{"
+            r"^[ \t]+[\w.-]+=.* sensitive=(true|false) synonyms=\{"
         ),
         instead=f"it has settings and no replicas; run {DESCRIBE}, which prints the settings too",
         add=read_configs,

@@ -128,6 +128,7 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
         gap_map=structure.gap_map[from_kept],
         writable=structure.writable[:kept],
         readable=structure.readable[:kept],
+        partition=structure.partition[:kept],
         growing=structure.growing[:kept],
         gaps=structure.gaps[:kept],
         in_sync=structure.in_sync[:kept],
@@ -341,4 +342,4 @@ def test_bounds_ask_only_for_what_is_truncated():
     rate = np.ones(len(structure.rate))
     pi = np.ones(structure.states)
     found = truncation_error.truncation_error(structure, {}, rate, pi, 1.0, 1.0)
-    assert found.tolist() == [0] * 6
+    assert found.tolist() == [0] * 5

@@ -205,7 +205,7 @@ def test_truncated_stalls_may_refuse_all_their_records(
     solved = solution(structure, config, LAGS, LOAD, 2)
     name, stalls, ways_out = "records_refused_per_year", 3e-3, 2e-3
     without = measured(solved, config, LAGS).errors[name]
-    solved.__dict__["_truncation_error"] = [0.0, 0.0, 0.0, 0.0, 0.0, stalls]
+    solved.__dict__["_truncation_error"] = [0.0, 0.0, 0.0, 0.0, stalls]
     solved.__dict__["_truncated_flux"] = (ways_out, 0.0)
     more = measured(solved, config, LAGS).errors[name] - without
     assert more == pytest.approx((stalls + ways_out) * wait_s * YEAR, rel=1e-3)
