@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from advisor.arguments import missing_attribute
@@ -12,6 +13,7 @@ from advisor.rendering import Html, html, html_joined, joined, markup
 
 if TYPE_CHECKING:
     import pandas as pd
+    from _typeshed import DataclassInstance
 
 MOST_ROWS = 30
 """Rows that a repr shows of what may have thousands."""
@@ -223,9 +225,9 @@ class RowTable(ABC):
         return self.table()
 
 
-def measures_as_fields(cls: type[MeasureTable], values: Mapping[str, Any]) -> dict[str, Any]:
+def measures_as_fields(cls: type[DataclassInstance], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return measures as arguments of a result; `further` has those that are no field of it."""
-    own = {*cls.__dataclass_fields__}  # type: ignore[attr-defined]
+    own = {field.name for field in fields(cls)}
     further = {name: value for name, value in values.items() if name not in own}
     return {name: values[name] for name in values if name in own} | {"further": further}
 

@@ -152,12 +152,12 @@ class Structure:
 
     def where(self, holds: Callable[[PartitionState, ChainConstants], bool]) -> NDArray[np.bool_]:
         """In which states something holds of the partition, shape (states,)."""
-        found = self._where.get(holds)
-        if found is None:
+        where = self._where.get(holds)
+        if where is None:
             every = np.array([holds(state, self.constants) for state in self.partitions])
-            found = self._where[holds] = every[self.partition]
-            found.flags.writeable = False
-        return found
+            where = self._where[holds] = every[self.partition]
+            where.flags.writeable = False
+        return where
 
     @cached_property
     def _where(self) -> dict[Callable[..., bool], NDArray[np.bool_]]:

@@ -34,10 +34,10 @@ def compute_measures(
     """
     try:
         solved = solve(pattern, as_if_acknowledged(parameters))
-        found = solved.measures(timeouts, stalls, partitions, shares=shares)
+        measures = solved.measures(timeouts, stalls, partitions, shares=shares)
     except TooManyStepsError as error:
         raise NotComputedError(f"{error}: {ends_soonest(parameters)}") from error
-    return found.dropped if parameters.constants.acks == 0 else found
+    return measures.dropped if parameters.constants.acks == 0 else measures
 
 
 measure = lru_cache(maxsize=2048)(compute_measures)

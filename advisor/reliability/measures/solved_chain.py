@@ -248,13 +248,12 @@ class SolvedChain:
         refused_hours = ack_stalls.max_refused_hours(frozenset(self.mechanisms), stalls, timeouts)
         # Stalls of no length add nothing, even if their number has no bound.
         refused_hours = refused_hours and (stalled + self._truncated_flux[0]) * refused_hours
+        refused = (without_service + waiting + refused_hours) * records
         bounds = {
             "loss_events_per_year": events * year,
             "acked_records_lost_per_year": lost * year,
             **{e.name: without_service if e.in_elections else hours for e in shares},
-            "records_refused_per_year": (without_service + waiting + refused_hours)
-            * records
-            * year,
+            "records_refused_per_year": refused * year,
             "write_stalled": stall_hours and (stalled + sum(self._truncated_flux)) * stall_hours,
         }
         lumping = lumping_error(self.chain.constants, self.chain.environment)
@@ -361,11 +360,11 @@ class SolvedChain:
         """Share of time in the states of a measure, and in leader changes between others."""
         if entry not in self._shares:
             there = self.chain.where(entry.holds)
-            found = self._by_outage(self.pi * there)
+            causes = self._by_outage(self.pi * there)
             if entry.in_elections:
                 elections = (self._leader_changes(~there) * self.failover_hours).sum(axis=1)
-                found = _add(found, self._by_mechanism(elections))
-            self._shares[entry] = found
+                causes = _add(causes, self._by_mechanism(elections))
+            self._shares[entry] = causes
         return self._shares[entry]
 
     def _stalled(self, stalls: IsrStalls) -> Causes:
