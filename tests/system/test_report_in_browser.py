@@ -135,10 +135,12 @@ def test_the_contents_lead_to_every_section(browser: Browser, report: Path) -> N
     for link in links:
         link.click()
         target = (link.get_attribute("href") or "")[1:]
+        opened_section = page.locator(f"details[open] > summary > h2#{target}")
+        opened_section.wait_for()  # the page hears of the click a moment later
         box = page.locator(f"h2#{target}").bounding_box()
         assert box is not None
         assert -1 <= box["y"] < 900
-        assert page.locator(f"details[open] > summary > h2#{target}").count() == 1
+        assert opened_section.count() == 1
 
 
 def test_paper_has_everything(browser: Browser, report: Path) -> None:
