@@ -316,10 +316,9 @@ def test_a_secret_is_not_sent_in_plaintext() -> None:
 @pytest.mark.parametrize("path", ["/slow", "/endless"])
 def test_the_deadline_holds_for_a_token(issuer: str, path: str) -> None:
     """A server that trickles, or never stops, gets no more time than there is."""
-    started = time.monotonic()
     with pytest.raises(InputError, match=r"gave no token within|no token could be fetched"):
         token({**OAUTH, ENDPOINT: issuer.replace("/token", path)}, 1.0)
-    assert time.monotonic() - started < 60.0  # These servers would never end.
+    assert not Issuer.over.is_set()  # These servers never end by themselves: the client gave up.
 
 
 HUSH = "hush.hush/+Hush0=="
