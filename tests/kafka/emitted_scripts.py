@@ -13,7 +13,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import MAIN_CLASSES, run_tool, tool_command
-from patience import PATIENCE_S
+from awaited import awaited
+from patience import PATIENCE_MS, PATIENCE_S
 
 # What the tools print on failure, whatever their exit code.
 FAILURES = ("Error", "Exception", "ERROR", "failed", "is not a recognized option")
@@ -111,6 +112,14 @@ class Shell:
         self.write({"lines.sh": "\n".join(["set -e", *lines, ""])})
         return self.run("lines.sh")
 
+    def without_throttles(self) -> Ran:
+        """Return what is set for brokers and topics once no throttle is left there."""
+        asked = [
+            f"kafka-configs.sh --bootstrap-server $BS --describe --entity-type {kind}"
+            for kind in ("brokers", "topics")
+        ]
+        return awaited(lambda: self.run_lines(*asked), lambda ran: "throttled" not in ran.output)
+
     def describe(self, *more: str) -> str:
         """Return the output of `kafka-topics.sh --describe`."""
         given = ["--bootstrap-server", self.cluster.bootstrap, "--describe", *more]
@@ -127,13 +136,19 @@ class Shell:
         return text
 
 
+def admin_of(cluster: RealCluster) -> KafkaAdminClient:
+    """Return a client that waits for late answers."""
+    limits = dict.fromkeys(("request_timeout_ms", "bootstrap_timeout_ms"), PATIENCE_MS)
+    return KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","), **limits)
+
+
 def create_topics(
     cluster: RealCluster,
     placed: Mapping[str, list[list[int]]],
     configs: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Create topics with these replicas by partition, all in one request."""
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
+    admin = admin_of(cluster)
     try:
         wanted = [
             NewTopic(

@@ -83,10 +83,15 @@ def test_old_tools_run_the_scripts_for_their_version(
     assert "--zookeeper $ZK" in script(plan.lines)
     migrated = shell.run("there.sh")
     assert migrated.well, migrated.output
-    after = described(lambda topic: topic.min_insync_replicas == 2)
+    after = described(
+        lambda topic: (
+            topic.min_insync_replicas == 2
+            and all(sorted(p.isr) == [1, 2, 3] for p in topic.partitions)
+        )
+    )
     assert all(sorted(p.isr) == [1, 2, 3] for p in after.partitions)
     assert after.configs["unclean.leader.election.enable"] == "false"
-    assert "throttled" not in shell.describe()
+    assert "throttled" not in shell.describe_until(lambda text: "throttled" not in text)
     rolled_back = shell.run("rolled_back.sh")
     assert rolled_back.well, rolled_back.output
     assert described(before.__eq__) == before

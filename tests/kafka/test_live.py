@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import TopicPartition
 
 from advisor import FailureModel, load_cluster, recommend
 from advisor.cluster import Cluster, Topic
@@ -16,6 +16,7 @@ from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from awaited import awaited, steady
+from emitted_scripts import admin_of
 from patience import patient_properties
 
 RACKS = {1: "a", 2: "b", 3: "c"}
@@ -213,7 +214,7 @@ def test_a_dead_broker_is_noted_and_the_rest_is_read(running: RealCluster) -> No
 
 def move(running: RealCluster, replicas: list[int] | None) -> None:
     """Start or cancel a reassignment; Kafka's tool rejects a broker that is down."""
-    with KafkaAdminClient(bootstrap_servers=running.bootstrap.split(",")[0]) as admin:
+    with admin_of(running) as admin:
         asked = TopicPartition("clicks", 0)
         assert admin.alter_partition_reassignments({asked: replicas}) == {asked: None}
     wanted = replicas is not None
