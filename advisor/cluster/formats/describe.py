@@ -64,6 +64,7 @@ _EMPHASIS = re.compile(r"\*{2,}|`")
 _EMPHASISED = re.compile(r"(^|,)\s*\*([A-Za-z][\w.-]*=[^,*]*)\*(?=,|$)")
 # What an author writes behind a line: `Isr: 1,2  <-- 3 is down`, `# 3 is down`.
 _COMMENT = re.compile(r"\s(?:#|//|<[-=]|[\u2190\u21d0]).*")
+_COMMENTED = re.compile(r"^[ \t]*#+[ \t]*Topic:\s*\S+\s+Partition:", re.MULTILINE | re.IGNORECASE)
 # What decides about records is never a part of the value of another setting.
 _HIDDEN = re.compile(r"(min\.insync\.replicas|unclean\.leader\.election\.enable)\s*[=:]")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
@@ -172,6 +173,11 @@ def _described(text: str, source: str) -> _Described:
         else:
             headers[line.topic] = line
             partitions.setdefault(line.topic, [])
+    if not partitions and _COMMENTED.search(text):
+        raise InputError(
+            f"{source}: its lines begin with #, and what begins with # is skipped as a comment; "
+            "take the # away"
+        )
     if not partitions:
         raise InputError(
             f"{source}: there is no topic in it; give the output of kafka-topics.sh --describe"
