@@ -18,10 +18,10 @@ def part_shown(
     brokers_listed: bool = False,
 ) -> str:
     """Say which part of a cluster is shown, `empty` topics without a partition; "" for all."""
-    missing = _not_shown(topics, with_headers, empty)
-    if missing:
+    hidden = _not_shown(topics, with_headers, empty)
+    if hidden:
         return (
-            f"This is a part of the cluster ({missing}): nothing is concluded about what does not "
+            f"This is a part of the cluster ({hidden}): nothing is concluded about what does not "
             f"occur in it; give the output of {DESCRIBE}."
         )
     if len(topics) > 1:
@@ -35,15 +35,15 @@ def part_shown(
 
 
 def _not_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]) -> str:
-    missing = [(topic, partitions) for topic in topics if (partitions := _missing(topic))]
+    incomplete = [(topic, partitions) for topic in topics if (partitions := _missing(topic))]
     healthy = any(partition.healthy for topic in topics for partition in topic.partitions)
     if not with_headers and not healthy:
         return "only partitions that are not in sync, as with --under-replicated-partitions"
-    if missing:
-        topic, partitions = missing[0]
-        of = counted(len(topic.partitions) + len(topic.broken) + partitions, "partition")
-        more = f" and so with {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        return f"{partitions:,} of {of} of {topic.name} not shown{more}"
+    if incomplete:
+        topic, partitions = incomplete[0]
+        whole_topic = counted(len(topic.partitions) + len(topic.broken) + partitions, "partition")
+        more = f" and so with {len(incomplete) - 1:,} more" if len(incomplete) > 1 else ""
+        return f"{partitions:,} of {whole_topic} of {topic.name} not shown{more}"
     if empty:
         more = f" and {len(empty) - 1:,} more" if len(empty) > 1 else ""
         return f"no partition of {empty[0]}{more}"
