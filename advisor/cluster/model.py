@@ -14,7 +14,7 @@ from advisor.arguments import names_checked, suggests_names
 from advisor.cluster.describe_layouts import LAYOUTS
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.managed_services import SERVICES
-from advisor.cluster.observed import Observed
+from advisor.cluster.observed import Observed, right_name
 from advisor.cluster.racks import is_rack, moved, rack_mapping
 from advisor.cluster.topic import DISKLESS, TIERED, Topic, check_partitions, is_id
 from advisor.errors import InputError, shown
@@ -319,7 +319,8 @@ class Cluster:
         """What the description was taken for, and what of it is not judged; a sentence each."""
         service = () if self.managed is None else (SERVICES[self.managed].sentence,)
         remarks = (self.taken_for, self._part_words(), *_set_aside_words(self.set_aside), *service)
-        return tuple(filter(None, (*remarks, _observers_words(self.topics), self._assumed_words())))
+        remarks += (_observers_words(self.topics), self._assumed_words(), self._misspelt_words())
+        return tuple(filter(None, remarks))
 
     def _assumed_words(self) -> str:
         """Say that min ISR is assumed where the input has no settings."""
@@ -331,6 +332,23 @@ class Cluster:
         return (
             f"The min ISR of {counted(unstated, 'topic')} is assumed: 1, Kafka's default. Give the "
             "output of kafka-configs.sh --describe --all --entity-type topics beside it."
+        )
+
+    def _misspelt_words(self) -> str:
+        """Say which settings of replication Kafka does not know as they are spelled here."""
+        topics = Counter(key for topic in self.topics for key in topic.configs)
+        names = {key: right_name(key) for key in (*self.broker_settings, *topics)}
+        wrong = {key: name for key, name in names.items() if name not in ("", key)}
+        if not wrong:
+            return ""
+        shown_of = [
+            f"{key} of " + (counted(topics[key], "topic") if key in topics else "the brokers")
+            for key in wrong
+        ]
+        verb, noun = ("is", "name") if len(wrong) == 1 else ("are", "names")
+        return (
+            f"{' and '.join(shown_of)} {verb} not applied: Kafka's {noun}, in exactly these "
+            f"letters, {verb} {' and '.join(wrong.values())}."
         )
 
     def _part_words(self) -> str:

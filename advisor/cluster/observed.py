@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -46,6 +46,17 @@ REPLICATION_SETTINGS = frozenset(
     }
 )
 """The topic and broker settings that affect replication; only these are kept."""
+
+
+def right_name(setting: str, known: Collection[str] = REPLICATION_SETTINGS) -> str:
+    """Return how Kafka spells a setting of replication; "" where it is none.
+
+    >>> right_name("Min.Insync.Replicas"), right_name("min_insync_replicas"), right_name("owner")
+    ('min.insync.replicas', 'min.insync.replicas', '')
+    """
+    name = setting.lower().replace("_", ".").replace("-", ".")
+    return name if name in known else ""
+
 
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",

@@ -125,3 +125,26 @@ def test_a_last_line_that_is_cut_in_its_isr_is_no_damaged_partition():
     line = "\tTopic: a\tPartition: 1\tLeader: 20\tReplicas: 20,30\tIsr: 20,3"
     with pytest.raises(InputError, match="the line is cut in its Isr"):
         load_cluster(HEADER.format("a", 2) + LINE.format("a", 0, "1,2,3") + line)
+
+
+def test_a_setting_in_other_letters_is_said_and_not_applied():
+    """Kafka knows none but its own names; of topics, of brokers, and with underscores alike."""
+    described = load_cluster(topic("a", 0, stated=1).replace("min.insync", "Min.InSync"))
+    assert described.topics[0].min_insync_replicas is None
+    assert described.remarks[-1] == (
+        "Min.InSync.replicas of 1 topic is not applied: Kafka's name, in exactly these letters, is "
+        "min.insync.replicas."
+    )
+    deployed = load_cluster(
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata:\n  name: shop\nspec:\n"
+        "  kafka:\n    replicas: 3\n    config:\n      Default.Replication.Factor: 3\n---\n"
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaTopic\nmetadata:\n  name: orders\n"
+        "spec:\n  partitions: 3\n  replicas: 3\n  config:\n    min_insync_replicas: 2\n"
+    )
+    assert deployed.remarks[-1] == (
+        "Default.Replication.Factor of the brokers and min_insync_replicas of 1 topic are not "
+        "applied: Kafka's names, in exactly these letters, are default.replication.factor and "
+        "min.insync.replicas."
+    )
+    plain = load_cluster(WHOLE.replace("=2", "=2,Owner=x,segment.Bytes=1"))
+    assert not any("not applied" in remark for remark in plain.remarks)

@@ -542,7 +542,10 @@ def _rollback(
         yield from filter(None, calls_off)
     if any(change.before is None for change in changes):
         yield from tools.unsetting
-    yield shell_comment("Rollback of the settings, with all replicas in sync:")
+    if changes:
+        yield shell_comment(_SETTINGS_BACK)
+    elif not moves:
+        yield shell_comment("Nothing to undo here.")
     for change in reversed(changes):
         topic, key = change.topic.name, change.key
         if change.before is None:
@@ -556,6 +559,8 @@ def _rollback(
             yield tools.await_reassignment(batch.back, len(batch.moves))
             yield tools.elect_preferred(batch.election)
 
+
+_SETTINGS_BACK = "Rollback of the settings, with all replicas in sync:"
 
 # What is longer belongs into the plan's own files.
 _MOST_CHARACTERS = 10_000
@@ -660,11 +665,13 @@ def steps_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[
 
 def rollback_there(commands: ServiceCommands, planned: PlannedChanges) -> Iterator[ShellLine]:
     """Yield the commands that give the planned topics back what they had."""
-    yield shell_comment("Rollback of the settings, with all replicas in sync:")
-    for topic in _changing(planned):
-        if commands.change is not None and _can_change(commands, planned, topic):
-            min_isr = topic.min_insync_replicas or 1
-            yield commands.change(topic.name, (replicas_needed(topic), min_isr))
+    lines = [
+        commands.change(topic.name, (replicas_needed(topic), topic.min_insync_replicas or 1))
+        for topic in _changing(planned)
+        if commands.change is not None and _can_change(commands, planned, topic)
+    ]
+    yield shell_comment(_SETTINGS_BACK if lines else "Nothing to undo here.")
+    yield from lines
 
 
 def _can_change(commands: ServiceCommands, planned: PlannedChanges, topic: Topic) -> bool:

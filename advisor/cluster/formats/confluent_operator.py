@@ -23,7 +23,7 @@ from advisor.cluster.formats.kubernetes import (
     version_of_image,
 )
 from advisor.cluster.model import Cluster
-from advisor.cluster.observed import REPLICATION_SETTINGS
+from advisor.cluster.observed import right_name
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import moved
 from advisor.cluster.topic import check_partitions
@@ -75,7 +75,7 @@ def _cluster(
         notes=tuple(notes),
         controllers=controllers,
         mode=mode,
-        broker_settings={key: configs[key] for key in configs if key in REPLICATION_SETTINGS},
+        broker_settings={key: configs[key] for key in configs if right_name(key)},
     )
 
 

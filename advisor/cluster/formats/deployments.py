@@ -22,7 +22,7 @@ from advisor.cluster.formats.kubernetes import (
 )
 from advisor.cluster.formats.topics_as_code import topics_in
 from advisor.cluster.model import Cluster
-from advisor.cluster.observed import REPLICATION_SETTINGS
+from advisor.cluster.observed import right_name
 from advisor.cluster.other_systems import REDPANDA
 from advisor.cluster.placing import place_all
 from advisor.cluster.racks import broker_id, is_rack, moved
@@ -125,7 +125,7 @@ def _common(settings: list[Mapping[str, str]]) -> dict[str, str]:
     return {
         key: value
         for key, value in settings[0].items()
-        if key in REPLICATION_SETTINGS and all(other.get(key) == value for other in settings)
+        if right_name(key) and all(other.get(key) == value for other in settings)
     }
 
 
@@ -170,7 +170,7 @@ def parse_helm(text: str, source: str, racks: Mapping[int, str | None]) -> Clust
         notes=(*notes, *placed, *cut_note(text)),
         controllers=controllers,
         mode="kraft" if voters else None,
-        broker_settings={key: v for key, v in settings.items() if key in REPLICATION_SETTINGS},
+        broker_settings={key: v for key, v in settings.items() if right_name(key)},
     )
 
 

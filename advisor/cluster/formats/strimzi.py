@@ -24,7 +24,7 @@ from advisor.cluster.formats.kubernetes import (
     settings_of,
 )
 from advisor.cluster.model import Cluster
-from advisor.cluster.observed import REPLICATION_SETTINGS
+from advisor.cluster.observed import right_name
 from advisor.cluster.placing import CountedTopic, place_all
 from advisor.cluster.racks import broker_id, moved
 from advisor.cluster.topic import INTERNAL_TOPICS
@@ -86,7 +86,7 @@ def _cluster(
         notes=(*notes, *placed),
         controllers=voters,
         mode=mode,
-        broker_settings={key: settings[key] for key in settings if key in REPLICATION_SETTINGS},
+        broker_settings={key: settings[key] for key in settings if right_name(key)},
     )
 
 
