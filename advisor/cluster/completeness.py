@@ -31,14 +31,14 @@ def part_shown(
     empty: topics without a partition; headless: those without the line of their settings, where
         other topics have it.
     """
-    missing = _not_shown(topics, with_headers, empty)
+    hidden = _not_shown(topics, with_headers, empty)
     if headless:
         more = f" and {len(headless) - 1:,} more" if len(headless) > 1 else ""
         settings = f"the settings of {headless[0]}{more} not shown, so that min ISR 1 is assumed"
-        missing = "; ".join(filter(None, (missing, settings)))
-    if missing:
+        hidden = "; ".join(filter(None, (hidden, settings)))
+    if hidden:
         return (
-            f"This is a part of the cluster ({missing}): nothing is concluded about what does not "
+            f"This is a part of the cluster ({hidden}): nothing is concluded about what does not "
             f"occur in it; give the output of {DESCRIBE}."
         )
     if len(topics) > 1:
@@ -98,15 +98,15 @@ def _by_heading(text: str) -> list[set[int]]:
 
 
 def _not_shown(topics: Sequence[Topic], with_headers: bool, empty: Sequence[str]) -> str:
-    missing = [(topic, partitions) for topic in topics if (partitions := _missing(topic))]
+    incomplete = [(topic, partitions) for topic in topics if (partitions := _missing(topic))]
     healthy = any(partition.healthy for topic in topics for partition in topic.partitions)
     if not with_headers and not healthy:
         return "only partitions that are not in sync, as with --under-replicated-partitions"
-    if missing:
-        topic, partitions = missing[0]
-        of = counted(len(topic.partitions) + len(topic.broken) + partitions, "partition")
-        more = f" and so with {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        return f"{partitions:,} of {of} of {topic.name} not shown{more}"
+    if incomplete:
+        topic, partitions = incomplete[0]
+        whole_topic = counted(len(topic.partitions) + len(topic.broken) + partitions, "partition")
+        more = f" and so with {len(incomplete) - 1:,} more" if len(incomplete) > 1 else ""
+        return f"{partitions:,} of {whole_topic} of {topic.name} not shown{more}"
     if empty:
         more = f" and {len(empty) - 1:,} more" if len(empty) > 1 else ""
         return f"no partition of {empty[0]}{more}"

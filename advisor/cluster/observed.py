@@ -129,12 +129,12 @@ class Observed:
             "a Quorum",
         )
         for name, kind, value_kind in _FIELDS:
-            stated = getattr(self, name)
-            _require(isinstance(stated, Mapping), name, stated, "a mapping")
-            for key, value in stated.items():
+            mapping = getattr(self, name)
+            _require(isinstance(mapping, Mapping), name, mapping, "a mapping")
+            for key, value in mapping.items():
                 _require(_is(key, kind), name, key, f"{_WORDS[kind]} as keys")
                 _require(_is(value, value_kind), name, value, f"{_WORDS[value_kind]} as values")
-            object.__setattr__(self, name, FrozenMap(stated))
+            object.__setattr__(self, name, FrozenMap(mapping))
         for name in ("broker_settings", "topic_settings"):
             for settings in getattr(self, name).values():
                 for key, value in settings.items():
@@ -262,9 +262,9 @@ def _by_broker(rows: Mapping[str, Any], read: Callable[[Any], _Value]) -> dict[i
     return {int(key): read(value) for key, value in rows.items()}
 
 
-def _require(condition: bool, name: str, value: object, wanted: str) -> None:
+def _require(condition: bool, name: str, value: object, expected: str) -> None:
     if not condition:
-        raise InputError(f"observed: {name} has {shown(value)}; give {wanted}")
+        raise InputError(f"observed: {name} has {shown(value)}; give {expected}")
 
 
 def _settings_to_dict(settings: Mapping[str, Setting]) -> dict[str, list[str | None]]:

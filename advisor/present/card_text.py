@@ -83,9 +83,9 @@ def _named_by(names: Iterable[str]) -> list[Evidence]:
     reached: set[str] = set()
     pending = set(cited)
     while pending:
-        named = set(_NAMED.findall(catalogue[pending.pop()].note)) & set(catalogue)
-        pending |= named - reached
-        reached |= named
+        mentioned = set(_NAMED.findall(catalogue[pending.pop()].note)) & set(catalogue)
+        pending |= mentioned - reached
+        reached |= mentioned
     return [entry for name, entry in catalogue.items() if name in reached - cited]
 
 
@@ -106,5 +106,5 @@ def _where(entry: Evidence) -> str:
         return "our judgement"
     # A plain address, not a link: the report has no outside references.
     address = entry.url.removeprefix("https://").removeprefix("http://")
-    where = "" if address in entry.source else f", {address}"
-    return f"{entry.source}, {entry.year}{where}"
+    address_words = "" if address in entry.source else f", {address}"
+    return f"{entry.source}, {entry.year}{address_words}"

@@ -115,9 +115,9 @@ def _cells(line: str) -> list[str]:
     """Return the heads of a table's columns: "Partition ID" is "partition"."""
     heads = [re.sub(r"[^a-z]", "", cell.lower()) for cell in line.split("|")]
     heads = heads[1:-1] if heads[0] == heads[-1] == "" else heads
-    same = {"partitionid": "partition", "brokerid": "broker", "isleader": "leader"}
-    same |= {"topicname": "topic", "isinisr": "inisr", "isobserver": "observer"}
-    return [same.get(head, head) for head in heads]
+    names = {"partitionid": "partition", "brokerid": "broker", "isleader": "leader"}
+    names |= {"topicname": "topic", "isinisr": "inisr", "isobserver": "observer"}
+    return [names.get(head, head) for head in heads]
 
 
 def _row(line: str, head: Sequence[str], where: str) -> dict[str, str]:

@@ -88,9 +88,9 @@ def _started(
     mode = None
     unnamed = 0
     for name, image, options in nodes:
-        stated = options.get("node.id", options.get("broker.id", ""))
-        node = broker_id(stated, f"{source}: {name}") if stated.isdigit() else unnamed
-        unnamed += not stated.isdigit()
+        node_text = options.get("node.id", options.get("broker.id", ""))
+        node = broker_id(node_text, f"{source}: {name}") if node_text.isdigit() else unnamed
+        unnamed += not node_text.isdigit()
         voters |= set(map(int, _VOTER.findall(options.get("controller.quorum.voters", ""))))
         roles = options.get("process.roles", "")
         if roles or "zookeeper.connect" in options:
@@ -202,8 +202,8 @@ def _nodes(chart: Mapping[str, Any], source: str) -> tuple[list[int], list[int],
         )
     voters = list(range(counts.get("controller", 0)))
     pool = pools["controller"]
-    alone = isinstance(pool, Mapping) and str(pool.get("controllerOnly", "")).lower() == "true"
-    brokers = [] if alone else voters
+    no_broker = isinstance(pool, Mapping) and str(pool.get("controllerOnly", "")).lower() == "true"
+    brokers = [] if no_broker else voters
     brokers = [*brokers, *range(_FIRST_BROKER, _FIRST_BROKER + counts.get("broker", 0))]
     if not brokers:
         raise InputError(f"{source}: these values of a Helm chart start no broker; {_NOT_ALL}")

@@ -59,8 +59,8 @@ def looks_like_objects(beginning: str) -> bool:
     """Whether a text names partitions with replicas and ISR as values of a program."""
     if _JAVA_TOPIC.search(beginning):
         return True
-    named = {_plain(match[1]) for match in _KEY.finditer(beginning)}
-    return all(named & {*names} for names in (_REPLICAS, (*_ISR, *_IN_SYNC)))
+    keys = {_plain(match[1]) for match in _KEY.finditer(beginning)}
+    return all(keys & {*names} for names in (_REPLICAS, (*_ISR, *_IN_SYNC)))
 
 
 @lru_cache(maxsize=4096)  # the same names occur again and again
@@ -89,9 +89,9 @@ def parse_objects(text: str, source: str, tool: str = "the client") -> Cluster:
         return _parsed(text, source, tool)
     except InputError:
         # A terminal may have cut a long line, also in the middle of a number.
-        whole = "".join(_QUOTE.sub("", line) for line in text.splitlines())
+        joined = "".join(_QUOTE.sub("", line) for line in text.splitlines())
         try:
-            return _parsed(whole, source, tool)
+            return _parsed(joined, source, tool)
         except InputError:
             pass
         raise
@@ -130,11 +130,11 @@ def _java_nodes_as_ids(text: str, rows: Rows, source: str) -> str:
         return f"({', '.join(fields)})"
 
     text = _NODE.sub(node, text)
-    stated = text.count("(partition=")
+    begun = text.count("(partition=")
     text, read = _JAVA_PARTITION.subn(partition, text)
-    if read != stated:
+    if read != begun:
         raise InputError(
-            f"{source}: {stated} partitions begin in it but {read} can be read; print it again"
+            f"{source}: {begun} partitions begin in it but {read} can be read; print it again"
         )
     # Its partitions stand side by side, without a bracket around them.
     return _JAVA_PARTITIONS.sub(r"partitions=[\1]", text)
@@ -167,17 +167,17 @@ def _values(text: str, source: str) -> Iterator[tuple[Any, str]]:
         line += text.count("\n", start, position)
 
 
-def _collect(value: object, rows: Rows, where: str, named: str | None = None) -> None:
+def _collect(value: object, rows: Rows, where: str, topic_above: str | None = None) -> None:
     """Add the topics and brokers that are anywhere in a value."""
     if isinstance(value, list):
         for item in _with_replicas_together(value):
-            _collect(item, rows, where, named)
+            _collect(item, rows, where, topic_above)
     if not isinstance(value, Mapping):
         return
     partitions = _partitions(value)
     name = _first(value, _TOPIC)
     if partitions is not None:
-        topic = name if name is not None else named
+        topic = name if name is not None else topic_above
         if not isinstance(topic, str):
             raise InputError(f"{where}: partitions stand there without the name of their topic")
         _add_topic(topic, value, partitions, rows, where)
@@ -221,9 +221,9 @@ def _partitions(value: Mapping[str, Any]) -> list[Any] | None:
         ]
     if not isinstance(inner, list) or not any(map(_is_partition, inner)):
         return None
-    named = [_first(row, _TOPIC) for row in inner if isinstance(row, Mapping)]
-    own = _first(value, _TOPIC)
-    return inner if all(name in (None, own) for name in named) else None
+    topics = [_first(row, _TOPIC) for row in inner if isinstance(row, Mapping)]
+    topic = _first(value, _TOPIC)
+    return inner if all(name in (None, topic) for name in topics) else None
 
 
 def _is_partition(value: object) -> bool:
@@ -241,9 +241,9 @@ def _add_topic(
         if not _is_partition(row):
             raise InputError(f"{where}: a partition of topic {shown(topic)} has no replicas or ISR")
         rows.rows.append(_row(topic, row, where))
-    stated = _first(value, ("partitioncount", "partitionscount"))
-    if isinstance(stated, int):
-        rows.stated[topic] = stated
+    partition_count = _first(value, ("partitioncount", "partitionscount"))
+    if isinstance(partition_count, int):
+        rows.stated[topic] = partition_count
     configs = _first(value, ("configs", "config"))
     if isinstance(configs, Mapping) and all(isinstance(text, str) for text in configs.values()):
         rows.configs[topic] = {key: text for key, text in configs.items() if key}
@@ -253,9 +253,9 @@ def _row(topic: str, value: Mapping[str, Any], where: str) -> Row:
     place = f"{where}: topic {topic}" if topic.isprintable() else where
     names = {_plain(str(key)) for key in value}
     flagged = _isr_of_replicas(value)
-    for needed in (_INDEX, _LEADER) if flagged is None else (_INDEX,):
-        if not names & {*needed}:
-            raise InputError(f"{place}: a partition has no {needed[0]}; print it again, whole")
+    for keys in (_INDEX, _LEADER) if flagged is None else (_INDEX,):
+        if not names & {*keys}:
+            raise InputError(f"{place}: a partition has no {keys[0]}; print it again, whole")
     partition = partition_of(
         place,
         _first(value, _INDEX),

@@ -643,12 +643,12 @@ def not_read(text: str, source: Source) -> str:
     beginning = text[:BEGINNING]
     if source.read is parse_kcat:  # some clients print lists in brackets in such lines
         beginning = re.sub(r".*\bpartition \d+,? leader.*", "", beginning)
-    others = [
+    tools = [
         name for name, shows in _PARTITIONS.items() if name != source.name and shows(beginning)
     ]
-    if not others:
+    if not tools:
         return ""
-    return f"It also has {', '.join(others)}, which was not read; give each output in its own file."
+    return f"It also has {', '.join(tools)}, which was not read; give each output in its own file."
 
 
 def source_of(text: str, suffix: str = "") -> Source | None:
@@ -658,5 +658,5 @@ def source_of(text: str, suffix: str = "") -> Source | None:
     if not candidates and looks_like_describe(text[BEGINNING:]):
         candidates = [source for source in SOURCES if source.recognise is looks_like_describe]
     of_suffix = [source for source in SOURCES if suffix in source.suffix]
-    both = [source for source in candidates if source in of_suffix]
-    return next(iter([*both, *candidates, *reversed(of_suffix)]), None)
+    of_text_and_suffix = [source for source in candidates if source in of_suffix]
+    return next(iter([*of_text_and_suffix, *candidates, *reversed(of_suffix)]), None)

@@ -142,8 +142,8 @@ def _terraform_topics(text: str, source: str) -> Iterator[CountedTopic]:
         if _COMPUTED.search(body):
             raise InputError(f"{where}: it is computed (for_each or count); {_INSTEAD}")
         config = _CONFIG.search(body)
-        stated = {} if config is None else dict(_ATTRIBUTE.findall(config[1]))
-        configs = {key: _literal(stated, (key,), where) for key in stated}
+        settings = {} if config is None else dict(_ATTRIBUTE.findall(config[1]))
+        configs = {key: _literal(settings, (key,), where) for key in settings}
         if provider == "aiven_kafka_topic":
             configs = {key.replace("_", "."): value for key, value in configs.items()}
         outside = body if config is None else body[: config.start()] + body[config.end() :]
@@ -201,15 +201,15 @@ def _julie_topics(topology: Any, source: str) -> Iterator[CountedTopic]:
     if not isinstance(topology, Mapping):
         return
     # The name begins with the context and with what stands between it and the projects.
-    before = []
+    prefix = []
     for key, value in topology.items():
         if key == "projects":
             break
         if isinstance(value, str):
-            before.append(value)
+            prefix.append(value)
     for project in _tables(topology.get("projects")):
         for topic in _tables(project.get("topics")):
-            names = [*before, project.get("name"), topic.get("name"), topic.get("dataType")]
+            names = [*prefix, project.get("name"), topic.get("name"), topic.get("dataType")]
             name = ".".join(str(part) for part in names if part)
             where = f"{source}: topic {shown(name)}"
             config = topic.get("config")
@@ -247,9 +247,9 @@ def _rows(document: Any) -> list[Any]:
         return []
     # What kafka-gitops takes where a topic does not say it.
     settings = document.get("settings")
-    usual = nested(settings, "topics", "defaults") if isinstance(settings, Mapping) else {}
+    defaults = nested(settings, "topics", "defaults") if isinstance(settings, Mapping) else {}
     rows = ((name, row if isinstance(row, Mapping) else {}) for name, row in topics.items())
-    return [{**usual, **row, "name": name} for name, row in rows]
+    return [{**defaults, **row, "name": name} for name, row in rows]
 
 
 _NAMES = ("name", "topic", "topicName", "topic_name")
