@@ -22,7 +22,12 @@ from advisor.cluster.formats.additions import (
     read_moves,
     read_quorum,
 )
-from advisor.cluster.formats.confluent_cli import is_confluent_table, parse_confluent_cli
+from advisor.cluster.formats.confluent_cli import (
+    is_confluent_table,
+    is_framed_table,
+    parse_confluent_cli,
+    parse_framed_table,
+)
 from advisor.cluster.formats.confluent_operator import parse_confluent_operator
 from advisor.cluster.formats.cruise_control import VERBOSE, is_cluster_state, parse_cluster_state
 from advisor.cluster.formats.deployments import parse_compose, parse_helm
@@ -269,6 +274,14 @@ SOURCES: tuple[Source, ...] = (
         suffix=(".json",),
     ),
     Source(
+        name="a table of partitions in Markdown",
+        recognise=is_framed_table,
+        carries="leaders, replicas and ISR; no settings; no racks",
+        read=parse_framed_table,
+        example="| Topic | Partition | Leader | Replicas | Isr |\n|---|---|---|---|---|\n"
+        "| orders | 0 | 1 | 1,2,3 | 1,2 |\n",
+    ),
+    Source(
         name="the output of the Confluent CLI",
         recognise=is_confluent_table,
         carries="leaders, replicas, ISR and, where it prints them, settings; no racks",
@@ -323,15 +336,17 @@ SOURCES: tuple[Source, ...] = (
         recognise=has(r"\sIsr:.*\s(Offline|Observers|LiveObservers):"),
         carries="leaders, replicas, ISR, observers, offline replicas and settings; no racks",
         read=read_describe,
-        example="Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: \t"
-        "Observers: 3",
+        example="Topic: orders\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: \n"
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2\tOffline: \t"
+        "Observers: 3\n",
     ),
     Source(
         name="the output of kafka-topics.sh --describe",
         recognise=looks_like_describe,
         carries="leaders, replicas, ISR and settings; no racks",
         read=read_describe,
-        example="Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2",
+        example="Topic: orders\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n",
     ),
     Source(
         name="the output of kafka-log-dirs.sh --describe",
