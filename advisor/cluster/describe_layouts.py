@@ -75,8 +75,8 @@ _LAYOUTS = (
         "3.8 without ELR, with topic ids",
         "2.8",
         "3.9",
-        "the columns are those of kafka-topics.sh 3.8 and newer, with the topic ids of brokers from "
-        '2.8 on and "Elr: N/A" of brokers that use ZooKeeper or are older than 3.8 (or of '
+        "the columns are those of kafka-topics.sh 3.8 and newer, with the topic ids of brokers "
+        'from 2.8 on and "Elr: N/A" of brokers that use ZooKeeper or are older than 3.8 (or of '
         "--topic-id)",
         "zookeeper",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -248,13 +249,13 @@ def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None]
     refuse_other_systems(settings, names, name)
     return replace(
         cluster,
-        taken_for=_taken_for(source, cluster),
+        taken_for=_taken_for(source, cluster, text),
         notes=tuple(filter(None, (*cluster.notes, not_read(text, source)))),
         managed=cluster.managed or service_of(hosts, names),
     )
 
 
-def _taken_for(source: Source, cluster: Cluster) -> str:
+def _taken_for(source: Source, cluster: Cluster, text: str) -> str:
     """Say in one sentence what a text was taken for, and how much of it was read."""
     topics = (*cluster.topics, *cluster.set_aside)
     partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
@@ -262,7 +263,11 @@ def _taken_for(source: Source, cluster: Cluster) -> str:
     size += counted(len(cluster.brokers), "broker")
     layout = LAYOUTS.get(cluster.layout or "")
     version = "" if layout is None else f" of Kafka {layout.span}"
-    return f"Taken for {source.name}{version} ({size}), which has {source.carries}."
+    carries = source.carries
+    if cluster.layout is not None and "partitioncount:" not in text.lower():
+        # Lines of partitions alone, as grep leaves them.
+        carries = re.sub(r", ([\w ]+) and settings", r" and \1; no settings", carries)
+    return f"Taken for {source.name}{version} ({size}), which has {carries}."
 
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:

@@ -31,6 +31,12 @@ _MORE_REPLICAS = (
     "to come back for it. Where there is one broker, set min.insync.replicas to 1."
 )
 
+_KEPT_WITH_OBSERVERS = (
+    "Keep it if the placement constraints promote observers where the ISR is too small "
+    "(observerPromotionPolicy): writes then go on. If they do not, a broker that is down stops "
+    "acks=all writes."
+)
+
 # A cause of losses is reported if it uses up this share of a goal for losses, or if it makes up
 # that share of the losses where the goal is missed.
 _LEAST_SHARE_OF_LIMIT = 0.5
@@ -65,6 +71,8 @@ def check_topic(topic: Topic, situation: Situation) -> Iterator[Finding]:
         yield finding("KRA111", detail, topic.name, topic.broken)
     owner = owner_of(topic.name, cluster.topic_names)
     risks = _copies_of(topic, config, owner not in (None, MIRRORED))
+    if topic.has_observers:
+        risks = _with_observers(risks)
     if owner is not None:
         risks = _with_owner(risks, owner)
     yield from risks
@@ -85,6 +93,12 @@ def _states_min_isr(topic: Topic, situation: Situation) -> bool:
     # From 3.0 on kafka-topics.sh asks the brokers; before, --zookeeper shows only the topic's own
     # settings. An id in the description shows that it was written by the tool.
     return topic.topic_id is not None and parse_version(situation.version) >= (3, 0)
+
+
+def _with_observers(risks: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield findings about a topic's copies; its observers may be promoted, so min ISR stays."""
+    for risk in risks:
+        yield replace(risk, own_remedy=_KEPT_WITH_OBSERVERS) if risk.code == "KRA102" else risk
 
 
 def _with_owner(risks: Iterator[Finding], owner: Owner) -> Iterator[Finding]:

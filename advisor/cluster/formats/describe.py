@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from advisor.cluster.completeness import part_shown
+from advisor.cluster.completeness import clusters_shown, part_shown
 from advisor.cluster.describe_layouts import layout_of
 from advisor.cluster.formats.pasted import (
     CONFLUENT,
@@ -64,6 +64,7 @@ _EMPHASIS = re.compile(r"\*{2,}|`")
 _EMPHASISED = re.compile(r"(^|,)\s*\*([A-Za-z][\w.-]*=[^,*]*)\*(?=,|$)")
 # What an author writes behind a line: `Isr: 1,2  <-- 3 is down`, `# 3 is down`.
 _COMMENT = re.compile(r"\s(?:#|//|<[-=]|[\u2190\u21d0]).*")
+_COMMENTED = re.compile(r"^[ \t]*#+[ \t]*Topic:\s*\S+\s+Partition:", re.MULTILINE | re.IGNORECASE)
 # What decides about records is never a part of the value of another setting.
 _HIDDEN = re.compile(r"(min\.insync\.replicas|unclean\.leader\.election\.enable)\s*[=:]")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
@@ -109,18 +110,28 @@ def read_describe(text: str, source: str) -> Cluster:
     text = rejoined(text)
     described = _described(text, source)
     topics = described.topics
-    brokers = dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
+    of_topics = [topic.brokers() for topic in topics]
+    brokers = dict.fromkeys(sorted(set().union(*of_topics)), None)
     try:
         return Cluster(
             brokers,
             topics,
             source=source,
             layout=layout_of(text, topics),
-            part=part_shown(topics, described.with_headers, described.empty),
+            part=" ".join(filter(None, (clusters_shown(text, of_topics), _part(described)))),
             notes=(*(() if is_ended else _cut_note(text, topics)), *_observers_note(topics)),
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _part(described: _Described) -> str:
+    return part_shown(
+        described.topics,
+        described.with_headers,
+        described.empty,
+        headless=described.headless,
+    )
 
 
 def _observers_note(topics: tuple[Topic, ...]) -> Iterator[str]:
@@ -151,11 +162,12 @@ def _cut_note(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
 
 
 class _Described(NamedTuple):
-    """Topics, whether they have header lines, and topics of which there is only a header line."""
+    """Topics, whether they have header lines, and topics that have only or no such line."""
 
     topics: tuple[Topic, ...]
     with_headers: bool
     empty: tuple[str, ...]
+    headless: tuple[str, ...]
 
 
 def _described(text: str, source: str) -> _Described:
@@ -172,6 +184,11 @@ def _described(text: str, source: str) -> _Described:
         else:
             headers[line.topic] = line
             partitions.setdefault(line.topic, [])
+    if not partitions and _COMMENTED.search(text):
+        raise InputError(
+            f"{source}: its lines begin with #, and what begins with # is skipped as a comment; "
+            "take the # away"
+        )
     if not partitions:
         raise InputError(
             f"{source}: there is no topic in it; give the output of kafka-topics.sh --describe"
@@ -186,7 +203,8 @@ def _described(text: str, source: str) -> _Described:
     topics = tuple(
         _topic(name, headers.get(name), lines) for name, lines in partitions.items() if lines
     )
-    return _Described(topics, bool(headers), empty)
+    headless = tuple(name for name in partitions if name not in headers) if headers else ()
+    return _Described(topics, bool(headers), empty, headless)
 
 
 def _lines(text: str, source: str) -> Iterator[_Line]:

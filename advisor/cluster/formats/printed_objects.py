@@ -3,8 +3,9 @@
 Wherever in a value a table has partitions with replicas and ISR, it is a topic. One table has the
 names that clients give to these: `kcat -L -J`, Kafka's REST APIs, kafka-python's
 `describe_topics()` and its metadata responses, kafkajs' and node-rdkafka's metadata, topics of
-Kafka UI, AKHQ and Kafdrop, and Java's `PartitionInfo`. Java's `TopicDescription` writes its nodes
-in a way of its own (`clients/.../common/Node.java`): they become ids first.
+Kafka UI, AKHQ and Kafdrop, Ansible's `kafka_info`, and Java's `PartitionInfo`. Confluent's REST API
+(v3) lists a row for each replica, which are put together. Java's `TopicDescription` writes its
+nodes in a way of its own (`clients/.../common/Node.java`): they become ids first.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _BROKER = ("id", "broker", "nodeid", "brokerid")
 _ELR = ("elr", "eligibleleaderreplicas")
 _LAST_ELR = ("lastknownelr",)
 _OFFLINE = ("offlinereplicas", "offline")
+
+_OF_ONE_BROKER = re.compile(r"/brokers/\d+/partition-replicas")
 
 # host:9092 (id: 1 rack: a isFenced: false)
 _NODE = re.compile(
@@ -68,6 +71,16 @@ def _plain(name: str) -> str:
 def parse_kcat_json(text: str, source: str) -> Cluster:
     """Return the cluster of `kcat -L -J`, as `parse_objects` does."""
     return parse_objects(text, source, "kcat -L -J")
+
+
+def parse_replica_list(text: str, source: str) -> Cluster:
+    """Return the cluster of Confluent's REST API: answers that list the replicas of partitions."""
+    if _OF_ONE_BROKER.search(text):
+        raise InputError(
+            f"{source}: this lists the replicas on one broker; ask for those of partitions, "
+            "/v3/clusters/ID/topics/TOPIC/partitions/PARTITION/replicas"
+        )
+    return parse_objects(text, source, "Confluent's REST API")
 
 
 def parse_objects(text: str, source: str, tool: str = "the client") -> Cluster:
@@ -157,7 +170,7 @@ def _values(text: str, source: str) -> Iterator[tuple[Any, str]]:
 def _collect(value: object, rows: Rows, where: str, topic_above: str | None = None) -> None:
     """Add the topics and brokers that are anywhere in a value."""
     if isinstance(value, list):
-        for item in value:
+        for item in _with_replicas_together(value):
             _collect(item, rows, where, topic_above)
     if not isinstance(value, Mapping):
         return
@@ -176,9 +189,30 @@ def _collect(value: object, rows: Rows, where: str, topic_above: str | None = No
             _collect(inner, rows, where, key)
 
 
+def _with_replicas_together(values: list[Any]) -> list[Any]:
+    """Return the values, with rows that are a replica each put together to partitions."""
+    partitions: dict[tuple[Any, Any], dict[str, Any]] = {}
+    others = []
+    for value in values:
+        key = _first(value, ("topicname",)), _first(value, ("partitionid",))
+        broker, flag = _first(value, ("brokerid",)), _first(value, _IN_SYNC)
+        if None in (*key, broker) or not isinstance(flag, bool):
+            others.append(value)
+            continue
+        partition = partitions.setdefault(
+            key, {"topic": key[0], "partition": key[1], "replicas": [], "asynchronous": []}
+        )
+        row = {"id": broker, "in_sync": flag, "leader": _first(value, _IS_LEADER)}
+        is_observer = _first(value, ("isobserver",)) is True and not flag
+        partition["asynchronous" if is_observer else "replicas"].append(row)
+    return [*others, *partitions.values()]
+
+
 def _partitions(value: Mapping[str, Any]) -> list[Any] | None:
     """Return the partitions of a table that is a topic; None if it is none."""
     inner = _first(value, ("partitions", "partitionmetadata"))
+    if inner is None and value and all(str(key).isdigit() for key in value):
+        inner = value  # by number, as in a client's dict of dicts
     if isinstance(inner, Mapping):
         inner = [
             {"partition": key, **row} if _first(row, _INDEX) is None else row
@@ -230,6 +264,7 @@ def _row(topic: str, value: Mapping[str, Any], where: str) -> Row:
         _ids(_first(value, _ISR, flagged)),
         _optional_ids(value, _ELR),
         _optional_ids(value, _LAST_ELR),
+        observers=_optional_ids(value, ("asynchronous",)) or (),
         offline=_optional_ids(value, _OFFLINE) or (),
     )
     return Row(topic, partition, where)

@@ -34,13 +34,16 @@ from advisor.cluster.formats.printed_objects import (
     looks_like_objects,
     parse_kcat_json,
     parse_objects,
+    parse_replica_list,
 )
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.formats.topics_as_code import (
+    parse_aiven,
     parse_julie,
     parse_terraform,
     parse_topic_lists,
+    read_aiven_service,
 )
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError
@@ -137,7 +140,9 @@ def _is_saved_cluster(beginning: str) -> bool:
     if not _is_json(beginning):
         return False
     by_id = _BROKERS_BY_ID.search(beginning) is not None
-    return by_id or _has_json_keys("kafka_version", "topics")(beginning)
+    if by_id or not _has_json_keys("kafka_version", "topics")(beginning):
+        return by_id
+    return not _has_json_keys("service_type")(beginning)  # a managed service
 
 
 # Koperator, Stackable, KubeDB: these have a kind for a cluster of Kafka, too.
@@ -148,6 +153,13 @@ _OTHER_OPERATOR = re.compile(
 
 def _is_of_another_operator(beginning: str) -> bool:
     return _OTHER_OPERATOR.search(beginning) is not None and "kafka.strimzi.io/" not in beginning
+
+
+# What kt and kafkactl print of a partition: offsets, and the leader as host:port.
+_OFFSETS = re.compile(r'"oldest(_?offset)?"\s*:\s*-?\d', re.IGNORECASE)
+_ADDRESS = re.compile(r'"leader"\s*:\s*"[^"\s]*:\d+"', re.IGNORECASE)
+_KIND = re.compile(r'"kind"\s*:\s*"Kafka(Topic|Partition|Cluster|Broker)')
+_AIVEN = re.compile(r'^[ \t]*resource +"aiven_kafka" +"', re.MULTILINE)
 
 
 def _is_every_line(pattern: str, beginning: str) -> bool:
@@ -267,6 +279,37 @@ SOURCES: tuple[Source, ...] = (
         "  orders |         0 |      0 | [0 1 2]  | [0 1 2]  \n",
     ),
     Source(
+        name="replicas as Confluent's REST API lists them",
+        recognise=has(r'"is_in_(sync|isr)"\s*:'),
+        carries="leaders, replicas and ISR; no settings; no racks",
+        read=parse_replica_list,
+        example='{"kind":"KafkaReplicaList","data":[{"kind":"KafkaReplica","topic_name":"orders",'
+        '"partition_id":0,"broker_id":1,"is_leader":true,"is_in_sync":true}]}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="an answer of Confluent's REST API",
+        recognise=lambda beginning: (
+            _has_json_keys("cluster_id")(beginning) and _KIND.search(beginning) is not None
+        ),
+        instead="it has no replicas; ask it for "
+        f"/v3/clusters/ID/topics/TOPIC/partitions/PARTITION/replicas, or run {DESCRIBE}",
+        example='{"kind":"KafkaTopicList","data":[{"kind":"KafkaTopic","cluster_id":"1","topic_name":"orders",'
+        '"replication_factor":3,"partitions_count":2}]}',
+        suffix=(".json",),
+    ),
+    Source(
+        name="topics of kt or kafkactl as JSON",
+        recognise=lambda beginning: (
+            _OFFSETS.search(beginning) is not None and _ADDRESS.search(beginning) is not None
+        ),
+        instead="it names a leader by its address, and replicas by their ids, so that who leads is "
+        f"not known; run {DESCRIBE}",
+        example='{"name":"orders","partitions":[{"id":0,"oldest":0,"newest":12,'
+        '"leader":"kafka-1:9092","replicas":[1,2],"isrs":[1,2]}]}\n',
+        suffix=(".json",),
+    ),
+    Source(
         name="topics as a client of Kafka prints them",
         recognise=looks_like_objects,
         carries="leaders, replicas and ISR, and racks and settings where the client prints them",
@@ -308,6 +351,29 @@ SOURCES: tuple[Source, ...] = (
         example='resource "kafka_topic" "orders" {\n  name               = "orders"\n  partitions  '
         "       = 3\n  replication_factor = 3\n}\n",
         suffix=(".tf",),
+    ),
+    Source(
+        name="topics as Aiven's command line prints them",
+        recognise=_has_json_keys("topic_name", "replication"),
+        carries="counts of partitions and replicas, and settings; the brokers are those given",
+        needs_racks=True,
+        place=parse_aiven,
+        example='[{"topic_name": "orders", "partitions": 3, "replication": 3, '
+        '"min_insync_replicas": 2}]',
+        suffix=(".json",),
+    ),
+    Source(
+        name="the configuration of an Aiven service",
+        recognise=lambda beginning: (
+            _AIVEN.search(beginning) is not None
+            or _has_json_keys("kafka_user_config")(beginning)
+            or _has_json_keys("service_type", "user_config")(beginning)
+        ),
+        instead=f"it has settings of brokers and no replicas; run {DESCRIBE}",
+        add=read_aiven_service,
+        example='resource "aiven_kafka" "shop" {\n  kafka_user_config {\n    kafka {\n      '
+        "min_insync_replicas = 2\n    }\n  }\n}\n",
+        suffix=(".json", ".tf"),
     ),
     Source(
         name="topics of Terraform on Confluent Cloud",

@@ -131,3 +131,22 @@ def test_a_second_tool_in_one_text_is_said():
     cluster = load_cluster(text)
     assert [topic.name for topic in cluster.topics] == ["shop.install-check"]
     assert "It also has the output of kafka-topics.sh --describe" in " ".join(cluster.notes)
+
+
+def test_an_observer_in_a_list_of_replicas_is_no_replica():
+    """Confluent's replica-status says which replicas are observers; one in the ISR was promoted."""
+    row = (
+        '{{"kind":"KafkaReplicaStatus","topic_name":"t","partition_id":0,"broker_id":{},'
+        '"is_leader":{},"is_observer":{},"is_isr_eligible":true,"is_in_isr":{}}}'
+    )
+    rows = [
+        row.format(*each)
+        for each in (
+            (1, "true", "false", "true"),
+            (2, "false", "true", "true"),
+            (3, "false", "true", "false"),
+        )
+    ]
+    cluster = load_cluster('{"data":[\n' + ",\n".join(rows) + "\n]}\n")
+    (partition,) = cluster.topics[0].partitions
+    assert (partition.replicas, partition.isr, partition.observers) == ((1, 2), (1, 2), (3,))
