@@ -11,7 +11,7 @@ from advisor.present.interactive.controls import PRICE, PRICES
 from advisor.present.interactive.explorer import Explorer, explorer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def view() -> Explorer:
     return explorer(described(), MODEL, cards=[])
 
