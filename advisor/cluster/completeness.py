@@ -62,8 +62,8 @@ def clusters_shown(text: str, brokers_of_topics: Sequence[set[int]]) -> str:
             names = " and ".join(",".join(sorted(each)) for each in (first, other))
             return _TWO_CLUSTERS.format(f"its commands name {names}")
     if _split(brokers_of_topics) and (found := _split(_by_heading(text))):
-        first, other = (", ".join(map(str, sorted(brokers)[:3])) for brokers in found)
-        return _TWO_CLUSTERS.format(f"no topic is on brokers of both {first} and {other}")
+        before, after = (", ".join(map(str, sorted(brokers)[:3])) for brokers in found)
+        return _TWO_CLUSTERS.format(f"no topic is on brokers of both {before} and {after}")
     return ""
 
 
