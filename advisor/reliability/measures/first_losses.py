@@ -105,7 +105,7 @@ def _combined(
     estimate: int,
     unexamined: Unexamined,
 ) -> AnyLoss:
-    """First loss of the sets of a placement; ``which``: 1 for the upper estimate."""
+    """First loss of the sets of a placement; ``estimate``: 1 for the upper one."""
     remembered = _few_sets if len(placement.sets) <= _MANY_SETS else _many_sets
     return remembered(
         placement,
